@@ -1,8 +1,8 @@
 //! The figures that hookwire is held to, as ratios to a floor measured in the same run.
 //!
-//! `cargo bench --profile dist --bench figures` prints one table in about two minutes, and fails when a figure
-//! misses its "at least". After `--`: names of rows to measure, `--quick` for a rough look, `--host PATH`
-//! for another binary than the one of this build.
+//! `cargo bench --profile dist --bench figures` prints one table in about two minutes, and fails
+//! when a figure misses its "at least". After `--`: names of rows to measure, `--quick` for a rough
+//! look, `--host PATH` for another binary than the one of this build.
 //!
 //! The floor is this program itself, started with `--floor`: a blocking loop that does the least a
 //! host could do. Host and floor take turns in short blocks, so that a busy machine hits both.
@@ -217,7 +217,10 @@ fn main() -> ExitCode {
         "row", "measured", "floor", "ratio", "at least", "aim", ""
     );
     let mut missed = false;
-    for row in ROWS.iter().filter(|row| chosen.is_empty() || chosen.iter().any(|name| name == row.name)) {
+    for row in ROWS
+        .iter()
+        .filter(|row| chosen.is_empty() || chosen.iter().any(|name| name == row.name))
+    {
         let figure = (row.measure)(&bench);
         affinity::pin(&bench.cpus);
         missed |= row.print(&figure) == Standing::Missed;
@@ -243,7 +246,9 @@ impl Row {
             Target::Most(..) => figure.measured,
         };
         let (at_least, aim, reaches): (f64, f64, fn(f64, f64) -> bool) = match self.target {
-            Target::Ratio(at_least, aim) | Target::Most(at_least, aim) => (at_least, aim, |figure, bar| figure <= bar),
+            Target::Ratio(at_least, aim) | Target::Most(at_least, aim) => {
+                (at_least, aim, |figure, bar| figure <= bar)
+            }
             Target::Share(at_least, aim) | Target::Faster(at_least, aim) => {
                 (at_least, aim, |figure, bar| figure >= bar)
             }
@@ -262,7 +267,10 @@ impl Row {
             "{:<11} {:>12} {:>12} {:>7} {:>9} {:>9}  {:<7} {}",
             self.name,
             self.unit.show(figure.measured),
-            figure.floor.map(|floor| self.unit.show(floor)).unwrap_or_default(),
+            figure
+                .floor
+                .map(|floor| self.unit.show(floor))
+                .unwrap_or_default(),
             ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
             bar(at_least),
             bar(aim),
@@ -304,7 +312,11 @@ fn latency(bench: &Bench) -> Figure {
             pair.floor.time(&pair.requests, 500, &mut floor);
         }
         let (p90, p90_floor) = (quantile(&mut host, 0.9), quantile(&mut floor, 0.9));
-        Against::new(&mut host, &mut floor, format!("{name}, p90 {p90:.1} µs against {p90_floor:.1} µs"))
+        Against::new(
+            &mut host,
+            &mut floor,
+            format!("{name}, p90 {p90:.1} µs against {p90_floor:.1} µs"),
+        )
     });
     Against::worst(&figures)
 }
@@ -330,10 +342,26 @@ fn throughput(bench: &Bench) -> Figure {
 fn many_hooks(bench: &Bench) -> Figure {
     type Shape = (&'static str, fn(usize) -> String, Value);
     let shapes: [Shape; 5] = [
-        ("matcher: ToolN", |n| format!("matcher: Tool{n}"), tool("Tool7", json!({"x": 1}))),
-        ("matcher: a regex with prefix", |n| format!("matcher: mcp__s{n}__.*"), tool("mcp__s7__run", json!({"x": 1}))),
-        ("if: Bash(cmdN *)", |n| format!("if: Bash(cmd{n} *)"), tool("Bash", json!({"command": "cmd7 x | less"}))),
-        ("if: Write(dirN/**)", |n| format!("if: Write(dir{n}/**)"), tool("Write", json!({"file_path": "dir7/a.txt"}))),
+        (
+            "matcher: ToolN",
+            |n| format!("matcher: Tool{n}"),
+            tool("Tool7", json!({"x": 1})),
+        ),
+        (
+            "matcher: a regex with prefix",
+            |n| format!("matcher: mcp__s{n}__.*"),
+            tool("mcp__s7__run", json!({"x": 1})),
+        ),
+        (
+            "if: Bash(cmdN *)",
+            |n| format!("if: Bash(cmd{n} *)"),
+            tool("Bash", json!({"command": "cmd7 x | less"})),
+        ),
+        (
+            "if: Write(dirN/**)",
+            |n| format!("if: Write(dir{n}/**)"),
+            tool("Write", json!({"file_path": "dir7/a.txt"})),
+        ),
         (
             "on: another event",
             |n| match n {
@@ -345,10 +373,16 @@ fn many_hooks(bench: &Bench) -> Figure {
     ];
     let figures = shapes.map(|(name, condition, event)| {
         let serve = |count| {
-            let dir = definitions(count, 100, |n| format!("on: PreToolUse\n    {}\n    deny: not here", condition(n)));
+            let dir = definitions(count, 100, |n| {
+                format!("on: PreToolUse\n    {}\n    deny: not here", condition(n))
+            });
             let mut host = bench.host(dir.path());
             let reply = host.ask(&dispatch(1, &event));
-            assert_eq!(reply["result"]["outcomes"].as_array().map(Vec::len), Some(1), "{name}: {reply}");
+            assert_eq!(
+                reply["result"]["outcomes"].as_array().map(Vec::len),
+                Some(1),
+                "{name}: {reply}"
+            );
             (dir, host)
         };
         let (_many_dir, mut many) = serve(10_000);
@@ -367,13 +401,21 @@ fn many_hooks(bench: &Bench) -> Figure {
 /// The floor spawns the same command for each request, so the wire weighs the same on both sides.
 /// Not pinned: children would inherit it.
 fn command(bench: &Bench) -> Figure {
-    let commands = [("[/bin/true]", &["/bin/true"][..]), ("'true'", &["/bin/sh", "-c", "true"])];
+    let commands = [
+        ("[/bin/true]", &["/bin/true"][..]),
+        ("'true'", &["/bin/sh", "-c", "true"]),
+    ];
     let figures = commands.map(|(definition, argv)| {
-        let hooks = definitions(1, 1, |_| format!("on: PreToolUse\n    command: {definition}\n    fail: open"));
+        let hooks = definitions(1, 1, |_| {
+            format!("on: PreToolUse\n    command: {definition}\n    fail: open")
+        });
         let event = push();
         let mut host = bench.host(hooks.path());
         let reply = host.ask(&dispatch(1, &event));
-        assert_eq!(reply["result"]["outcomes"][0]["status"], "success", "{reply}");
+        assert_eq!(
+            reply["result"]["outcomes"][0]["status"], "success",
+            "{reply}"
+        );
         let mut floor = bench.floor(&reply, argv);
         affinity::pin(&bench.cpus);
         host.unpin(&bench.cpus);
@@ -384,7 +426,10 @@ fn command(bench: &Bench) -> Figure {
             host.time(std::slice::from_ref(&request), 15, &mut with_host);
             floor.time(std::slice::from_ref(&request), 15, &mut with_floor);
         }
-        let (p90, p90_floor) = (quantile(&mut with_host, 0.9), quantile(&mut with_floor, 0.9));
+        let (p90, p90_floor) = (
+            quantile(&mut with_host, 0.9),
+            quantile(&mut with_floor, 0.9),
+        );
         let note = format!("command: {definition}, p90 {p90:.0} µs against {p90_floor:.0} µs");
         Against::new(&mut with_host, &mut with_floor, note)
     });
@@ -396,12 +441,16 @@ fn command(bench: &Bench) -> Figure {
 fn callable(bench: &Bench) -> Figure {
     let rule = "def review(event):\n    if 'push --force' in event['tool']['input']['command']:\n        return {'decision': 'deny', 'reason': 'no force'}\n";
     let main = "import json, sys\nfrom rule import review\nprint(json.dumps(review(json.load(sys.stdin)) or {}))\n";
-    let dir =
-        definitions(1, 1, |_| "on: PreToolUse\n    callable: { python: \"rule:review\" }\n    fail: closed".into());
+    let dir = definitions(1, 1, |_| {
+        "on: PreToolUse\n    callable: { python: \"rule:review\" }\n    fail: closed".into()
+    });
     fs::write(dir.path().join("rule.py"), rule).unwrap();
     let program = dir.path().join("hook.py").to_string_lossy().into_owned();
     fs::write(&program, main).unwrap();
-    let which = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+    let which = Command::new("python3")
+        .args(["-c", "import sys; print(sys.executable)"])
+        .output()
+        .unwrap();
     let python = String::from_utf8(which.stdout).unwrap();
     let event = push();
     let mut host = bench.host(dir.path());
@@ -417,28 +466,45 @@ fn callable(bench: &Bench) -> Figure {
         host.time(std::slice::from_ref(&request), 200, &mut with_host);
         floor.time(std::slice::from_ref(&request), 5, &mut with_floor);
     }
-    let (p90, p90_floor) = (quantile(&mut with_host, 0.9), quantile(&mut with_floor, 0.9));
-    let note = format!("p90 {p90:.0} µs against {p90_floor:.0} µs; {}", python.trim());
-    Figure { measured: p50(&mut with_host), floor: Some(p50(&mut with_floor)), notes: vec![note] }
+    let (p90, p90_floor) = (
+        quantile(&mut with_host, 0.9),
+        quantile(&mut with_floor, 0.9),
+    );
+    let note = format!(
+        "p90 {p90:.0} µs against {p90_floor:.0} µs; {}",
+        python.trim()
+    );
+    Figure {
+        measured: p50(&mut with_host),
+        floor: Some(p50(&mut with_floor)),
+        notes: vec![note],
+    }
 }
 
 /// Quick ones are run on the spot, one that changes something on a thread. What waking a thread on
 /// another CPU costs, these figures leave out: host and client have one CPU each.
 fn script(bench: &Bench) -> Figure {
     const SCRIPTS: [(&str, &str); 3] = [
-        ("one pattern", "if (/push --force/.test(event.tool.input.command)) return deny('not here');"),
+        (
+            "one pattern",
+            "if (/push --force/.test(event.tool.input.command)) return deny('not here');",
+        ),
         (
             "three statements",
             "if (['ls', 'cat'].includes(event.tool.name)) return; return { decision: 'deny', reason: 'not here', userMessages: [`${event.tool.name} asked`] };",
         ),
-        ("a counter, on a thread", "state.increment('pushes'); return deny('not here');"),
+        (
+            "a counter, on a thread",
+            "state.increment('pushes'); return deny('not here');",
+        ),
     ];
     let request = dispatch(1, &push());
     let fixed = definitions(1, 1, |_| "on: PreToolUse\n    deny: not here".into());
     let mut figures = Vec::new();
     for (name, script) in SCRIPTS {
-        let scripted =
-            definitions(1, 1, |_| format!("on: PreToolUse\n    fail: closed\n    script: |\n      {script}"));
+        let scripted = definitions(1, 1, |_| {
+            format!("on: PreToolUse\n    fail: closed\n    script: |\n      {script}")
+        });
         let (mut host, mut floor) = (bench.host(scripted.path()), bench.host(fixed.path()));
         let reply = host.ask(&request);
         assert_eq!(reply["result"]["reason"], "not here", "{reply}");
@@ -450,13 +516,22 @@ fn script(bench: &Bench) -> Figure {
         let note = format!("{name}: p90 {:.1} µs", quantile(&mut with, 0.9));
         figures.push((p50(&mut with) - p50(&mut without), note));
     }
-    let notes = figures.iter().map(|(added, note)| format!("{added:.1} µs: {note}")).collect();
-    Figure { measured: figures.iter().map(|it| it.0).fold(0.0, f64::max), floor: None, notes }
+    let notes = figures
+        .iter()
+        .map(|(added, note)| format!("{added:.1} µs: {note}"))
+        .collect();
+    Figure {
+        measured: figures.iter().map(|it| it.0).fold(0.0, f64::max),
+        floor: None,
+        notes,
+    }
 }
 
 fn edit(bench: &Bench) -> Figure {
     let text = |n: usize, reason: &str| {
-        format!("hooks:\n  - name: h{n}\n    on: PreToolUse\n    matcher: Tool{n}\n    deny: {reason}\n")
+        format!(
+            "hooks:\n  - name: h{n}\n    on: PreToolUse\n    matcher: Tool{n}\n    deny: {reason}\n"
+        )
     };
     let dir = tempfile::tempdir().unwrap();
     for n in 0..1000 {
@@ -481,7 +556,10 @@ fn edit(bench: &Bench) -> Figure {
                 fs::write(&file, text(7, &reason)).unwrap();
             }
             while host.ask(&request)["result"]["reason"] != reason {
-                assert!(started.elapsed() < Duration::from_secs(10), "the edit never came into force");
+                assert!(
+                    started.elapsed() < Duration::from_secs(10),
+                    "the edit never came into force"
+                );
                 std::thread::sleep(Duration::from_micros(300));
             }
             // The first round reads every file once more; it is not what an edit costs.
@@ -491,10 +569,20 @@ fn edit(bench: &Bench) -> Figure {
             std::thread::sleep(Duration::from_millis(40));
         }
     }
-    let figures = [("written in place", &mut written), ("renamed over", &mut renamed)]
-        .map(|(name, times)| (name, p50(times), quantile(times, 0.9)));
-    let notes = figures.iter().map(|(name, p50, p90)| format!("{name}: p50 {p50:.1} ms, p90 {p90:.1} ms")).collect();
-    Figure { measured: figures.iter().map(|it| it.1).fold(0.0, f64::max), floor: None, notes }
+    let figures = [
+        ("written in place", &mut written),
+        ("renamed over", &mut renamed),
+    ]
+    .map(|(name, times)| (name, p50(times), quantile(times, 0.9)));
+    let notes = figures
+        .iter()
+        .map(|(name, p50, p90)| format!("{name}: p50 {p50:.1} ms, p90 {p90:.1} ms"))
+        .collect();
+    Figure {
+        measured: figures.iter().map(|it| it.1).fold(0.0, f64::max),
+        floor: None,
+        notes,
+    }
 }
 
 fn keystroke(bench: &Bench) -> Figure {
@@ -507,22 +595,45 @@ fn keystroke(bench: &Bench) -> Figure {
     affinity::pin(&bench.cpus);
     host.unpin(&bench.cpus);
     let editor = json!({"capabilities": {"textDocument": {}}, "rootUri": format!("file://{}", dir.path().display())});
-    host.ask(&line(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": editor})));
+    host.ask(&line(
+        &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": editor}),
+    ));
     let tell = |host: &mut Server, method: &str, params: Value| {
-        host.send(&line(&json!({"jsonrpc": "2.0", "method": method, "params": params})));
+        host.send(&line(
+            &json!({"jsonrpc": "2.0", "method": method, "params": params}),
+        ));
     };
     tell(&mut host, "initialized", json!({}));
     let document = json!({"uri": uri, "languageId": "yaml", "version": 1, "text": text});
-    tell(&mut host, "textDocument/didOpen", json!({ "textDocument": document }));
+    tell(
+        &mut host,
+        "textDocument/didOpen",
+        json!({ "textDocument": document }),
+    );
     host.told("\"version\":1}");
     // In the middle of the file a letter of `on` comes and goes: one hook breaks and is mended.
-    let middle = n_lines / 2 + text.lines().skip(n_lines / 2).position(|line| line.starts_with("    on:")).unwrap();
+    let middle = n_lines / 2
+        + text
+            .lines()
+            .skip(n_lines / 2)
+            .position(|line| line.starts_with("    on:"))
+            .unwrap();
     let place = |column: usize| json!({"line": middle, "character": column});
     let (mut broken, mut mended) = (Vec::new(), Vec::new());
     for version in (2..).step_by(2).take(bench.times(200)) {
         for (version, range, letter, times) in [
-            (version, json!({"start": place(5), "end": place(5)}), "x", &mut broken),
-            (version + 1, json!({"start": place(5), "end": place(6)}), "", &mut mended),
+            (
+                version,
+                json!({"start": place(5), "end": place(5)}),
+                "x",
+                &mut broken,
+            ),
+            (
+                version + 1,
+                json!({"start": place(5), "end": place(6)}),
+                "",
+                &mut mended,
+            ),
         ] {
             let change = json!({
                 "textDocument": {"uri": uri, "version": version},
@@ -535,11 +646,22 @@ fn keystroke(bench: &Bench) -> Figure {
             assert_eq!(told.contains("unknown field"), letter == "x", "{told}");
         }
     }
-    let figures = [("a hook breaks", &mut broken), ("it is mended", &mut mended)]
-        .map(|(name, times)| (name, p50(times), quantile(times, 0.9)));
+    let figures = [
+        ("a hook breaks", &mut broken),
+        ("it is mended", &mut mended),
+    ]
+    .map(|(name, times)| (name, p50(times), quantile(times, 0.9)));
     let mut notes = vec![format!("{n_lines} lines, 300 hooks")];
-    notes.extend(figures.iter().map(|(name, p50, p90)| format!("{name}: p50 {p50:.1} ms, p90 {p90:.1} ms")));
-    Figure { measured: figures.iter().map(|it| it.1).fold(0.0, f64::max), floor: None, notes }
+    notes.extend(
+        figures
+            .iter()
+            .map(|(name, p50, p90)| format!("{name}: p50 {p50:.1} ms, p90 {p90:.1} ms")),
+    );
+    Figure {
+        measured: figures.iter().map(|it| it.1).fold(0.0, f64::max),
+        floor: None,
+        notes,
+    }
 }
 
 /// What an agent waits for at each event, against the least that it could start.
@@ -550,31 +672,54 @@ fn hook(bench: &Bench, program: &Path) -> Figure {
         "session_id": "s", "cwd": hooks.path(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
         "tool_input": { "command": "git push --force origin main" },
     });
-    assert!(program.is_file(), "{} is missing: build the whole workspace", program.display());
+    assert!(
+        program.is_file(),
+        "{} is missing: build the whole workspace",
+        program.display()
+    );
     let mut hook = Command::new(program);
-    hook.args(["hook", "claude-code", "--isolated", "--hooks"]).arg(hooks.path()).arg("--root").arg(hooks.path());
+    hook.args(["hook", "claude-code", "--isolated", "--hooks"])
+        .arg(hooks.path())
+        .arg("--root")
+        .arg(hooks.path());
     for place in ["--user-dir", "--data-dir"] {
         hook.arg(place).arg(runtime.path().join(place));
     }
-    hook.current_dir(hooks.path()).env("XDG_RUNTIME_DIR", runtime.path());
+    hook.current_dir(hooks.path())
+        .env("XDG_RUNTIME_DIR", runtime.path());
     let mut floor = Command::new("sh");
     floor.args(["-c", "true"]);
     let run = |command: &mut Command| {
         let started = Instant::now();
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         // The floor doesn't read.
-        let _ = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
+        let _ = child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(payload.to_string().as_bytes());
         let output = child.wait_with_output().unwrap();
         (started.elapsed().as_secs_f64() * 1e6, output)
     };
     let (_, first) = run(&mut hook);
-    assert!(String::from_utf8_lossy(&first.stdout).contains("\"deny\""), "{first:?}");
+    assert!(
+        String::from_utf8_lossy(&first.stdout).contains("\"deny\""),
+        "{first:?}"
+    );
     let (mut with_hook, mut with_floor) = (Vec::new(), Vec::new());
     for _ in 0..bench.times(300) {
         with_hook.push(run(&mut hook).0);
         with_floor.push(run(&mut floor).0);
     }
-    Against::worst(&[Against::new(&mut with_hook, &mut with_floor, "claude-code, a deny".into())])
+    Against::worst(&[Against::new(
+        &mut with_hook,
+        &mut with_floor,
+        "claude-code, a deny".into(),
+    )])
 }
 
 /// The same for an agent whose hooks ask over HTTP.
@@ -582,11 +727,26 @@ fn http(bench: &Bench) -> Figure {
     let hooks = ten_hooks();
     let token = "0123456789abcdef0123456789abcdef";
     let mut command = bench.host_command(hooks.path());
-    command.args(["--no-share", "--listen", "http://127.0.0.1:0"]).env("HOOKWIRE_TOKEN", token);
-    let mut host = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    command
+        .args(["--no-share", "--listen", "http://127.0.0.1:0"])
+        .env("HOOKWIRE_TOKEN", token);
+    let mut host = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut said = String::new();
-    BufReader::new(host.stderr.take().unwrap()).read_line(&mut said).unwrap();
-    let address = said.split("http://").nth(1).unwrap().split(';').next().unwrap().to_string();
+    BufReader::new(host.stderr.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
+    let address = said
+        .split("http://")
+        .nth(1)
+        .unwrap()
+        .split(';')
+        .next()
+        .unwrap()
+        .to_string();
     let payload = json!({
         "session_id": "s", "cwd": hooks.path(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
         "tool_input": { "command": "git push --force origin main" },
@@ -605,12 +765,17 @@ fn http(bench: &Bench) -> Figure {
         (started.elapsed().as_secs_f64() * 1e6, reply)
     };
     let (_, reply) = exchange(&address);
-    assert!(String::from_utf8_lossy(&reply).contains("\"deny\""), "{said}");
+    assert!(
+        String::from_utf8_lossy(&reply).contains("\"deny\""),
+        "{said}"
+    );
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (bare, length) = (listener.local_addr().unwrap().to_string(), request.len());
     std::thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
-            let _ = stream.read_exact(&mut vec![0; length]).and_then(|()| stream.write_all(&reply));
+            let _ = stream
+                .read_exact(&mut vec![0; length])
+                .and_then(|()| stream.write_all(&reply));
         }
     });
     let (mut over_http, mut with_floor) = (Vec::new(), Vec::new());
@@ -620,13 +785,18 @@ fn http(bench: &Bench) -> Figure {
     }
     host.kill().unwrap();
     host.wait().unwrap();
-    Against::worst(&[Against::new(&mut over_http, &mut with_floor, "claude-code, a deny".into())])
+    Against::worst(&[Against::new(
+        &mut over_http,
+        &mut with_floor,
+        "claude-code, a deny".into(),
+    )])
 }
 
 fn start(bench: &Bench) -> Figure {
     let hooks = mixed(100, 10);
     affinity::pin(&bench.cpus);
-    let initialize = line(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}));
+    let initialize =
+        line(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}));
     let reply = bench.host(hooks.path()).ask(&initialize);
     assert_eq!(reply["result"]["hooks"]["hooks"], 100, "{reply}");
     affinity::pin(&bench.cpus);
@@ -646,7 +816,11 @@ fn start(bench: &Bench) -> Figure {
         quantile(&mut host, 0.9),
         quantile(&mut floor, 0.9)
     )];
-    Figure { measured: p50(&mut host), floor: Some(p50(&mut floor)), notes }
+    Figure {
+        measured: p50(&mut host),
+        floor: Some(p50(&mut floor)),
+        notes,
+    }
 }
 
 fn memory(bench: &Bench) -> Figure {
@@ -660,19 +834,33 @@ fn memory(bench: &Bench) -> Figure {
         host.status("RssFile:") / 1024.0,
         host.status("Threads:")
     );
-    Figure { measured: host.status("VmRSS:") / 1024.0, floor: None, notes: vec![note] }
+    Figure {
+        measured: host.status("VmRSS:") / 1024.0,
+        floor: None,
+        notes: vec![note],
+    }
 }
 
-/// A host of a project as it stands beside a busy build: programs start, and files come and go in the project's root, in the
-/// user's home and where temporary ones are.
+/// A host of a project as it stands beside a busy build: programs start, and files come and go in
+/// the project's root, in the user's home and where temporary ones are.
 fn idle(bench: &Bench) -> Figure {
     let root = tempfile::tempdir().unwrap();
     let project = root.path().join("project");
     fs::create_dir_all(project.join(".hookwire")).unwrap();
-    fs::write(project.join(".hookwire/guard.yaml"), "hooks: [{ name: guard, on: PreToolUse, deny: no }]").unwrap();
+    fs::write(
+        project.join(".hookwire/guard.yaml"),
+        "hooks: [{ name: guard, on: PreToolUse, deny: no }]",
+    )
+    .unwrap();
     let mut command = Command::new(&bench.host);
-    command.args(["serve", "--no-share", "--root"]).arg(&project);
-    for (variable, name) in [("HOME", "home"), ("XDG_CONFIG_HOME", "config"), ("XDG_DATA_HOME", "data")] {
+    command
+        .args(["serve", "--no-share", "--root"])
+        .arg(&project);
+    for (variable, name) in [
+        ("HOME", "home"),
+        ("XDG_CONFIG_HOME", "config"),
+        ("XDG_DATA_HOME", "data"),
+    ] {
         fs::create_dir(root.path().join(name)).unwrap();
         command.env(variable, root.path().join(name));
     }
@@ -692,11 +880,20 @@ fn idle(bench: &Bench) -> Figure {
     }
     let after = host.scheduled();
     let seconds = (after.0 - before.0) / 1e9;
-    let note = format!("{n} programs, {} wake-ups in {:.1} s", after.1 - before.1, began.elapsed().as_secs_f64());
-    Figure { measured: seconds / began.elapsed().as_secs_f64() * 100.0, floor: None, notes: vec![note] }
+    let note = format!(
+        "{n} programs, {} wake-ups in {:.1} s",
+        after.1 - before.1,
+        began.elapsed().as_secs_f64()
+    );
+    Figure {
+        measured: seconds / began.elapsed().as_secs_f64() * 100.0,
+        floor: None,
+        notes: vec![note],
+    }
 }
 
-/// Rules, scripts, guards and values of ever new sessions, 64 in flight, while the definitions are edited.
+/// Rules, scripts, guards and values of ever new sessions, 64 in flight, while the definitions are
+/// edited.
 fn soak(bench: &Bench) -> Figure {
     const STEPS: usize = 10;
     const RELOADS: usize = 20;
@@ -717,7 +914,10 @@ fn soak(bench: &Bench) -> Figure {
             text,
             "  - {{ name: rate, on: PreToolUse, matcher: Rate, guard: {{ rate-limit: {{ max: 5, by: session }} }} }}"
         );
-        let _ = writeln!(text, "  - {{ name: once, on: PreToolUse, matcher: Once, once: true, ask: sure? }}");
+        let _ = writeln!(
+            text,
+            "  - {{ name: once, on: PreToolUse, matcher: Once, once: true, ask: sure? }}"
+        );
         fs::write(dir.join("hooks.yaml"), text).unwrap();
     };
     let dir = tempfile::tempdir().unwrap();
@@ -763,7 +963,11 @@ fn soak(bench: &Bench) -> Figure {
             (step + 1) * RELOADS
         ));
     }
-    Figure { measured: host.status("VmRSS:") / 1024.0, floor: None, notes }
+    Figure {
+        measured: host.status("VmRSS:") / 1024.0,
+        floor: None,
+        notes,
+    }
 }
 
 /// One case of a row: medians of the host and of what it is held against, in microseconds.
@@ -776,47 +980,78 @@ struct Against {
 impl Against {
     fn new(measured: &mut [f64], floor: &mut [f64], note: String) -> Against {
         let (measured, floor) = (p50(measured), p50(floor));
-        let note = format!("{:.2}x: {measured:.2} µs against {floor:.2} µs: {note}", measured / floor);
-        Against { measured, floor, note }
+        let note = format!(
+            "{:.2}x: {measured:.2} µs against {floor:.2} µs: {note}",
+            measured / floor
+        );
+        Against {
+            measured,
+            floor,
+            note,
+        }
     }
 
     /// A row is as good as its worst case.
     fn worst(cases: &[Against]) -> Figure {
         let ratio = |it: &&Against| it.measured / it.floor;
-        let worst = cases.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))).unwrap();
+        let worst = cases
+            .iter()
+            .max_by(|a, b| ratio(a).total_cmp(&ratio(b)))
+            .unwrap();
         let notes = cases.iter().map(|it| it.note.clone()).collect();
-        Figure { measured: worst.measured, floor: Some(worst.floor), notes }
+        Figure {
+            measured: worst.measured,
+            floor: Some(worst.floor),
+            notes,
+        }
     }
 }
 
 // Definitions and events.
 
-/// Events of which one of [`ten_hooks`] denies each, and by what it is found.
-/// What is judged. The host remembers the commands that it read last, so some come again and some never do.
+/// Events of which one of [`ten_hooks`] denies each, and by what it is found. What is judged. The
+/// host remembers the commands that it read last, so some come again and some never do.
 fn judged_by() -> [(&'static str, Vec<Value>); 3] {
-    let new = |n| tool("Bash", json!({"command": format!("cd app && git push --force origin branch-{n:04}")}));
+    let new = |n| {
+        tool(
+            "Bash",
+            json!({"command": format!("cd app && git push --force origin branch-{n:04}")}),
+        )
+    };
     [
         (
             "one of 10 hooks denies, by `matcher`",
-            vec![tool("Write", json!({"file_path": "src/main.rs", "content": "fn main() {}"}))],
+            vec![tool(
+                "Write",
+                json!({"file_path": "src/main.rs", "content": "fn main() {}"}),
+            )],
         ),
-        ("one of 10 hooks denies, by `if: Bash(...)`, a command that was judged before", vec![push()]),
-        ("one of 10 hooks denies, by `if: Bash(...)`, a command that is new", (0..16 * IN_FLIGHT).map(new).collect()),
+        (
+            "one of 10 hooks denies, by `if: Bash(...)`, a command that was judged before",
+            vec![push()],
+        ),
+        (
+            "one of 10 hooks denies, by `if: Bash(...)`, a command that is new",
+            (0..16 * IN_FLIGHT).map(new).collect(),
+        ),
     ]
 }
 
 /// What a small project has.
 fn ten_hooks() -> tempfile::TempDir {
-    definitions(10, 10, |n| match n {
+    definitions(10, 10, |n| {
+        match n {
         0 => "on: PreToolUse\n    if: Bash(git push --force*)\n    deny: Force pushes are off; push a branch.".into(),
         1 => "on: PreToolUse\n    matcher: Write\n    deny: Files are written by the build; ask for a change.".into(),
         n => format!("on: PreToolUse\n    matcher: Tool{n}\n    deny: not here"),
+    }
     })
 }
 
 /// Definitions of every common form, in several files.
 fn mixed(count: usize, per_file: usize) -> tempfile::TempDir {
-    definitions(count, per_file, |n| match n % 5 {
+    definitions(count, per_file, |n| {
+        match n % 5 {
         0 => format!("on: PreToolUse\n    if: Bash(tool{n} --force*)\n    deny: Not with force, says rule {n}."),
         1 => format!(
             "on: PostToolUse\n    if: Write(src/part{n}/**/*.ts)\n    command: eslint --fix \"$tool_input_path\""
@@ -827,6 +1062,7 @@ fn mixed(count: usize, per_file: usize) -> tempfile::TempDir {
         ),
         _ => "on: [PostToolUse, PostToolUseFailure]\n    http: { url: \"http://127.0.0.1:9/audit\" }\n    async: true"
             .into(),
+    }
     })
 }
 
@@ -844,7 +1080,10 @@ fn definitions(count: usize, per_file: usize, hook: impl Fn(usize) -> String) ->
 }
 
 fn push() -> Value {
-    tool("Bash", json!({"command": "cd app && git push --force origin main"}))
+    tool(
+        "Bash",
+        json!({"command": "cd app && git push --force origin main"}),
+    )
 }
 
 fn tool(name: &str, input: Value) -> Value {
@@ -858,7 +1097,13 @@ fn dispatch(id: usize, event: &Value) -> Vec<u8> {
 /// Requests with ids of their own, for as many as are in flight.
 fn ring(events: &[Value]) -> Vec<Vec<u8>> {
     let count = events.len().max(IN_FLIGHT);
-    events.iter().cycle().take(count).enumerate().map(|(n, event)| dispatch(n % IN_FLIGHT, event)).collect()
+    events
+        .iter()
+        .cycle()
+        .take(count)
+        .enumerate()
+        .map(|(n, event)| dispatch(n % IN_FLIGHT, event))
+        .collect()
 }
 
 const IN_FLIGHT: usize = 64;
@@ -872,18 +1117,27 @@ fn line(message: &Value) -> Vec<u8> {
 impl Bench {
     /// Rounds of a measurement.
     fn times(&self, rounds: usize) -> usize {
-        if self.quick { rounds.div_ceil(10) } else { rounds }
+        if self.quick {
+            rounds.div_ceil(10)
+        } else {
+            rounds
+        }
     }
 
     fn host_command(&self, hooks: &Path) -> Command {
         let mut command = Command::new(&self.host);
-        command.args(["serve", "--isolated", "--root", "/", "--hooks"]).arg(hooks);
+        command
+            .args(["serve", "--isolated", "--root", "/", "--hooks"])
+            .arg(hooks);
         command
     }
 
     fn floor_command(&self, reply: &Value, argv: &[&str]) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.arg("--floor").arg(reply["result"].to_string()).args(argv);
+        command
+            .arg("--floor")
+            .arg(reply["result"].to_string())
+            .args(argv);
         command
     }
 
@@ -898,7 +1152,9 @@ impl Bench {
 
     /// Threads and children inherit the CPU of whoever starts them.
     fn pinned(&self, command: &mut Command) -> Server {
-        let [first, .., last] = self.cpus[..] else { return Server::spawn(command) };
+        let [first, .., last] = self.cpus[..] else {
+            return Server::spawn(command);
+        };
         affinity::pin(&[last]);
         let server = Server::spawn(command);
         affinity::pin(&[first]);
@@ -920,7 +1176,11 @@ impl Pair {
         let reply = host.ask(&requests[0]);
         assert_eq!(reply["result"]["decision"], "deny", "{reply}");
         let floor = bench.floor(&reply, &[]);
-        Pair { host, floor, requests }
+        Pair {
+            host,
+            floor,
+            requests,
+        }
     }
 }
 
@@ -933,9 +1193,18 @@ struct Server {
 
 impl Server {
     fn spawn(command: &mut Command) -> Server {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
-        Server { child, stdin, stdout, buffer: vec![0; 64 * 1024] }
+        Server {
+            child,
+            stdin,
+            stdout,
+            buffer: vec![0; 64 * 1024],
+        }
     }
 
     fn send(&mut self, bytes: &[u8]) {
@@ -979,7 +1248,12 @@ impl Server {
 
     /// Adds the microseconds of each of so many round trips.
     fn time(&mut self, requests: &[Vec<u8>], count: usize, times: &mut Vec<f64>) {
-        for request in requests.iter().cycle().skip(times.len() % requests.len()).take(count) {
+        for request in requests
+            .iter()
+            .cycle()
+            .skip(times.len() % requests.len())
+            .take(count)
+        {
             let started = Instant::now();
             self.round_trip(request);
             times.push(started.elapsed().as_secs_f64() * 1e6);
@@ -1007,19 +1281,33 @@ impl Server {
         started.elapsed().as_secs_f64() * 1e6 / count as f64
     }
 
-    /// A number that the kernel knows of the server: memory is in KiB. Not a number where there is no /proc.
+    /// A number that the kernel knows of the server: memory is in KiB. Not a number where there is
+    /// no /proc.
     fn status(&self, name: &str) -> f64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-        line.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(f64::NAN)
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap_or_default();
+        line.split_whitespace()
+            .next()
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(f64::NAN)
     }
 
-    /// How long the server's threads have run, in nanoseconds, and how often they were started by the kernel.
+    /// How long the server's threads have run, in nanoseconds, and how often they were started by
+    /// the kernel.
     fn scheduled(&self) -> (f64, f64) {
-        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()))
+            .into_iter()
+            .flatten()
+            .flatten();
         let numbers = tasks.filter_map(|task| {
             let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-            let mut numbers = text.split_whitespace().map(|it| it.parse::<f64>().unwrap_or(f64::NAN));
+            let mut numbers = text
+                .split_whitespace()
+                .map(|it| it.parse::<f64>().unwrap_or(f64::NAN));
             Some((numbers.next()?, numbers.nth(1)?))
         });
         numbers.fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1))
@@ -1049,20 +1337,31 @@ fn quantile(values: &mut [f64], q: f64) -> f64 {
 
 // The floor.
 
-/// Answers every request with the same result. With a command, runs it first, the event on its stdin.
+/// Answers every request with the same result. With a command, runs it first, the event on its
+/// stdin.
 fn floor(arguments: &[String]) {
     let (result, argv) = arguments.split_first().unwrap();
     let file = |fd| fs::File::from(rustix::io::dup(fd).unwrap());
     let mut input = BufReader::with_capacity(64 * 1024, file(rustix::stdio::stdin()));
     let mut output = BufWriter::with_capacity(64 * 1024, file(rustix::stdio::stdout()));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let mut message = Vec::new();
     while input.read_until(b'\n', &mut message).unwrap() > 0 {
         let request: Value = serde_json::from_slice(&message).unwrap();
         if !argv.is_empty() {
-            runtime.as_ref().unwrap().block_on(spawn(argv, request["params"].to_string().as_bytes()));
+            runtime
+                .as_ref()
+                .unwrap()
+                .block_on(spawn(argv, request["params"].to_string().as_bytes()));
         }
-        writeln!(output, r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, request["id"]).unwrap();
+        writeln!(
+            output,
+            r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
+            request["id"]
+        )
+        .unwrap();
         if input.buffer().is_empty() {
             output.flush().unwrap();
         }
@@ -1092,7 +1391,9 @@ mod affinity {
 
     pub(super) fn available() -> Vec<usize> {
         let set = sched_getaffinity(None).unwrap();
-        (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+        (0..CpuSet::MAX_CPU)
+            .filter(|cpu| set.is_set(*cpu))
+            .collect()
     }
 
     fn set(cpus: &[usize]) -> CpuSet {

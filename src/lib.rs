@@ -34,9 +34,9 @@
 //! # }
 //! ```
 //!
-//! `dispatch` and everything else that judges an event needs a tokio runtime with time (and with I/O for hooks
-//! that run a command), as `#[tokio::main]` gives. An [`AgentHook`](agent_hook::AgentHook)
-//! is written under `#[hookwire::async_trait]`.
+//! `dispatch` and everything else that judges an event needs a tokio runtime with time (and with
+//! I/O for hooks that run a command), as `#[tokio::main]` gives. An
+//! [`AgentHook`](agent_hook::AgentHook) is written under `#[hookwire::async_trait]`.
 //!
 //! # The way of a request
 //!
@@ -46,7 +46,8 @@
 //!
 //! # Where things are
 //!
-//! Each crate uses only the crates above it, and each room only the rooms above it; tests hold this order and the table.
+//! Each crate uses only the crates above it, and each room only the rooms above it; tests hold this
+//! order and the table.
 //!
 //! | crate | room | what |
 //! |---|---|---|
@@ -99,15 +100,17 @@
 //! # Invariants
 //!
 //! - A request judges with the set that was in force when it was read; a set is never changed.
-//! - "No" is an answer and an error is not "no": `failure.rs` of the `engine` lists each place where one becomes the other,
-//!   and a test finds any other.
+//! - "No" is an answer and an error is not "no": `failure.rs` of the `engine` lists each place
+//!   where one becomes the other, and a test finds any other.
 //! - Nothing is on stdout but the protocol, and no child outlives its event.
 //! - Nothing in `engine` opens a file, nothing in `matching` starts anything.
-//! - What a guard or a rule has to look up or work through is done within the event's time, on a thread apart where it
-//!   may take long (`services::aside`), and files are opened by `support::file`, which waits for nobody.
+//! - What a guard or a rule has to look up or work through is done within the event's time, on a
+//!   thread apart where it may take long (`services::aside`), and files are opened by
+//!   `support::file`, which waits for nobody.
 
 #![warn(missing_docs)]
-// stdout belongs to the protocol, input never panics, and no file of anybody's is waited for (`clippy.toml`).
+// stdout belongs to the protocol, input never panics, and no file of anybody's is waited for
+// (`clippy.toml`).
 #![cfg_attr(
     not(test),
     warn(

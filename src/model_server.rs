@@ -1,7 +1,8 @@
-//! A model on this machine: it has the agent run some commands, one after the other, and then it's done.
+//! A model on this machine: it has the agent run some commands, one after the other, and then it's
+//! done.
 //!
-//! It speaks what agents speak: Anthropic's messages, OpenAI's chat completions and responses, Gemini's contents. Which of
-//! them is told by the path of the request.
+//! It speaks what agents speak: Anthropic's messages, OpenAI's chat completions and responses,
+//! Gemini's contents. Which of them is told by the path of the request.
 
 use bytes::Bytes;
 use hookwire_base::support::json::parse;
@@ -80,12 +81,18 @@ impl Model {
                     });
                     // An agent that hangs up has its own reasons.
                     tokio::spawn(async move {
-                        let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                        let _ = http1::Builder::new()
+                            .serve_connection(TokioIo::new(stream), answer)
+                            .await;
                     });
                 }
             }
         });
-        Ok(Model { url, heard, listening })
+        Ok(Model {
+            url,
+            heard,
+            listening,
+        })
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -103,20 +110,33 @@ async fn answer(
     why: &str,
     heard: &Mutex<Heard>,
 ) -> Response<Full<Bytes>> {
-    let (path, is_post) = (request.uri().path().to_string(), request.method() == Method::POST);
-    let body =
-        Limited::new(request.into_body(), MAX_REQUEST).collect().await.map(|it| it.to_bytes()).unwrap_or_default();
-    let said = std::str::from_utf8(&body).ok().and_then(|text| parse(text).ok()).filter(|_| is_post);
+    let (path, is_post) = (
+        request.uri().path().to_string(),
+        request.method() == Method::POST,
+    );
+    let body = Limited::new(request.into_body(), MAX_REQUEST)
+        .collect()
+        .await
+        .map(|it| it.to_bytes())
+        .unwrap_or_default();
+    let said = std::str::from_utf8(&body)
+        .ok()
+        .and_then(|text| parse(text).ok())
+        .filter(|_| is_post);
     let (kind, text) = match (said, Wire::of(&path)) {
         (Some(said), Some(wire)) => {
             let results = results(&said);
-            let is_told = results.iter().any(|result| result.to_string().contains(why));
+            let is_told = results
+                .iter()
+                .any(|result| result.to_string().contains(why));
             {
                 let mut heard = heard.lock();
                 heard.n_requests += 1;
                 heard.model_was_told |= is_told;
             }
-            let call = commands.get(results.len()).and_then(|command| wire.call(&said, command));
+            let call = commands
+                .get(results.len())
+                .and_then(|command| wire.call(&said, command));
             if call.is_some() {
                 let mut heard = heard.lock();
                 heard.n_commands = heard.n_commands.max(results.len() + 1);
@@ -124,20 +144,29 @@ async fn answer(
             wire.reply(&path, &said, call, results.len())
         }
         // Agents ask for the list of models, too.
-        _ => {
-            ("application/json", json!({ "data": [], "models": [], "input_tokens": 10, "totalTokens": 10 }).to_string())
-        }
+        _ => (
+            "application/json",
+            json!({ "data": [], "models": [], "input_tokens": 10, "totalTokens": 10 }).to_string(),
+        ),
     };
     let mut response = Response::new(Full::new(Bytes::from(text)));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
 /// What came of the calls before, wherever a request says it.
 fn results(said: &Value) -> Vec<&Value> {
-    let turns = ["messages", "input", "contents"].iter().filter_map(|it| said.get(*it)?.as_array()).flatten();
+    let turns = ["messages", "input", "contents"]
+        .iter()
+        .filter_map(|it| said.get(*it)?.as_array())
+        .flatten();
     let with_parts = turns.flat_map(|turn| {
-        let parts = ["content", "parts"].iter().filter_map(|it| turn.get(*it)?.as_array()).flatten();
+        let parts = ["content", "parts"]
+            .iter()
+            .filter_map(|it| turn.get(*it)?.as_array())
+            .flatten();
         std::iter::once(turn).chain(parts)
     });
     with_parts.filter(|it| is_result(it)).collect()
@@ -180,20 +209,37 @@ impl Wire {
             Wire::Messages => ("", &["input_schema"]),
             Wire::Chat => ("function", &["parameters"]),
             Wire::Responses => ("", &["parameters"]),
-            Wire::Contents => ("functionDeclarations", &["parametersJsonSchema", "parameters"]),
+            Wire::Contents => (
+                "functionDeclarations",
+                &["parametersJsonSchema", "parameters"],
+            ),
         };
         let mut declared = tools.iter().flat_map(|tool| match tool.get(within) {
             Some(Value::Array(functions)) => functions.iter().collect(),
             Some(function) => vec![function],
             None => vec![tool],
         });
-        let is_shell = |it: &&Value| it["name"].as_str().and_then(tools::known).is_some_and(|tool| tool.name == "Bash");
+        let is_shell = |it: &&Value| {
+            it["name"]
+                .as_str()
+                .and_then(tools::known)
+                .is_some_and(|tool| tool.name == "Bash")
+        };
         let tool = declared.find(is_shell)?;
         let schema = schemas.iter().find_map(|name| tool.get(*name))?;
-        Some(Call { name: tool["name"].as_str()?.to_string(), arguments: arguments(schema, command)? })
+        Some(Call {
+            name: tool["name"].as_str()?.to_string(),
+            arguments: arguments(schema, command)?,
+        })
     }
 
-    fn reply(self, path: &str, said: &Value, call: Option<Call>, n: usize) -> (&'static str, String) {
+    fn reply(
+        self,
+        path: &str,
+        said: &Value,
+        call: Option<Call>,
+        n: usize,
+    ) -> (&'static str, String) {
         let is_stream = said["stream"] == true || path.contains("stream");
         match self {
             Wire::Messages => messages(call, n, is_stream),
@@ -207,10 +253,23 @@ impl Wire {
 /// The arguments that a tool asks for, with the command.
 fn arguments(schema: &Value, command: &str) -> Option<Value> {
     let properties = schema["properties"].as_object()?;
-    let kind = |name: &str| properties.get(name).and_then(|it| it["type"].as_str()).unwrap_or_default().to_lowercase();
-    let main = ["command", "cmd", "commands"].into_iter().find(|name| properties.contains_key(*name))?;
+    let kind = |name: &str| {
+        properties
+            .get(name)
+            .and_then(|it| it["type"].as_str())
+            .unwrap_or_default()
+            .to_lowercase()
+    };
+    let main = ["command", "cmd", "commands"]
+        .into_iter()
+        .find(|name| properties.contains_key(*name))?;
     let mut arguments = Map::new();
-    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+    for name in schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
         let value = match kind(name).as_str() {
             "boolean" => json!(false),
             "integer" | "number" => json!(1),
@@ -228,21 +287,29 @@ fn arguments(schema: &Value, command: &str) -> Option<Value> {
 }
 
 fn messages(call: Option<Call>, n: usize, is_stream: bool) -> (&'static str, String) {
-    let stop = if call.is_some() { "tool_use" } else { "end_turn" };
+    let stop = if call.is_some() {
+        "tool_use"
+    } else {
+        "end_turn"
+    };
     let mut message = json!({
         "id": format!("msg_{n}"), "type": "message", "role": "assistant", "model": "m", "content": [],
         "stop_reason": null, "stop_sequence": null, "usage": { "input_tokens": 1, "output_tokens": 1 },
     });
     let (whole, start, delta) = match call {
         Some(Call { name, arguments }) => {
-            let block =
-                |input: &Value| json!({ "type": "tool_use", "id": format!("toolu_{n}"), "name": name, "input": input });
-            let delta = json!({ "type": "input_json_delta", "partial_json": arguments.to_string() });
+            let block = |input: &Value| json!({ "type": "tool_use", "id": format!("toolu_{n}"), "name": name, "input": input });
+            let delta =
+                json!({ "type": "input_json_delta", "partial_json": arguments.to_string() });
             (block(&arguments), block(&json!({})), delta)
         }
         None => {
             let block = |text: &str| json!({ "type": "text", "text": text });
-            (block(DONE), block(""), json!({ "type": "text_delta", "text": DONE }))
+            (
+                block(DONE),
+                block(""),
+                json!({ "type": "text_delta", "text": DONE }),
+            )
         }
     };
     if !is_stream {
@@ -265,22 +332,33 @@ fn messages(call: Option<Call>, n: usize, is_stream: bool) -> (&'static str, Str
 fn chat(call: Option<Call>, n: usize, is_stream: bool) -> (&'static str, String) {
     let reason = if call.is_some() { "tool_calls" } else { "stop" };
     let message = match call {
-        Some(Call { name, arguments }) => json!({ "role": "assistant", "content": null, "tool_calls": [{
+        Some(Call { name, arguments }) => {
+            json!({ "role": "assistant", "content": null, "tool_calls": [{
             "index": 0, "id": format!("call_{n}"), "type": "function",
             "function": { "name": name, "arguments": arguments.to_string() },
-        }] }),
+        }] })
+        }
         None => json!({ "role": "assistant", "content": DONE }),
     };
     let usage = json!({ "prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2 });
     let whole = |kind: &str, choice: Value| json!({ "id": "c", "object": kind, "created": 1, "model": "m", "choices": [choice], "usage": usage });
     if !is_stream {
         let choice = json!({ "index": 0, "message": message, "finish_reason": reason });
-        return ("application/json", whole("chat.completion", choice).to_string());
+        return (
+            "application/json",
+            whole("chat.completion", choice).to_string(),
+        );
     }
     let piece = |delta: Value, reason: Value| {
-        whole("chat.completion.chunk", json!({ "index": 0, "delta": delta, "finish_reason": reason }))
+        whole(
+            "chat.completion.chunk",
+            json!({ "index": 0, "delta": delta, "finish_reason": reason }),
+        )
     };
-    let (kind, text) = events(&[piece(message, Value::Null), piece(json!({}), reason.into())], false);
+    let (kind, text) = events(
+        &[piece(message, Value::Null), piece(json!({}), reason.into())],
+        false,
+    );
     (kind, format!("{text}data: [DONE]\n\n"))
 }
 
@@ -305,21 +383,28 @@ fn responses(call: Option<Call>, n: usize) -> (&'static str, String) {
 
 fn contents(call: Option<Call>, is_stream: bool) -> (&'static str, String) {
     let part = match call {
-        Some(Call { name, arguments }) => json!({ "functionCall": { "name": name, "args": arguments } }),
+        Some(Call { name, arguments }) => {
+            json!({ "functionCall": { "name": name, "args": arguments } })
+        }
         None => json!({ "text": DONE }),
     };
     let reply = json!({
         "candidates": [{ "content": { "role": "model", "parts": [part] }, "finishReason": "STOP", "index": 0 }],
         "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2 },
     });
-    if is_stream { events(&[reply], false) } else { ("application/json", reply.to_string()) }
+    if is_stream {
+        events(&[reply], false)
+    } else {
+        ("application/json", reply.to_string())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Each wire offers the shell in its own way; the call has what the tool asks for, and nothing is called without a shell.
+    /// Each wire offers the shell in its own way; the call has what the tool asks for, and nothing
+    /// is called without a shell.
     #[test]
     fn the_shell_that_is_offered_is_called() {
         let schema = |main: &str, kind: &str| json!({ "type": "object", "properties": { main: { "type": kind }, "b": { "type": "BOOLEAN" } }, "required": [main, "b"] });
@@ -342,21 +427,36 @@ mod tests {
             (
                 "/v1/responses",
                 json!({ "tools": [{ "name": "shell", "parameters": schema("command", "array") }] }),
-                Some(("shell", json!({ "command": ["bash", "-lc", "ls"], "b": false }))),
+                Some((
+                    "shell",
+                    json!({ "command": ["bash", "-lc", "ls"], "b": false }),
+                )),
             ),
             (
                 "/v1beta/models/m:streamGenerateContent",
                 json!({ "tools": [{ "functionDeclarations": [{ "name": "run_shell_command", "parameters": schema("command", "STRING") }] }] }),
                 Some(("run_shell_command", json!({ "command": "ls", "b": false }))),
             ),
-            ("/v1/messages", json!({ "tools": [{ "name": "Read" }] }), None),
+            (
+                "/v1/messages",
+                json!({ "tools": [{ "name": "Read" }] }),
+                None,
+            ),
             ("/v1/chat/completions", json!({}), None),
         ] {
-            let call = Wire::of(path).unwrap().call(&said, "ls").map(|it| (it.name, it.arguments));
-            let call = call.as_ref().map(|(name, arguments)| (&**name, arguments.clone()));
+            let call = Wire::of(path)
+                .unwrap()
+                .call(&said, "ls")
+                .map(|it| (it.name, it.arguments));
+            let call = call
+                .as_ref()
+                .map(|(name, arguments)| (&**name, arguments.clone()));
             assert_eq!(call, expected, "{path} {said}");
         }
-        assert_eq!(["/v1/models", "/v1beta/models/m:countTokens", "/"].map(Wire::of), [None; 3]);
+        assert_eq!(
+            ["/v1/models", "/v1beta/models/m:countTokens", "/"].map(Wire::of),
+            [None; 3]
+        );
     }
 
     /// Results are counted once, wherever a request has them.
@@ -371,8 +471,14 @@ mod tests {
                 json!({ "messages": [{ "role": "tool", "content": "x" }, { "role": "tool", "content": [{ "type": "text" }] }] }),
                 2,
             ),
-            (json!({ "input": [{ "type": "function_call_output" }, { "type": "message", "content": [] }] }), 1),
-            (json!({ "contents": [{ "parts": [{ "functionResponse": {} }, { "text": "x" }] }] }), 1),
+            (
+                json!({ "input": [{ "type": "function_call_output" }, { "type": "message", "content": [] }] }),
+                1,
+            ),
+            (
+                json!({ "contents": [{ "parts": [{ "functionResponse": {} }, { "text": "x" }] }] }),
+                1,
+            ),
             (json!({ "messages": "x", "input": "x" }), 0),
         ] {
             assert_eq!(results(&said).len(), expected, "{said}");

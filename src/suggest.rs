@@ -1,5 +1,6 @@
-//! Definitions that a person may want, from what was judged: a question that always gets the same answer needn't be asked
-//! again, and what many sessions try and nobody looks at may be worth a guard. Nothing of it is in force by itself.
+//! Definitions that a person may want, from what was judged: a question that always gets the same
+//! answer needn't be asked again, and what many sessions try and nobody looks at may be worth a
+//! guard. Nothing of it is in force by itself.
 
 use hookwire_engine::running::told;
 use hookwire_handlers::services::approval::DENIED;
@@ -20,8 +21,9 @@ const MAX_COMMAND: usize = 200;
 
 /// Programs of which the first words say nothing of what they do.
 const OPAQUE: &[&str] = &[
-    "sh", "bash", "zsh", "dash", "fish", "env", "sudo", "doas", "xargs", "timeout", "nohup", "nice", "time", "python",
-    "python3", "node", "deno", "bun", "ruby", "perl", "php", "eval", "exec", "command", "ssh", "find", "awk",
+    "sh", "bash", "zsh", "dash", "fish", "env", "sudo", "doas", "xargs", "timeout", "nohup",
+    "nice", "time", "python", "python3", "node", "deno", "bun", "ruby", "perl", "php", "eval",
+    "exec", "command", "ssh", "find", "awk",
 ];
 /// Words for what isn't taken back.
 const FINAL: &[&str] = &[
@@ -100,8 +102,13 @@ fn add_example(examples: &mut BTreeSet<String>, command: &str) {
 impl Suggestions {
     /// Takes the record of an event.
     pub fn take(&mut self, record: &Value) {
-        let Some(event) = told::event(record) else { return };
-        let call = (event.session().to_string(), event.text("/tool/callId").unwrap_or_default().to_string());
+        let Some(event) = told::event(record) else {
+            return;
+        };
+        let call = (
+            event.session().to_string(),
+            event.text("/tool/callId").unwrap_or_default().to_string(),
+        );
         if record["event"] == "PostToolUse" {
             // The agent's person has said yes.
             if let Some(key) = self.open.remove(&call)
@@ -111,10 +118,18 @@ impl Suggestions {
             }
             return;
         }
-        let command = event.text("/tool/input/command").filter(|_| record["event"] == "PreToolUse");
-        let Some((command, words)) = command.and_then(|it| Some((it, first_words(it)?))) else { return };
+        let command = event
+            .text("/tool/input/command")
+            .filter(|_| record["event"] == "PreToolUse");
+        let Some((command, words)) = command.and_then(|it| Some((it, first_words(it)?))) else {
+            return;
+        };
         let verdict = &record["verdict"];
-        let by = verdict["outcomes"].as_array().into_iter().flatten().find(|it| it["decision"] == "ask");
+        let by = verdict["outcomes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|it| it["decision"] == "ask");
         let by = by.and_then(|it| it["hook"].as_str());
         let is_plain = verdict["decision"] == "allow" && by.is_none();
         if let Some(tried) = entry(&mut self.tried, words.clone()) {
@@ -127,24 +142,34 @@ impl Suggestions {
         }
         let Some(hook) = by else { return };
         let key = (hook.to_string(), words);
-        let Some(asked) = entry(&mut self.asked, key.clone()) else { return };
+        let Some(asked) = entry(&mut self.asked, key.clone()) else {
+            return;
+        };
         add_example(&mut asked.examples, command);
         let reason = verdict["reason"].as_str().unwrap_or_default();
         match verdict["decision"].as_str() {
             Some("allow") => asked.n_yes += 1,
             Some("deny") if reason.contains(DENIED) => asked.n_no += 1,
-            Some("ask") if !call.1.is_empty() && self.open.len() < MAX_OPEN => drop(self.open.insert(call, key)),
+            Some("ask") if !call.1.is_empty() && self.open.len() < MAX_OPEN => {
+                drop(self.open.insert(call, key))
+            }
             _ => {}
         }
     }
 
     /// What comes of it: what most events speak for first.
     pub fn proposals(self) -> Vec<Proposal> {
-        let habits = self.asked.into_iter().filter(|(_, it)| it.n_yes >= HABIT && it.n_no == 0);
-        let mut proposals: Vec<Proposal> =
-            habits.map(|((hook, words), asked)| exception(hook, &words, asked)).collect();
+        let habits = self
+            .asked
+            .into_iter()
+            .filter(|(_, it)| it.n_yes >= HABIT && it.n_no == 0);
+        let mut proposals: Vec<Proposal> = habits
+            .map(|((hook, words), asked)| exception(hook, &words, asked))
+            .collect();
         let risks = self.tried.into_iter().filter(|(words, it)| {
-            !it.is_looked_at && it.sessions.len() >= SESSIONS && words.split(' ').any(|word| FINAL.contains(&word))
+            !it.is_looked_at
+                && it.sessions.len() >= SESSIONS
+                && words.split(' ').any(|word| FINAL.contains(&word))
         });
         proposals.extend(risks.map(|(words, tried)| guard(&words, tried)));
         proposals.sort_by_key(|it| std::cmp::Reverse(it.events));
@@ -152,11 +177,15 @@ impl Suggestions {
     }
 }
 
-/// A question that needn't be asked: a line for the hook that asks, because an `allow` overrules no other hook's `ask`.
+/// A question that needn't be asked: a line for the hook that asks, because an `allow` overrules no
+/// other hook's `ask`.
 fn exception(hook: String, words: &str, asked: Asked) -> Proposal {
     let examples: Vec<String> = asked.examples.into_iter().collect();
     Proposal {
-        reason: format!("you said yes {} times to `{words}*`, and never no: ask no more?", asked.n_yes),
+        reason: format!(
+            "you said yes {} times to `{words}*`, and never no: ask no more?",
+            asked.n_yes
+        ),
         definition: format!("unless: {}\n", quoted(&format!("Bash({words}*)"))),
         cases: cases(&examples, "allow"),
         name: hook.clone(),
@@ -168,18 +197,36 @@ fn exception(hook: String, words: &str, asked: Asked) -> Proposal {
 
 fn guard(words: &str, tried: Tried) -> Proposal {
     let examples: Vec<String> = tried.examples.into_iter().collect();
-    let name: String =
-        words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
-    let name = name.split('-').filter(|it| !it.is_empty()).collect::<Vec<_>>().join("-");
+    let name: String = words
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    let name = name
+        .split('-')
+        .filter(|it| !it.is_empty())
+        .collect::<Vec<_>>()
+        .join("-");
     let name = format!("no-{name}");
-    let (rule, why) =
-        (quoted(&format!("Bash({words}*)")), quoted(&format!("`{words}` isn't taken back; ask a person to do it.")));
+    let (rule, why) = (
+        quoted(&format!("Bash({words}*)")),
+        quoted(&format!(
+            "`{words}` isn't taken back; ask a person to do it."
+        )),
+    );
     Proposal {
         reason: format!(
             "{SESSIONS} sessions or more tried `{words}`, {} times, and no rule looked at it: deny it?",
             tried.n
         ),
-        definition: format!("hooks:\n  - name: {name}\n    on: PreToolUse\n    if: {rule}\n    deny: {why}\n"),
+        definition: format!(
+            "hooks:\n  - name: {name}\n    on: PreToolUse\n    if: {rule}\n    deny: {why}\n"
+        ),
         cases: cases(&examples, "deny"),
         name,
         hook: None,
@@ -198,21 +245,38 @@ fn quoted(text: &str) -> String {
     json!(text).to_string()
 }
 
-/// What a command does, by its first words: the program, what it is to do, and the options behind that. `None` where
-/// these say little.
+/// What a command does, by its first words: the program, what it is to do, and the options behind
+/// that. `None` where these say little.
 fn first_words(command: &str) -> Option<String> {
     const MOST: usize = 2;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " -_./:=,@+%".contains(c);
     if !command.chars().all(is_plain) {
         return None;
     }
-    let is_name = |it: &str| it.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) && !it.is_empty();
+    let is_name = |it: &str| {
+        it.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+            && !it.is_empty()
+    };
     let words: Vec<&str> = command.split_whitespace().collect();
-    let (program, rest) = words.split_first().filter(|(it, _)| is_name(it) && !OPAQUE.contains(*it))?;
+    let (program, rest) = words
+        .split_first()
+        .filter(|(it, _)| is_name(it) && !OPAQUE.contains(*it))?;
     let is_verb = |it: &&&str| is_name(it) && it.starts_with(|c: char| c.is_ascii_lowercase());
     let is_option = |it: &&&str| is_name(it) && it.starts_with('-') && it.len() > 1;
-    let verbs: Vec<&str> = rest.iter().take(MOST).take_while(is_verb).copied().collect();
-    let options: Vec<&str> = rest.iter().skip(verbs.len()).take(MOST).take_while(is_option).copied().collect();
+    let verbs: Vec<&str> = rest
+        .iter()
+        .take(MOST)
+        .take_while(is_verb)
+        .copied()
+        .collect();
+    let options: Vec<&str> = rest
+        .iter()
+        .skip(verbs.len())
+        .take(MOST)
+        .take_while(is_option)
+        .copied()
+        .collect();
     if verbs.is_empty() && options.is_empty() {
         return None;
     }
@@ -242,8 +306,14 @@ mod tests {
     #[test]
     fn the_first_words_say_what_is_done() {
         for (command, words) in [
-            ("pnpm publish --dry-run ./packages/a", Some("pnpm publish --dry-run")),
-            ("terraform destroy -auto-approve", Some("terraform destroy -auto-approve")),
+            (
+                "pnpm publish --dry-run ./packages/a",
+                Some("pnpm publish --dry-run"),
+            ),
+            (
+                "terraform destroy -auto-approve",
+                Some("terraform destroy -auto-approve"),
+            ),
             ("git push origin main", Some("git push origin")),
             ("rm -rf target/x", Some("rm -rf")),
             ("git commit --message=x", Some("git commit")),
@@ -261,25 +331,43 @@ mod tests {
     #[test]
     fn a_habit_becomes_an_exception() {
         let asks = json!([{ "hook": "careful", "decision": "ask" }]);
-        let yes = json!({ "decision": "allow", "reason": "approved by a person", "outcomes": asks });
-        let no = json!({ "decision": "deny", "reason": "Sure? (denied by a person)", "outcomes": asks });
+        let yes =
+            json!({ "decision": "allow", "reason": "approved by a person", "outcomes": asks });
+        let no =
+            json!({ "decision": "deny", "reason": "Sure? (denied by a person)", "outcomes": asks });
         let open = json!({ "decision": "ask", "outcomes": asks });
         let call = |n: usize| format!("pnpm publish --dry-run ./a{n}");
-        let mut records: Vec<Value> =
-            (0..HABIT - 1).map(|n| record("PreToolUse", "s", &call(n), yes.clone())).collect();
+        let mut records: Vec<Value> = (0..HABIT - 1)
+            .map(|n| record("PreToolUse", "s", &call(n), yes.clone()))
+            .collect();
         assert_eq!(proposals(&records), []);
         // The agent's own person has said yes where the call was carried out.
         records.push(record("PreToolUse", "s", &call(9), open));
         assert_eq!(proposals(&records), []);
-        records.push(record("PostToolUse", "s", &call(9), json!({ "decision": "allow" })));
+        records.push(record(
+            "PostToolUse",
+            "s",
+            &call(9),
+            json!({ "decision": "allow" }),
+        ));
         let found = proposals(&records);
-        assert_eq!((found.len(), found[0].hook.as_deref(), found[0].events), (1, Some("careful"), HABIT));
-        assert_eq!(found[0].definition, "unless: \"Bash(pnpm publish --dry-run*)\"\n");
+        assert_eq!(
+            (found.len(), found[0].hook.as_deref(), found[0].events),
+            (1, Some("careful"), HABIT)
+        );
+        assert_eq!(
+            found[0].definition,
+            "unless: \"Bash(pnpm publish --dry-run*)\"\n"
+        );
         let file = format!(
             "hooks:\n  - name: careful\n    on: PreToolUse\n    if: Bash(pnpm publish*)\n    ask: Sure?\n    {}",
             found[0].definition
         );
-        assert!(check("a.yaml", &file, Layer::Hooks, None).diagnostics.is_empty());
+        assert!(
+            check("a.yaml", &file, Layer::Hooks, None)
+                .diagnostics
+                .is_empty()
+        );
         records.push(record("PreToolUse", "s", &call(1), no));
         assert_eq!(proposals(&records), []);
     }
@@ -288,24 +376,39 @@ mod tests {
     fn what_many_sessions_try_becomes_a_guard() {
         let allow = json!({ "decision": "allow", "outcomes": [] });
         let tries = |command: &str, verdict: &Value| -> Vec<Value> {
-            (0..SESSIONS).map(|n| record("PreToolUse", &n.to_string(), command, verdict.clone())).collect()
+            (0..SESSIONS)
+                .map(|n| record("PreToolUse", &n.to_string(), command, verdict.clone()))
+                .collect()
         };
         let found = proposals(&tries("terraform destroy prod", &allow));
-        assert_eq!((found.len(), found[0].name.as_str()), (1, "no-terraform-destroy-prod"));
         assert_eq!(
-            check("a.yaml", &found[0].definition, Layer::Hooks, None).diagnostics.len(),
+            (found.len(), found[0].name.as_str()),
+            (1, "no-terraform-destroy-prod")
+        );
+        assert_eq!(
+            check("a.yaml", &found[0].definition, Layer::Hooks, None)
+                .diagnostics
+                .len(),
             0,
             "{}",
             found[0].definition
         );
         assert_eq!(
-            check("a.test.yaml", &found[0].cases, Layer::Hooks, None).diagnostics.len(),
+            check("a.test.yaml", &found[0].cases, Layer::Hooks, None)
+                .diagnostics
+                .len(),
             0,
             "{}",
             found[0].cases
         );
         assert_eq!(proposals(&tries("terraform plan", &allow)), []);
-        assert_eq!(proposals(&tries("terraform destroy", &json!({ "decision": "deny" }))), []);
-        assert_eq!(proposals(&tries("terraform destroy", &allow)[..SESSIONS - 1]), []);
+        assert_eq!(
+            proposals(&tries("terraform destroy", &json!({ "decision": "deny" }))),
+            []
+        );
+        assert_eq!(
+            proposals(&tries("terraform destroy", &allow)[..SESSIONS - 1]),
+            []
+        );
     }
 }

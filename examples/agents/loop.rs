@@ -1,4 +1,5 @@
-//! An agent loop that sends every event to hookwire and obeys the verdicts: cargo run --example loop -- --hooks DIR
+//! An agent loop that sends every event to hookwire and obeys the verdicts: cargo run --example
+//! loop -- --hooks DIR
 
 mod wire;
 mod world;
@@ -23,7 +24,11 @@ impl Agent<'_> {
 
     /// Works on one prompt until the agent stops. Every started run ends with RunEnd or RunError.
     fn run(&mut self, prompt: Value) -> Result<Value, Fault> {
-        let first = if self.parent.is_some() { "SubagentStart" } else { "UserPromptSubmit" };
+        let first = if self.parent.is_some() {
+            "SubagentStart"
+        } else {
+            "UserPromptSubmit"
+        };
         let prompt = self.fire(first, json!({"prompt": prompt}))?["prompt"].take();
         let prompt = self.fire("RunStart", json!({"prompt": prompt}))?["prompt"].take();
         self.add([user(prompt)]);
@@ -31,20 +36,28 @@ impl Agent<'_> {
             Ok(result) => result,
             Err(Fault::Refused(no)) => json!(no), // a refusal is an answer, not a failure
             Err(Fault::Failed(error)) => {
-                let mut verdict = self.fire("RunError", json!({"error": error, "usage": self.usage}))?;
+                let mut verdict =
+                    self.fire("RunError", json!({"error": error, "usage": self.usage}))?;
                 // A hook's result replaces the error.
-                return Some(verdict["subject"].take()).filter(|it| !it.is_null()).ok_or(Fault::Failed(error));
+                return Some(verdict["subject"].take())
+                    .filter(|it| !it.is_null())
+                    .ok_or(Fault::Failed(error));
             }
         };
         Ok(self.fire("RunEnd", json!({"result": result, "usage": self.usage}))?["result"].take())
     }
 
     fn work(&mut self) -> Result<Value, Fault> {
-        let rest = if self.parent.is_some() { "SubagentStop" } else { "Stop" };
+        let rest = if self.parent.is_some() {
+            "SubagentStop"
+        } else {
+            "Stop"
+        };
         let mut stop_active = false;
         loop {
             self.fire("StepStart", json!({}))?;
-            // Between steps every tool call has its result, so here the conversation can be changed.
+            // Between steps every tool call has its result, so here the conversation can be
+            // changed.
             if self.tokens > BUDGET
                 && let Err(Fault::Failed(error)) = self.compact()
             {
@@ -53,14 +66,20 @@ impl Agent<'_> {
             self.add_notes();
             let mut reply = self.ask(self.messages(), json!("large"), 1)?;
             let calls = list(&reply["calls"]);
-            let results = calls.iter().map(|call| self.tool(call)).collect::<Result<Vec<_>, _>>()?;
+            let results = calls
+                .iter()
+                .map(|call| self.tool(call))
+                .collect::<Result<Vec<_>, _>>()?;
             let message = self.fire("StepEnd", json!({"lastMessage": reply["content"].take()}))?["lastMessage"].take();
             self.add([json!({"role": "assistant", "content": message, "calls": calls})]);
             self.add(results);
             let path = save(self)?;
             self.fire("Checkpoint", json!({"path": path}))?;
             if calls.is_empty() {
-                match self.fire(rest, json!({"lastMessage": message, "stopActive": stop_active})) {
+                match self.fire(
+                    rest,
+                    json!({"lastMessage": message, "stopActive": stop_active}),
+                ) {
                     // Back to work, with the reason; hookwire limits how often hooks do this.
                     Err(Fault::Refused(no)) => self.notes.push(no),
                     rested => return Ok(rested?["lastMessage"].take()),
@@ -82,17 +101,23 @@ impl Agent<'_> {
                 Ok(self.fire("PostModelCall", data)?["model"]["response"].take())
             }
             Err(error) => {
-                let data = json!({"model": joined(model, json!({"error": error, "attempt": attempt}))});
+                let data =
+                    json!({"model": joined(model, json!({"error": error, "attempt": attempt}))});
                 let retry = self.fire("ModelCallError", data)?["retry"].take();
                 if !waited(&retry, attempt) {
                     return Err(failure(&error));
                 }
-                self.ask(messages, retry.get("model").cloned().unwrap_or(name), attempt + 1)
+                self.ask(
+                    messages,
+                    retry.get("model").cloned().unwrap_or(name),
+                    attempt + 1,
+                )
             }
         }
     }
 
-    /// Runs a tool call, if permitted, and returns the model's message with the output or the refusal.
+    /// Runs a tool call, if permitted, and returns the model's message with the output or the
+    /// refusal.
     fn tool(&mut self, call: &Value) -> Result<Value, Fault> {
         let output = match self.judged(call) {
             Err(Fault::Refused(no)) => json!(format!("refused: {no}")),
@@ -105,8 +130,18 @@ impl Agent<'_> {
     fn judged(&mut self, call: &Value) -> Result<Value, Fault> {
         let tool = self.permitted(call)?;
         let is_task = tool["name"] == "Task" && self.parent.is_none();
-        let done = tried(|| if is_task { self.task(&tool) } else { use_tool(&tool) });
-        let event = if done.get("error").is_some() { "PostToolUseFailure" } else { "PostToolUse" };
+        let done = tried(|| {
+            if is_task {
+                self.task(&tool)
+            } else {
+                use_tool(&tool)
+            }
+        });
+        let event = if done.get("error").is_some() {
+            "PostToolUseFailure"
+        } else {
+            "PostToolUse"
+        };
         Ok(self.fire(event, json!({"tool": joined(tool, done)}))?["tool"]["output"].take())
     }
 
@@ -125,7 +160,8 @@ impl Agent<'_> {
     }
 
     fn task(&self, tool: &Value) -> Result<Value, Fault> {
-        self.child(argument(tool, "agent")?, text(&tool["callId"])).run(json!(argument(tool, "prompt")?))
+        self.child(argument(tool, "agent")?, text(&tool["callId"]))
+            .run(json!(argument(tool, "prompt")?))
     }
 
     /// Replaces the conversation by a summary.
@@ -136,7 +172,11 @@ impl Agent<'_> {
         let summary = self.ask(messages, json!("large"), 1)?["content"].take();
         let removed = self.messages().len();
         self.context["messages"] = json!([user(summary.clone())]);
-        self.fire("PostCompact", json!({"removedCount": removed, "summary": summary})).map(drop)
+        self.fire(
+            "PostCompact",
+            json!({"removedCount": removed, "summary": summary}),
+        )
+        .map(drop)
     }
 }
 

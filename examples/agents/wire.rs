@@ -35,10 +35,23 @@ pub(crate) struct Agent<'a> {
 }
 
 /// A run that a hook has ended starts none of these.
-const ACTS: [&str; 7] =
-    ["StepStart", "PreCompact", "PreModelCall", "PreToolUse", "PermissionRequest", "SubagentStop", "Stop"];
+const ACTS: [&str; 7] = [
+    "StepStart",
+    "PreCompact",
+    "PreModelCall",
+    "PreToolUse",
+    "PermissionRequest",
+    "SubagentStop",
+    "Stop",
+];
 /// These events only inform hooks; they can't be refused.
-const NOTES: [&str; 5] = ["PermissionDenied", "PostCompact", "Checkpoint", "Notification", "SessionEnd"];
+const NOTES: [&str; 5] = [
+    "PermissionDenied",
+    "PostCompact",
+    "Checkpoint",
+    "Notification",
+    "SessionEnd",
+];
 
 /// The member that hooks may rewrite at each event.
 fn subject(event: &str) -> &'static str {
@@ -84,7 +97,10 @@ impl<'a> Agent<'a> {
     }
 
     pub(crate) fn messages(&self) -> Vec<Value> {
-        self.context["messages"].as_array().cloned().unwrap_or_default()
+        self.context["messages"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
     }
 
     pub(crate) fn add(&mut self, messages: impl IntoIterator<Item = Value>) {
@@ -107,7 +123,8 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Sends an event; returns the verdict with `data` as hooks changed it. A refusal is [`Fault::Refused`].
+    /// Sends an event; returns the verdict with `data` as hooks changed it. A refusal is
+    /// [`Fault::Refused`].
     pub(crate) fn fire(&mut self, name: &str, data: Value) -> Result<Value, Fault> {
         if let Some(reason) = self.ending.as_ref().filter(|_| ACTS.contains(&name)) {
             return Err(Fault::Refused(reason.clone()));
@@ -129,10 +146,14 @@ impl<'a> Agent<'a> {
         for text in texts(&verdict["userMessages"]) {
             println!("[hook] {text}");
         }
-        self.notes.extend(texts(&verdict["additionalContext"]).map(String::from));
+        self.notes
+            .extend(texts(&verdict["additionalContext"]).map(String::from));
         if let Some(patch) = verdict.get("context") {
             for (member, value) in self.context.as_object_mut().into_iter().flatten() {
-                patch.get(member).into_iter().for_each(|patch| merge(value, patch));
+                patch
+                    .get(member)
+                    .into_iter()
+                    .for_each(|patch| merge(value, patch));
             }
             merge(&mut event, patch);
         }
@@ -142,13 +163,20 @@ impl<'a> Agent<'a> {
             self.ending = Some(reason);
         }
         if verdict["decision"] != "allow" && !NOTES.contains(&name) {
-            return Err(Fault::Refused(verdict["reason"].as_str().unwrap_or("a hook said no").into()));
+            return Err(Fault::Refused(
+                verdict["reason"]
+                    .as_str()
+                    .unwrap_or("a hook said no")
+                    .into(),
+            ));
         }
         if name == "PermissionRequest" && verdict.get("decidedBy").is_none() {
             // Where your agent would ask its user.
             return Err(Fault::Refused("nobody has allowed it".into()));
         }
-        if let (Some(value), Some(place)) = (verdict.get("subject"), event.pointer_mut(subject(name))) {
+        if let (Some(value), Some(place)) =
+            (verdict.get("subject"), event.pointer_mut(subject(name)))
+        {
             *place = value.clone();
         }
         Ok(joined(verdict, event))
@@ -173,7 +201,10 @@ fn no_usage() -> Value {
 }
 
 fn texts(list: &Value) -> impl Iterator<Item = &str> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
 }
 
 impl From<std::io::Error> for Fault {
@@ -193,10 +224,16 @@ impl Host {
     pub(crate) fn start(arguments: impl Iterator<Item = String>) -> Host {
         let variable = |name: &str| std::env::var(name).ok();
         let program = variable("HOOKWIRE").unwrap_or_else(|| "hookwire".into());
-        let patience = variable("PATIENCE").and_then(|text| Duration::try_from_secs_f64(text.parse().ok()?).ok());
+        let patience = variable("PATIENCE")
+            .and_then(|text| Duration::try_from_secs_f64(text.parse().ok()?).ok());
         let patience = patience.unwrap_or(Duration::from_secs(5));
         let client = Client::start(Command::new(program).arg("serve").args(arguments), patience);
-        Host { client: RefCell::new(client.map_err(|problem| format!("hookwire did not start: {problem}"))), patience }
+        Host {
+            client: RefCell::new(
+                client.map_err(|problem| format!("hookwire did not start: {problem}")),
+            ),
+            patience,
+        }
     }
 
     /// Asks for the verdict on an event.

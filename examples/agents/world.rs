@@ -1,4 +1,5 @@
-//! The loop's surroundings: a scripted model, tools that change real files, a terminal. Replace this file.
+//! The loop's surroundings: a scripted model, tools that change real files, a terminal. Replace
+//! this file.
 
 use crate::wire::{Agent, Fault, Host};
 use serde_json::{Value, json};
@@ -11,18 +12,24 @@ use std::time::{Duration, Instant};
 pub(crate) const ALLOWED: [&str; 3] = ["Read", "Write", "Task"];
 /// Tokens that the model may read before its context is compacted.
 pub(crate) const BUDGET: u64 = 1000;
-pub(crate) const SUMMARISE: &str = "Summarise this conversation so that the work can go on from your summary alone.";
+pub(crate) const SUMMARISE: &str =
+    "Summarise this conversation so that the work can go on from your summary alone.";
 /// Attempts at one model call, whatever hooks say.
 const ATTEMPTS: u64 = 5;
 
 static SESSION: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("session.json")).unwrap_or_default());
-static REPLIES: LazyLock<Mutex<VecDeque<Value>>> = LazyLock::new(|| Mutex::new(list(&SESSION["replies"]).into()));
+static REPLIES: LazyLock<Mutex<VecDeque<Value>>> =
+    LazyLock::new(|| Mutex::new(list(&SESSION["replies"]).into()));
 
 /// Returns the script's next reply or error; yours would call a provider.
 pub(crate) fn call_model(_model: &Value) -> Result<Value, Value> {
-    let next = REPLIES.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let mut said = next.unwrap_or_else(|| json!({"error": {"status": 500, "message": "the script is over"}}));
+    let next = REPLIES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .pop_front();
+    let mut said =
+        next.unwrap_or_else(|| json!({"error": {"status": 500, "message": "the script is over"}}));
     match said["error"].take() {
         Value::Null => Ok(json!({
             "response": {"content": text(&said["content"]), "calls": list(&said["calls"])},
@@ -41,7 +48,9 @@ pub(crate) fn failure(error: &Value) -> Fault {
 pub(crate) fn waited(retry: &Value, attempt: u64) -> bool {
     let again = (retry["action"] == "retry" || retry["action"] == "fallback") && attempt < ATTEMPTS;
     if again {
-        std::thread::sleep(Duration::from_millis(retry["afterMs"].as_u64().unwrap_or(0)));
+        std::thread::sleep(Duration::from_millis(
+            retry["afterMs"].as_u64().unwrap_or(0),
+        ));
     }
     again
 }
@@ -55,7 +64,9 @@ pub(crate) fn use_tool(tool: &Value) -> Result<Value, Fault> {
     let path = argument(tool, "path");
     match text(&tool["name"]) {
         "Read" => Ok(std::fs::read_to_string(path?)?.into()),
-        "Write" => Ok(std::fs::write(path?, argument(tool, "content")?).map(|()| "written".into())?),
+        "Write" => {
+            Ok(std::fs::write(path?, argument(tool, "content")?).map(|()| "written".into())?)
+        }
         "Delete" => Ok(std::fs::remove_file(path?).map(|()| "deleted".into())?),
         name => Err(Fault::Failed(format!("no such tool: {name}"))),
     }
@@ -83,15 +94,21 @@ pub(crate) fn save(agent: &Agent) -> Result<String, Fault> {
 
 pub(crate) fn show(before: &[&str], last: &Value) {
     let before: String = before.iter().map(|word| format!("{word}: ")).collect();
-    println!("{before}{}", last.as_str().unwrap_or(&last.to_string()).trim());
+    println!(
+        "{before}{}",
+        last.as_str().unwrap_or(&last.to_string()).trim()
+    );
 }
 
 /// The user's prompts; each begins a new run.
 pub(crate) fn prompts() -> impl Iterator<Item = (String, Value)> {
-    list(&SESSION["prompts"]).into_iter().zip(1..).map(|(prompt, n)| {
-        println!("> {}", text(&prompt));
-        (format!("r{n}"), prompt)
-    })
+    list(&SESSION["prompts"])
+        .into_iter()
+        .zip(1..)
+        .map(|(prompt, n)| {
+            println!("> {}", text(&prompt));
+            (format!("r{n}"), prompt)
+        })
 }
 
 pub(crate) fn text(value: &Value) -> &str {

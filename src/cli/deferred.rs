@@ -1,5 +1,5 @@
-//! Arguments that clap hears of once their command is the one that was named: a process that answers one event would
-//! spend a quarter of its time on the options of all the others.
+//! Arguments that clap hears of once their command is the one that was named: a process that
+//! answers one event would spend a quarter of its time on the options of all the others.
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use std::ops::Deref;
@@ -34,10 +34,13 @@ impl<T: Args> Args for Deferred<T> {
     }
 }
 
-/// Arguments bring a description of their own, which the command's own comes after if nothing is deferred. With the
-/// description come its examples.
+/// Arguments bring a description of their own, which the command's own comes after if nothing is
+/// deferred. With the description come its examples.
 fn keep_about(command: Command, augment: fn(Command) -> Command) -> Command {
-    let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
+    let (about, long_about) = (
+        command.get_about().cloned(),
+        command.get_long_about().cloned(),
+    );
     let examples = super::help::examples(&command);
     let command = augment(command).long_about(None);
     let command = examples.into_iter().fold(command, Command::after_help);

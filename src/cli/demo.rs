@@ -12,10 +12,12 @@ pub(crate) struct DemoArgs {
     /// Write every message that goes over the wire into this file, `>` to the host and `<` from it.
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub(crate) wire: Option<PathBuf>,
-    /// Show instead how rules hold where programs start: an agent below `hookwire run`, whose Makefile pushes by force.
+    /// Show instead how rules hold where programs start: an agent below `hookwire run`, whose
+    /// Makefile pushes by force.
     #[arg(long)]
     pub(crate) run: bool,
-    /// Show instead five hosts that share rules, a rate, a question and verdicts by a server of NATS, which is killed.
+    /// Show instead five hosts that share rules, a rate, a question and verdicts by a server of
+    /// NATS, which is killed.
     #[cfg(feature = "fleet")]
     #[arg(long, conflicts_with_all = ["run", "wire"])]
     pub(crate) fleet: bool,

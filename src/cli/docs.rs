@@ -8,8 +8,8 @@ use serde_json::json;
 
 #[derive(clap::Args)]
 pub(super) struct DocsArgs {
-    /// A page, or what to look up: a field, a command, an option, a diagnostic's code, a word or several. Without any, the
-    /// pages are listed.
+    /// A page, or what to look up: a field, a command, an option, a diagnostic's code, a word or
+    /// several. Without any, the pages are listed.
     word: Vec<String>,
 }
 
@@ -103,15 +103,23 @@ impl Page {
         let mut sections: Vec<Section> = Vec::new();
         for (line, in_code) in visible_lines(self.text) {
             match heading(line).filter(|_| !in_code) {
-                Some(heading) => sections.push(Section { heading, lines: Vec::new() }),
-                None => sections.iter_mut().last().into_iter().for_each(|it| it.lines.push(line)),
+                Some(heading) => sections.push(Section {
+                    heading,
+                    lines: Vec::new(),
+                }),
+                None => sections
+                    .iter_mut()
+                    .last()
+                    .into_iter()
+                    .for_each(|it| it.lines.push(line)),
             }
         }
         sections
     }
 }
 
-/// The lines without the comments of HTML, which readers don't see, and whether each is within code.
+/// The lines without the comments of HTML, which readers don't see, and whether each is within
+/// code.
 fn visible_lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let (mut in_code, mut in_comment) = (false, false);
     text.lines().filter_map(move |line| {
@@ -136,7 +144,10 @@ struct Section {
 impl Section {
     /// Its name as it stands in a link.
     fn anchor(&self) -> String {
-        let kept = self.heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        let kept = self
+            .heading
+            .chars()
+            .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
         kept.collect::<String>().to_lowercase().replace(' ', "-")
     }
 
@@ -169,7 +180,12 @@ fn first_cell(part: &str) -> Option<&str> {
 
 /// Whether a text has a word or a phrase, whole and in any case, wherever its lines end.
 fn has_word(text: &str, word: &str) -> bool {
-    let words = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = |text: &str| {
+        text.to_lowercase()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     let (text, word) = (words(text), words(word));
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(&word).any(|(at, _)| {
@@ -189,18 +205,50 @@ struct CommandOption {
 
 /// The options of all commands with their names; those that every command has stand once.
 fn options() -> Vec<(String, CommandOption)> {
-    fn collect(command: &clap::Command, before: &str, is_root: bool, found: &mut Vec<(String, CommandOption)>) {
-        let words = if is_root { before.to_string() } else { format!("{before} {}", command.get_name()) };
-        for option in command.get_arguments().filter(|it| !it.is_hide_set() && (is_root || !it.is_global_set())) {
-            let Some(name) = option.get_long() else { continue };
+    fn collect(
+        command: &clap::Command,
+        before: &str,
+        is_root: bool,
+        found: &mut Vec<(String, CommandOption)>,
+    ) {
+        let words = if is_root {
+            before.to_string()
+        } else {
+            format!("{before} {}", command.get_name())
+        };
+        for option in command
+            .get_arguments()
+            .filter(|it| !it.is_hide_set() && (is_root || !it.is_global_set()))
+        {
+            let Some(name) = option.get_long() else {
+                continue;
+            };
             let values: String = match option.get_action().takes_values() {
-                true => option.get_value_names().into_iter().flatten().map(|it| format!(" <{it}>")).collect(),
+                true => option
+                    .get_value_names()
+                    .into_iter()
+                    .flatten()
+                    .map(|it| format!(" <{it}>"))
+                    .collect(),
                 false => String::new(),
             };
-            let help = option.get_long_help().or(option.get_help()).map(ToString::to_string).unwrap_or_default();
-            found.push((name.to_string(), CommandOption { usage: format!("{words} --{name}{values}"), help }));
+            let help = option
+                .get_long_help()
+                .or(option.get_help())
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            found.push((
+                name.to_string(),
+                CommandOption {
+                    usage: format!("{words} --{name}{values}"),
+                    help,
+                },
+            ));
         }
-        command.get_subcommands().filter(|it| !it.is_hide_set()).for_each(|it| collect(it, &words, false, found));
+        command
+            .get_subcommands()
+            .filter(|it| !it.is_hide_set())
+            .for_each(|it| collect(it, &words, false, found));
     }
     let mut command = Cli::command();
     command.build();
@@ -219,7 +267,11 @@ struct Found {
 
 impl Found {
     fn new(page: &'static Page, section: &Section, text: String) -> Found {
-        Found { page, heading: section.heading, text }
+        Found {
+            page,
+            heading: section.heading,
+            text,
+        }
     }
 
     fn whole(page: &'static Page, section: &Section) -> Found {
@@ -229,25 +281,44 @@ impl Found {
 
 /// Where a row of a table leads to: the page, and the section's name as it stands in a link.
 fn links(row: &str) -> impl Iterator<Item = (&'static Page, &str)> {
-    let targets = row.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let targets = row
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next());
     targets.filter_map(|target| {
         let (name, section) = target.split_once(".md")?;
-        Some((PAGES.iter().find(|page| page.name == name)?, section.trim_start_matches('#')))
+        Some((
+            PAGES.iter().find(|page| page.name == name)?,
+            section.trim_start_matches('#'),
+        ))
     })
 }
 
-/// Of a command: its row in the table of commands, and of each page that the row links to the section about it.
+/// Of a command: its row in the table of commands, and of each page that the row links to the
+/// section about it.
 fn about_command(name: &str) -> Vec<Found> {
     let mut found = Vec::new();
-    let Some(page) = PAGES.iter().find(|page| page.name == "command-line") else { return found };
+    let Some(page) = PAGES.iter().find(|page| page.name == "command-line") else {
+        return found;
+    };
     for section in page.sections() {
         for row in section.parts() {
-            let codes = first_cell(&row).unwrap_or_default().split('`').skip(1).step_by(2);
+            let codes = first_cell(&row)
+                .unwrap_or_default()
+                .split('`')
+                .skip(1)
+                .step_by(2);
             // A row of a family is about each word below it, too, which it names.
-            let mut commands = codes.map(|it| it.trim_start_matches("hookwire ").split(' ').next().unwrap_or_default());
+            let mut commands = codes.map(|it| {
+                it.trim_start_matches("hookwire ")
+                    .split(' ')
+                    .next()
+                    .unwrap_or_default()
+            });
             let is_meant = |command: &str| match name.strip_prefix(command) {
                 Some(below) => {
-                    below.is_empty() || below.starts_with(' ') && row.contains(&format!("`{}`", &below[1..]))
+                    below.is_empty()
+                        || below.starts_with(' ') && row.contains(&format!("`{}`", &below[1..]))
                 }
                 None => false,
             };
@@ -260,7 +331,10 @@ fn about_command(name: &str) -> Vec<Found> {
                     "" => it.lines.iter().any(|line| has_word(line, &text)),
                     _ => it.anchor() == anchor,
                 };
-                Some(Found::whole(page, &page.sections().into_iter().find(is_meant)?))
+                Some(Found::whole(
+                    page,
+                    &page.sections().into_iter().find(is_meant)?,
+                ))
             });
             let targets: Vec<Found> = targets.collect();
             found.push(Found::new(page, &section, row));
@@ -270,8 +344,8 @@ fn about_command(name: &str) -> Vec<Found> {
     found
 }
 
-/// What the book says about a word, from the most to the least specific: what is about it as a command, sections
-/// that are named so, rows of tables that are about it, and what mentions it.
+/// What the book says about a word, from the most to the least specific: what is about it as a
+/// command, sections that are named so, rows of tables that are about it, and what mentions it.
 fn about(word: &str) -> Vec<Found> {
     let (mut rows, mut mentions) = (Vec::new(), Vec::new());
     let mut named = about_command(word.trim_start_matches("hookwire "));
@@ -311,8 +385,11 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
         list(out);
         return Ok(Finding::Fine);
     }
-    let is_meant =
-        |page: &&Page| [page.name, page.short_name(), page.title()].iter().any(|name| name.eq_ignore_ascii_case(word));
+    let is_meant = |page: &&Page| {
+        [page.name, page.short_name(), page.title()]
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(word))
+    };
     if let Some(page) = PAGES.iter().find(is_meant) {
         if out.json {
             out.json(&json!({ "page": page.name, "text": page.text }));
@@ -325,7 +402,13 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
     let all = options();
     let (options, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(name, _)| name == word);
     if found.is_empty() && options.is_empty() {
-        return Err(Failure(unknown(word, &others.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())));
+        return Err(Failure(unknown(
+            word,
+            &others
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .collect::<Vec<_>>(),
+        )));
     }
     for (_, CommandOption { usage, help }) in &options {
         if out.json {
@@ -340,7 +423,12 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
         out.line("");
     }
     let mut shown: Vec<(&str, &str)> = Vec::new();
-    for Found { page, heading, text } in found.iter().take(MAX_PRINTED) {
+    for Found {
+        page,
+        heading,
+        text,
+    } in found.iter().take(MAX_PRINTED)
+    {
         if out.json {
             out.json(&json!({ "page": page.name, "heading": heading, "text": text }));
             continue;
@@ -355,7 +443,11 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
         }
         out.lines(text);
     }
-    let mut more: Vec<&str> = found.iter().skip(MAX_PRINTED).map(|it| it.page.short_name()).collect();
+    let mut more: Vec<&str> = found
+        .iter()
+        .skip(MAX_PRINTED)
+        .map(|it| it.page.short_name())
+        .collect();
     more.dedup();
     if !more.is_empty() && !out.json {
         let more = out.tone(Tone::Dim, &format!("More in: {}", more.join(", ")));
@@ -379,16 +471,27 @@ fn list(out: &mut Output) {
 /// A page with its headings in bold.
 fn print(text: &str, out: &mut Output) {
     for (line, in_code) in visible_lines(text) {
-        let line = if heading(line).is_some() && !in_code { out.tone(Tone::Strong, line) } else { line.to_string() };
+        let line = if heading(line).is_some() && !in_code {
+            out.tone(Tone::Strong, line)
+        } else {
+            line.to_string()
+        };
         out.line(&line);
     }
 }
 
 /// The message for a word that no page has, and that is none of these options.
 fn unknown(word: &str, options: &[&str]) -> String {
-    let cells: Vec<String> = PAGES.iter().flat_map(Page::sections).flat_map(|section| section.parts()).collect();
+    let cells: Vec<String> = PAGES
+        .iter()
+        .flat_map(Page::sections)
+        .flat_map(|section| section.parts())
+        .collect();
     // People look up the words that stand as code in the first column of a table.
-    let codes = cells.iter().filter_map(|part| first_cell(part)).flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let codes = cells
+        .iter()
+        .filter_map(|part| first_cell(part))
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2));
     let mut known: Vec<&str> = PAGES.iter().map(Page::short_name).collect();
     known.extend(codes);
     known.extend(options);
@@ -410,17 +513,28 @@ mod tests {
             ("step-limit", "handlers/guard", "lets `max` events pass"),
             ("hooks/dispatch", "protocol", "an event in, a verdict out"),
             ("Zed", "editors", "an extension"),
-            ("never-matches", "diagnostics", "holds for nothing that can happen"),
+            (
+                "never-matches",
+                "diagnostics",
+                "holds for nothing that can happen",
+            ),
             ("exit  CODES", "command-line", "wrong usage"),
         ] {
             let found = about(word);
             let is_there = |it: &Found| it.page.name == page && it.text.contains(says);
             let first = found.first().map(|it| it.page.name);
-            assert!(found.iter().take(MAX_PRINTED).any(is_there), "{word}: {first:?}");
+            assert!(
+                found.iter().take(MAX_PRINTED).any(is_there),
+                "{word}: {first:?}"
+            );
         }
         assert!(about("prioritx").is_empty());
         assert!(!about("allow-host").is_empty());
-        let usages: Vec<String> = options().into_iter().filter(|it| it.0 == "watch").map(|it| it.1.usage).collect();
+        let usages: Vec<String> = options()
+            .into_iter()
+            .filter(|it| it.0 == "watch")
+            .map(|it| it.1.usage)
+            .collect();
         for usage in ["hookwire test --watch", "hookwire approvals list --watch"] {
             assert!(usages.iter().any(|it| it == usage), "{usages:?}");
         }
@@ -440,7 +554,11 @@ mod tests {
         ] {
             let found = about(word);
             assert_eq!(found[0].heading, "Command line", "{word}");
-            assert_eq!((found[1].page.name, found[1].heading), (page, heading), "{word}");
+            assert_eq!(
+                (found[1].page.name, found[1].heading),
+                (page, heading),
+                "{word}"
+            );
             let of_the_section = |it: &&Found| (it.page.name, it.heading) == (page, heading);
             assert_eq!(found.iter().filter(of_the_section).count(), 1, "{word}");
         }
@@ -448,11 +566,17 @@ mod tests {
 
     #[test]
     fn what_is_nearly_a_word_is_suggested() {
-        for (word, nearest) in
-            [("prioirty", "priority"), ("cokbook", "cookbook"), ("delegats", "delegates"), ("idle-exti", "idle-exit")]
-        {
+        for (word, nearest) in [
+            ("prioirty", "priority"),
+            ("cokbook", "cookbook"),
+            ("delegats", "delegates"),
+            ("idle-exti", "idle-exit"),
+        ] {
             let said = unknown(word, &["idle-exit"]);
-            assert!(said.ends_with(&format!("did you mean `{nearest}`?")), "{said}");
+            assert!(
+                said.ends_with(&format!("did you mean `{nearest}`?")),
+                "{said}"
+            );
         }
         assert!(unknown("xyzzyplugh", &[]).ends_with("lists the pages"));
     }

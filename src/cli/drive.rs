@@ -1,5 +1,5 @@
-//! `hookwire doctor AGENT --drive`: the agent itself is started once, in a project and a home that are thrown away, against a
-//! model on this machine. What counts is what the agent then does.
+//! `hookwire doctor AGENT --drive`: the agent itself is started once, in a project and a home that
+//! are thrown away, against a model on this machine. What counts is what the agent then does.
 
 use super::Failure;
 use super::install::program;
@@ -22,7 +22,8 @@ const PROMPT: &str = "Do it.";
 const ALLOWED: &str = "allowed-by-hookwire";
 const DENIED: &str = "denied-by-hookwire";
 const WHY: &str = "hookwire denies this to show that a deny arrives.";
-/// The variables that an agent keeps. All others may be a key, or lead it to settings of the person.
+/// The variables that an agent keeps. All others may be a key, or lead it to settings of the
+/// person.
 const KEPT: [&str; 5] = ["PATH", "LANG", "TERM", "USER", "LOGNAME"];
 /// The longest last words of an agent that are shown, in characters.
 const MOST_SAID: usize = 300;
@@ -45,7 +46,10 @@ struct Place {
 
 impl Place {
     fn new() -> Result<Place, Failure> {
-        let place = Place { dir: scratch("drive")?, program: program()? };
+        let place = Place {
+            dir: scratch("drive")?,
+            program: program()?,
+        };
         for name in ["home", "project/.hookwire", "run"] {
             std::fs::create_dir_all(place.at(name))?;
         }
@@ -64,19 +68,37 @@ impl Place {
     /// A program that knows of nothing but this place.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        command.env_clear().envs(KEPT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
-        command.env("HOME", self.at("home")).env("XDG_RUNTIME_DIR", self.at("run")).env("CI", "true");
-        command.current_dir(self.at("project")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env_clear().envs(
+            KEPT.iter()
+                .filter_map(|name| Some((*name, std::env::var_os(name)?))),
+        );
+        command
+            .env("HOME", self.at("home"))
+            .env("XDG_RUNTIME_DIR", self.at("run"))
+            .env("CI", "true");
+        command
+            .current_dir(self.at("project"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
         command
     }
 
     async fn hookwire(&self, args: &[&str]) -> Result<(), Failure> {
-        let ended = self.command(Path::new(&self.program)).args(args).output().await?;
+        let ended = self
+            .command(Path::new(&self.program))
+            .args(args)
+            .output()
+            .await?;
         if ended.status.success() {
             return Ok(());
         }
-        Err(Failure(format!("hookwire {}: {}", args.join(" "), String::from_utf8_lossy(&ended.stderr).trim())))
+        Err(Failure(format!(
+            "hookwire {}: {}",
+            args.join(" "),
+            String::from_utf8_lossy(&ended.stderr).trim()
+        )))
     }
 }
 
@@ -95,16 +117,33 @@ pub(super) fn drive(agent: &Agent, headless: &Headless, program: &Path) -> Resul
     driven
 }
 
-async fn drive_in(place: &Place, agent: &Agent, headless: &Headless, program: &Path) -> Result<Driven, Failure> {
+async fn drive_in(
+    place: &Place,
+    agent: &Agent,
+    headless: &Headless,
+    program: &Path,
+) -> Result<Driven, Failure> {
     // Most projects are repositories, and some agents run hooks in no others.
-    let _ = place.command(Path::new("git")).args(["init", "--quiet"]).output().await;
+    let _ = place
+        .command(Path::new("git"))
+        .args(["init", "--quiet"])
+        .output()
+        .await;
     place.hookwire(&["trust", "--yes"]).await?;
     let user = agent.project.entry.is_empty().then_some("--user");
-    place.hookwire(&[&["install", agent.name], user.as_slice()].concat()).await?;
-    let model = Model::start(vec![format!("touch {ALLOWED}"), format!("touch {DENIED}")], WHY).await?;
+    place
+        .hookwire(&[&["install", agent.name], user.as_slice()].concat())
+        .await?;
+    let model = Model::start(
+        vec![format!("touch {ALLOWED}"), format!("touch {DENIED}")],
+        WHY,
+    )
+    .await?;
     let project = place.at("project");
     let fill = |text: &str| {
-        let text = text.replace("${url}", model.url()).replace("${prompt}", PROMPT);
+        let text = text
+            .replace("${url}", model.url())
+            .replace("${prompt}", PROMPT);
         text.replace("${project}", &project.to_string_lossy())
     };
     for (name, text) in &headless.files {
@@ -115,33 +154,61 @@ async fn drive_in(place: &Place, agent: &Agent, headless: &Headless, program: &P
     let start = |arguments: &[String]| {
         let mut command = place.command(program);
         command.args(arguments.iter().map(|it| fill(it)));
-        command.envs(headless.environment.iter().map(|(name, value)| (name, fill(value))));
+        command.envs(
+            headless
+                .environment
+                .iter()
+                .map(|(name, value)| (name, fill(value))),
+        );
         command
     };
     if !headless.before.is_empty() {
         to_its_end(start(&headless.before)).await?;
     }
     let said = to_its_end(start(&headless.arguments)).await?;
-    let Heard { n_requests, n_commands, model_was_told } = model.heard();
-    Ok(match (project.join(ALLOWED).exists(), project.join(DENIED).exists()) {
-        (_, true) => Driven::Disobeyed,
-        (true, false) if n_commands < 2 => Driven::Unclear(format!("it ended before what is denied. It said: {said}")),
-        (true, false) => Driven::Obeyed { model_was_told },
-        (false, false) if n_requests == 0 => Driven::Unclear(format!("it asked the model nothing. It said: {said}")),
-        (false, false) => Driven::Unclear(format!("it ran no command of the model's. It said: {said}")),
-    })
+    let Heard {
+        n_requests,
+        n_commands,
+        model_was_told,
+    } = model.heard();
+    Ok(
+        match (
+            project.join(ALLOWED).exists(),
+            project.join(DENIED).exists(),
+        ) {
+            (_, true) => Driven::Disobeyed,
+            (true, false) if n_commands < 2 => {
+                Driven::Unclear(format!("it ended before what is denied. It said: {said}"))
+            }
+            (true, false) => Driven::Obeyed { model_was_told },
+            (false, false) if n_requests == 0 => {
+                Driven::Unclear(format!("it asked the model nothing. It said: {said}"))
+            }
+            (false, false) => {
+                Driven::Unclear(format!("it ran no command of the model's. It said: {said}"))
+            }
+        },
+    )
 }
 
-/// Ends what an agent has left behind, which would go on in a place that is gone. Cline starts a daemon that leaves its
-/// group; what is of this home says so in its environment, where the system shows that.
+/// Ends what an agent has left behind, which would go on in a place that is gone. Cline starts a
+/// daemon that leaves its group; what is of this home says so in its environment, where the system
+/// shows that.
 fn end_leftovers(home: &Path) {
     let mark = [b"HOME=", home.as_os_str().as_encoded_bytes()].concat();
     let is_its = |process: &Path| {
-        let environment = file::read_small(&process.join("environ"), file::MAX_FILE).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+        let environment =
+            file::read_small(&process.join("environ"), file::MAX_FILE).unwrap_or_default();
+        environment
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == mark)
     };
     for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let pid = process.file_name().to_str().and_then(|it| it.parse().ok()).and_then(Pid::from_raw);
+        let pid = process
+            .file_name()
+            .to_str()
+            .and_then(|it| it.parse().ok())
+            .and_then(Pid::from_raw);
         if let Some(pid) = pid.filter(|_| is_its(&process.path())) {
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -157,7 +224,9 @@ async fn to_its_end(mut command: Command) -> Result<String, Failure> {
     if let Some(group) = group {
         let _ = kill_process_group(group, Signal::KILL);
     }
-    let Ok(ended) = ended else { return Ok(format!("nothing within {} seconds", PATIENCE.as_secs())) };
+    let Ok(ended) = ended else {
+        return Ok(format!("nothing within {} seconds", PATIENCE.as_secs()));
+    };
     let ended = ended?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let said = format!("{} {}", text(&ended.stdout), text(&ended.stderr));

@@ -1,5 +1,5 @@
-//! How commands that run hooks end: with all that they have started, be it that their work is done or that a signal
-//! ends them.
+//! How commands that run hooks end: with all that they have started, be it that their work is done
+//! or that a signal ends them.
 
 use super::{Failure, Finding};
 use crate::rpc::serve::DRAIN;
@@ -19,14 +19,19 @@ pub(crate) const SHUTDOWN: Duration = Duration::from_millis(50);
 /// How long killed processes may take to be gone.
 pub(crate) const LEAVE: Duration = Duration::from_millis(200);
 
-/// Hooks that were started and not waited for end with the process; give them the time that `serve` gives.
+/// Hooks that were started and not waited for end with the process; give them the time that `serve`
+/// gives.
 pub(crate) async fn settle(host: &Host) {
     let _ = tokio::time::timeout(DRAIN, host.engine.settle()).await;
 }
 
 /// The signals that end a command.
 pub(crate) fn signals() -> [SignalKind; 3] {
-    [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()]
+    [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+    ]
 }
 
 /// The exit code of a command that a signal has ended, as a shell gives it.
@@ -40,7 +45,8 @@ const MIN_FREE_FILES: usize = 8;
 /// Looks whether files can be opened.
 ///
 /// # Errors
-/// There are too few that may be. tokio panics where it can't open what its signals need, which nobody can handle.
+/// There are too few that may be. tokio panics where it can't open what its signals need, which
+/// nobody can handle.
 pub(crate) fn room_for_files() -> std::io::Result<()> {
     let open = |_| file::open_given(Path::new("/dev/null"));
     let opened: std::io::Result<Vec<File>> = (0..MIN_FREE_FILES).map(open).collect();
@@ -58,17 +64,27 @@ pub(crate) fn room_for_files() -> std::io::Result<()> {
 /// Where hooks run. Two threads are enough: hooks wait, they don't compute.
 pub(crate) fn runtime() -> std::io::Result<Runtime> {
     room_for_files()?;
-    let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hooks").enable_all().build()?;
-    // A file may be as long as the limit allows: a write beyond is then that write's error, not the end.
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("hooks")
+        .enable_all()
+        .build()?;
+    // A file may be as long as the limit allows: a write beyond is then that write's error, not the
+    // end.
     let entered = runtime.enter();
-    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
+    drop(signal(SignalKind::from_raw(
+        rustix::process::Signal::XFSZ.as_raw(),
+    ))?);
     drop(entered);
     Ok(runtime)
 }
 
-/// Runs a command's work until it is done, or until a signal comes. Then the work is dropped, and with it go the
-/// processes of its hooks, its socket and its temporary directories. So the work must not wait but by `await`.
-pub(crate) fn run(work: impl AsyncFnOnce(&Runtime) -> Result<Finding, Failure>) -> Result<Finding, Failure> {
+/// Runs a command's work until it is done, or until a signal comes. Then the work is dropped, and
+/// with it go the processes of its hooks, its socket and its temporary directories. So the work
+/// must not wait but by `await`.
+pub(crate) fn run(
+    work: impl AsyncFnOnce(&Runtime) -> Result<Finding, Failure>,
+) -> Result<Finding, Failure> {
     let runtime = runtime()?;
     let result = runtime.block_on(async {
         let [mut terminate, mut interrupt, mut hangup] = {

@@ -1,7 +1,7 @@
 //! The hosts that the entries of agents reach.
 //!
-//! An entry that is written anew with other options reaches another host. The earlier host would stay until its idle exit,
-//! with a process and with counts that nobody adds to, so it is ended.
+//! An entry that is written anew with other options reaches another host. The earlier host would
+//! stay until its idle exit, with a process and with counts that nobody adds to, so it is ended.
 
 use super::granted::entries;
 use super::output::Output;
@@ -17,7 +17,8 @@ use hookwire_rules::agents::AGENTS;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Carries out a command that changes entries, and ends the hosts of the project that they have reached and reach no more.
+/// Carries out a command that changes entries, and ends the hosts of the project that they have
+/// reached and reach no more.
 pub(super) fn renewed(
     root: &Path,
     out: &mut Output,
@@ -33,31 +34,51 @@ pub(super) fn renewed(
 
 /// The sockets of the hosts that the entries in force reach for a project.
 fn sockets(root: &Path) -> BTreeSet<PathBuf> {
-    entries(AGENTS.iter(), root).filter_map(|(_, own)| socket(&own)).collect()
+    entries(AGENTS.iter(), root)
+        .filter_map(|(_, own)| socket(&own))
+        .collect()
 }
 
 /// Ends those that entries have reached and reach no more; how many have ended.
 fn end_unreached(root: &Path, before: &BTreeSet<PathBuf>) -> usize {
     let now = sockets(root);
-    let Ok(hosts) = running::find(Some(root)) else { return 0 };
-    let left = hosts.into_iter().filter(|host| before.contains(&host.socket) && !now.contains(&host.socket));
-    left.filter_map(|host| host.stop().ok()).filter(|ended| *ended == Stopped::Gone).count()
+    let Ok(hosts) = running::find(Some(root)) else {
+        return 0;
+    };
+    let left = hosts
+        .into_iter()
+        .filter(|host| before.contains(&host.socket) && !now.contains(&host.socket));
+    left.filter_map(|host| host.stop().ok())
+        .filter(|ended| *ended == Stopped::Gone)
+        .count()
 }
 
 /// The socket of the host that an entry's command reaches, as the command finds it.
 fn socket(own: &Own) -> Option<PathBuf> {
     let program = program(own.words().first()?)?;
     let cli = Cli::try_parse_from(own.words()).ok()?;
-    let Command::Hook(args) = &cli.command else { return None };
+    let Command::Hook(args) = &cli.command else {
+        return None;
+    };
     let hooks = for_agents(&args.hooks, !args.no_self_defense).ok()?;
-    Some(Warm::new(program, hooks.wanted().ok()?, &places::as_agent(cli.places.named())).ok()?.socket)
+    Some(
+        Warm::new(
+            program,
+            hooks.wanted().ok()?,
+            &places::as_agent(cli.places.named()),
+        )
+        .ok()?
+        .socket,
+    )
 }
 
 /// The large program that a command leads to, which is the one whose host it reaches.
 fn program(word: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     // A name alone is looked up on the agent's PATH, which most often leads here.
-    let Some(path) = Some(Path::new(word)).filter(|it| it.is_absolute()) else { return Some(own) };
+    let Some(path) = Some(Path::new(word)).filter(|it| it.is_absolute()) else {
+        return Some(own);
+    };
     let path = path.canonicalize().ok()?;
     if path.parent() == own.parent() {
         return Some(own);

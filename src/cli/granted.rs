@@ -1,5 +1,5 @@
-//! What the entries of installed agents let hooks reach. Commands that look at definitions go by it, as the agents' hosts
-//! do: an address that an entry allows is no finding.
+//! What the entries of installed agents let hooks reach. Commands that look at definitions go by
+//! it, as the agents' hosts do: an address that an entry allows is no finding.
 
 use super::install::{Entry, InstallArgs};
 use super::own::Own;
@@ -19,7 +19,14 @@ pub(super) struct Granting {
 impl Granting {
     /// The entries of these agents that ask about a project.
     pub(super) fn each(agents: impl Iterator<Item = &'static Agent>, root: &Path) -> Vec<Granting> {
-        entries(agents, root).filter_map(|(path, own)| Some(Granting { path, reach: reach(&own)? })).collect()
+        entries(agents, root)
+            .filter_map(|(path, own)| {
+                Some(Granting {
+                    path,
+                    reach: reach(&own)?,
+                })
+            })
+            .collect()
     }
 
     /// The hosts that another entry allows and this one doesn't.
@@ -35,17 +42,25 @@ impl Granting {
 }
 
 impl ReachArgs {
-    /// Adds what every installed entry says. What only some agents allow fails in the others, so it isn't added.
+    /// Adds what every installed entry says. What only some agents allow fails in the others, so it
+    /// isn't added.
     pub(super) fn with_installed(&self, root: &Path) -> ReachArgs {
         self.with_entries(&Granting::each(AGENTS.iter(), root))
     }
 
     /// Adds what each of these entries says.
     pub(super) fn with_entries(&self, entries: &[Granting]) -> ReachArgs {
-        let Some((first, others)) = entries.split_first() else { return self.clone() };
-        let everywhere = |host: &&HostPort| others.iter().all(|it| it.reach.allow_host.contains(host));
+        let Some((first, others)) = entries.split_first() else {
+            return self.clone();
+        };
+        let everywhere =
+            |host: &&HostPort| others.iter().all(|it| it.reach.allow_host.contains(host));
         let model = first.reach.model.as_ref();
-        let model = model.filter(|model| others.iter().all(|it| it.reach.model.as_ref() == Some(model)));
+        let model = model.filter(|model| {
+            others
+                .iter()
+                .all(|it| it.reach.model.as_ref() == Some(model))
+        });
         let granted = first.reach.allow_host.iter().filter(everywhere);
         ReachArgs {
             allow_host: self.allow_host.iter().chain(granted).cloned().collect(),
@@ -54,7 +69,8 @@ impl ReachArgs {
     }
 }
 
-/// The commands of hookwire in the entries of these agents that ask about a project, each with its file.
+/// The commands of hookwire in the entries of these agents that ask about a project, each with its
+/// file.
 pub(super) fn entries(
     agents: impl Iterator<Item = &'static Agent>,
     root: &Path,
@@ -63,7 +79,9 @@ pub(super) fn entries(
         Entry::Unreadable(_) => None,
         Entry::Asks { commands, .. } => Some((place.path().ok()?, commands)),
     };
-    let places = agents.flat_map(move |agent| InstallArgs::each(agent, root)).filter_map(of);
+    let places = agents
+        .flat_map(move |agent| InstallArgs::each(agent, root))
+        .filter_map(of);
     places.flat_map(|(path, commands)| commands.into_iter().map(move |it| (path.clone(), it)))
 }
 

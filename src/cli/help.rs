@@ -1,4 +1,5 @@
-//! The help of `hookwire` itself: its commands in groups, in the order in which somebody comes to need them.
+//! The help of `hookwire` itself: its commands in groups, in the order in which somebody comes to
+//! need them.
 
 use clap::Command;
 use std::fmt::Write as _;
@@ -6,7 +7,8 @@ use std::fmt::Write as _;
 /// The heading of the options that every command has.
 pub(super) const GLOBAL: &str = "Global options";
 
-/// Each command that is shown stands in one group. A test holds this against the commands that there are.
+/// Each command that is shown stands in one group. A test holds this against the commands that
+/// there are.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["init", "install", "trust", "demo", "docs"]),
     ("Write", &["check", "test", "explain", "import"]),
@@ -20,13 +22,31 @@ const GROUPS: &[(&str, &[&str])] = &[
 const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "init",
-        &["hookwire init", "hookwire init --list", "hookwire init no-force-push", "hookwire init --user no-rm-rf"],
+        &[
+            "hookwire init",
+            "hookwire init --list",
+            "hookwire init no-force-push",
+            "hookwire init --user no-rm-rf",
+        ],
     ),
-    ("install", &["hookwire install claude-code", "hookwire install codex --user --dry-run"]),
+    (
+        "install",
+        &[
+            "hookwire install claude-code",
+            "hookwire install codex --user --dry-run",
+        ],
+    ),
     ("uninstall", &["hookwire uninstall claude-code"]),
     ("trust", &["hookwire trust --yes", "hookwire trust show"]),
     ("demo", &["hookwire demo"]),
-    ("docs", &["hookwire docs", "hookwire docs cookbook", "hookwire docs never-matches"]),
+    (
+        "docs",
+        &[
+            "hookwire docs",
+            "hookwire docs cookbook",
+            "hookwire docs never-matches",
+        ],
+    ),
     (
         "check",
         &[
@@ -37,7 +57,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "hookwire check --format github",
         ],
     ),
-    ("test", &["hookwire test", "hookwire test --coverage", "hookwire test --format junit"]),
+    (
+        "test",
+        &[
+            "hookwire test",
+            "hookwire test --coverage",
+            "hookwire test --format junit",
+        ],
+    ),
     (
         "explain",
         &[
@@ -78,12 +105,41 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "hookwire approvals deny --reason 'not today'",
         ],
     ),
-    ("hook", &[r#"echo '{"hook_event_name":"Stop"}' | hookwire hook claude-code"#]),
-    ("serve", &["hookwire serve", "hookwire serve --listen unix:hooks.sock --idle-exit 1s"]),
+    (
+        "hook",
+        &[r#"echo '{"hook_event_name":"Stop"}' | hookwire hook claude-code"#],
+    ),
+    (
+        "serve",
+        &[
+            "hookwire serve",
+            "hookwire serve --listen unix:hooks.sock --idle-exit 1s",
+        ],
+    ),
     ("run", &["hookwire run -- make"]),
-    ("host", &["hookwire host status", "hookwire host stop", "hookwire host stop --all"]),
-    ("doctor", &["hookwire doctor", "hookwire doctor claude-code", "hookwire doctor --versions"]),
-    ("state", &["hookwire state list", "hookwire state set build green --shared"]),
+    (
+        "host",
+        &[
+            "hookwire host status",
+            "hookwire host stop",
+            "hookwire host stop --all",
+        ],
+    ),
+    (
+        "doctor",
+        &[
+            "hookwire doctor",
+            "hookwire doctor claude-code",
+            "hookwire doctor --versions",
+        ],
+    ),
+    (
+        "state",
+        &[
+            "hookwire state list",
+            "hookwire state set build green --shared",
+        ],
+    ),
     (
         "fleet",
         &[
@@ -108,14 +164,19 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 
 /// The examples of a command, for the end of its help.
 pub(super) fn examples(command: &Command) -> Option<String> {
-    let (_, examples) = EXAMPLES.iter().find(|(name, _)| *name == command.get_name())?;
+    let (_, examples) = EXAMPLES
+        .iter()
+        .find(|(name, _)| *name == command.get_name())?;
     let heading = command.get_styles().get_header();
-    let lines: String = examples.iter().map(|example| format!("\n  {example}")).collect();
+    let lines: String = examples
+        .iter()
+        .map(|example| format!("\n  {example}"))
+        .collect();
     Some(format!("{heading}Examples:{heading:#}{lines}"))
 }
 
-/// The command line with its commands in groups. clap has none for commands, so the list is written here. It is made only
-/// when it is shown: a process that answers an event has no time for it.
+/// The command line with its commands in groups. clap has none for commands, so the list is written
+/// here. It is made only when it is shown: a process that answers an event has no time for it.
 pub(super) fn grouped(command: Command) -> Command {
     let styles = command.get_styles();
     let (heading, name) = (*styles.get_header(), *styles.get_literal());
@@ -123,13 +184,26 @@ pub(super) fn grouped(command: Command) -> Command {
     for (group, names) in GROUPS {
         // Writing to a string can't fail.
         let _ = writeln!(list, "{heading}{group}:{heading:#}");
-        for command in names.iter().filter_map(|name| command.find_subcommand(name)) {
-            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(list, "  {name}{:<12}{name:#} {}", command.get_name(), first_sentence(&about));
+        for command in names
+            .iter()
+            .filter_map(|name| command.find_subcommand(name))
+        {
+            let about = command
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let _ = writeln!(
+                list,
+                "  {name}{:<12}{name:#} {}",
+                command.get_name(),
+                first_sentence(&about)
+            );
         }
         list.push('\n');
     }
-    let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{{all-args}}{{after-help}}");
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{{all-args}}{{after-help}}"
+    );
     command
         .override_usage("hookwire [OPTIONS] <COMMAND>")
         .mut_subcommands(|command| command.hide(true))
@@ -137,7 +211,10 @@ pub(super) fn grouped(command: Command) -> Command {
 }
 
 fn first_sentence(text: &str) -> &str {
-    text.split(". ").next().unwrap_or_default().trim_end_matches('.')
+    text.split(". ")
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches('.')
 }
 
 #[cfg(test)]
@@ -148,16 +225,28 @@ mod tests {
     #[test]
     fn each_command_is_in_one_group_and_fits_a_line() {
         let command = crate::cli::Cli::command();
-        let shown = command.get_subcommands().filter(|it| !it.is_hide_set()).map(Command::get_name);
+        let shown = command
+            .get_subcommands()
+            .filter(|it| !it.is_hide_set())
+            .map(Command::get_name);
         let mut shown: Vec<&str> = shown.collect();
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut listed: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
         shown.sort_unstable();
         listed.sort_unstable();
         assert_eq!(listed, shown);
         let exemplified: Vec<&str> = EXAMPLES.iter().map(|(name, _)| *name).collect();
-        assert!(shown.iter().all(|name| exemplified.contains(name)), "{exemplified:?}");
+        assert!(
+            shown.iter().all(|name| exemplified.contains(name)),
+            "{exemplified:?}"
+        );
         let help = grouped(command).render_help().to_string();
-        let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 100).collect();
+        let long: Vec<&str> = help
+            .lines()
+            .filter(|line| line.chars().count() > 100)
+            .collect();
         assert!(long.is_empty(), "{long:#?}");
     }
 }

@@ -1,8 +1,9 @@
 //! `hookwire hook AGENT`: the command that an agent's configuration names.
 //!
-//! One event on stdin, only the agent's own reply on stdout, exit 0 for every verdict. The project's host
-//! judges the event: it stays up between events, and the first one starts it. Where there can be none, the
-//! event is judged here. What fails inside is said in words that the agent obeys.
+//! One event on stdin, only the agent's own reply on stdout, exit 0 for every verdict. The
+//! project's host judges the event: it stays up between events, and the first one starts it. Where
+//! there can be none, the event is judged here. What fails inside is said in words that the agent
+//! obeys.
 //!
 //! The small program `hookwire-run` asks a host that runs, and starts this command where none does.
 
@@ -60,8 +61,8 @@ pub(super) struct HookArgs {
     /// Judge the event here and start no host. Nothing is kept between events then.
     #[arg(long)]
     no_host: bool,
-    /// Ask the host that listens on this socket, as `serve --listen unix:PATH` of the same user does, and no other: no host
-    /// is started, and nothing is judged here.
+    /// Ask the host that listens on this socket, as `serve --listen unix:PATH` of the same user
+    /// does, and no other: no host is started, and nothing is judged here.
     #[arg(long, value_name = "unix:PATH", value_parser = socket::named, conflicts_with = "no_host")]
     connect: Option<PathBuf>,
     /// The small program has asked the host in vain; why. The event is judged here then.
@@ -70,8 +71,9 @@ pub(super) struct HookArgs {
     /// How much of the time limit that took.
     #[arg(long, hide = true, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "0s")]
     spent: Duration,
-    /// The root is what --root names, wherever the agent works: `hookwire install` writes the project's. Without it, it is
-    /// the nearest directory upwards whose definitions are trusted, else that holds .hookwire or .git.
+    /// The root is what --root names, wherever the agent works: `hookwire install` writes the
+    /// project's. Without it, it is the nearest directory upwards whose definitions are trusted,
+    /// else that holds .hookwire or .git.
     #[command(flatten)]
     pub(super) hooks: StandingArgs,
 }
@@ -87,7 +89,11 @@ enum Fail {
 impl HookArgs {
     fn asked(&self) -> Asked {
         let asked = Asked::new(self.agent, self.event.clone());
-        Asked { fails_open: self.fail == Fail::Open, time_limit: self.timeout, ..asked }
+        Asked {
+            fails_open: self.fail == Fail::Open,
+            time_limit: self.timeout,
+            ..asked
+        }
     }
 }
 
@@ -115,19 +121,27 @@ enum End {
 }
 
 impl Clock {
-    /// The clock of a command line that begins with `hook` and an agent. It counts before the rest is read, because what
-    /// stands there by default is looked for on the disk.
+    /// The clock of a command line that begins with `hook` and an agent. It counts before the rest
+    /// is read, because what stands there by default is looked for on the disk.
     pub(super) fn of(words: &[OsString]) -> Option<Clock> {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
         let value = |option: &str| {
-            words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
-                "" => words.get(at + 1).copied(),
-                value => value.strip_prefix('='),
-            })
+            words
+                .iter()
+                .enumerate()
+                .find_map(|(at, word)| match word.strip_prefix(option)? {
+                    "" => words.get(at + 1).copied(),
+                    value => value.strip_prefix('='),
+                })
         };
-        let agent =
-            words.split_first().filter(|(first, _)| **first == "hook")?.1.iter().find_map(|it| asked::agent(it).ok());
-        let duration = |option: &str| value(option).and_then(|it| humantime::parse_duration(it).ok());
+        let agent = words
+            .split_first()
+            .filter(|(first, _)| **first == "hook")?
+            .1
+            .iter()
+            .find_map(|it| asked::agent(it).ok());
+        let duration =
+            |option: &str| value(option).and_then(|it| humantime::parse_duration(it).ok());
         let limit = duration("--timeout").unwrap_or(hookwire_ask::TIME_LIMIT);
         let mut asked = Asked::new(agent?, value("--event").map(str::to_string));
         (asked.fails_open, asked.time_limit) = (value("--fail") == Some("open"), limit);
@@ -136,12 +150,18 @@ impl Clock {
 
     fn new(asked: Asked, spent: Duration) -> Clock {
         let limit = asked.time_limit.saturating_sub(spent);
-        Clock { asked: Arc::new(Mutex::new(asked)), began: Instant::now(), limit }
+        Clock {
+            asked: Arc::new(Mutex::new(asked)),
+            began: Instant::now(),
+            limit,
+        }
     }
 
-    /// What is left of the time. Whole seconds are taken off, so that the host knows the events of two entries for one.
+    /// What is left of the time. Whole seconds are taken off, so that the host knows the events of
+    /// two entries for one.
     fn left(&self) -> Duration {
-        self.limit.saturating_sub(Duration::from_secs(self.began.elapsed().as_secs()))
+        self.limit
+            .saturating_sub(Duration::from_secs(self.began.elapsed().as_secs()))
     }
 
     /// Reads the command line and answers, in time.
@@ -150,7 +170,11 @@ impl Clock {
         read: impl FnOnce() -> Result<(HookArgs, Places), ExitCode> + Send + 'static,
     ) -> ExitCode {
         // A person who types an event may take longer.
-        let limit = if std::io::stdin().is_terminal() { Duration::MAX } else { self.limit.saturating_add(GRACE) };
+        let limit = if std::io::stdin().is_terminal() {
+            Duration::MAX
+        } else {
+            self.limit.saturating_add(GRACE)
+        };
         let (sender, ended) = sync_channel(1);
         let clock = self.clone();
         let work = move || {
@@ -172,7 +196,11 @@ impl Clock {
             }
         };
         // Whatever keeps that thread, this one says no when the time is over.
-        let end = match std::thread::Builder::new().name("judge".into()).stack_size(STACK).spawn(work) {
+        let end = match std::thread::Builder::new()
+            .name("judge".into())
+            .stack_size(STACK)
+            .spawn(work)
+        {
             Ok(_) => ended.recv_timeout(limit),
             Err(error) => Ok(End::Failed(error.to_string())),
         };
@@ -186,7 +214,8 @@ impl Clock {
             Err(RecvTimeoutError::Timeout) => {
                 end_programs();
                 let time = humantime::format_duration(self.asked.lock().time_limit);
-                self.failed(format!("no answer within {time}")).say_and_end()
+                self.failed(format!("no answer within {time}"))
+                    .say_and_end()
             }
             Err(RecvTimeoutError::Disconnected) => {
                 ExitCode::from(self.failed("a bug in hookwire, no answer".into()).say())
@@ -198,11 +227,13 @@ impl Clock {
         self.asked.lock().said(Err(problem))
     }
 
-    /// Reads the event and judges it. Notes what is known of the event as soon as it is, because a failure is said in its
-    /// words.
+    /// Reads the event and judges it. Notes what is known of the event as soon as it is, because a
+    /// failure is said in its words.
     fn judge(&self, args: HookArgs, places: Places, say: impl FnOnce(Said)) -> Result<(), Failure> {
         let projects = foreign(&args.hooks.host.definitions.root);
-        places::settle_for_agent(places, |place| projects.iter().any(|project| place.starts_with(project)));
+        places::settle_for_agent(places, |place| {
+            projects.iter().any(|project| place.starts_with(project))
+        });
         if std::io::stdin().is_terminal() {
             tell(format_args!(
                 "waiting for one event of {} as JSON; Ctrl-D ends it. The agent starts this command itself, \
@@ -211,12 +242,22 @@ impl Clock {
             ));
         }
         let mut sent = Vec::new();
-        let read = std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent);
+        let read = std::io::stdin()
+            .lock()
+            .take(MAX_EVENT)
+            .read_to_end(&mut sent);
         read.map_err(|error| Failure(format!("failed to read the event: {error}")))?;
         let mut asked = args.asked();
         let payload = asked.read(&sent, EVENT);
         *self.asked.lock() = asked.clone();
-        Judge { args, asked, limit: self.left(), sent, payload: payload.map_err(Failure)? }.said(say)
+        Judge {
+            args,
+            asked,
+            limit: self.left(),
+            sent,
+            payload: payload.map_err(Failure)?,
+        }
+        .said(say)
     }
 }
 
@@ -253,17 +294,26 @@ struct Judge {
 impl Judge {
     /// Hands on what is said to the agent as soon as it is known.
     fn said(self, say: impl FnOnce(Said)) -> Result<(), Failure> {
-        let Judge { args, asked, limit, sent, payload } = self;
+        let Judge {
+            args,
+            asked,
+            limit,
+            sent,
+            payload,
+        } = self;
         let (args, sent) = (&args, String::from_utf8_lossy(&sent));
         room_for_files()?;
         if let Some(socket) = &args.connect {
             say(ask_there(args, socket, &question(args, &sent, limit))?);
             return Ok(());
         }
-        let hooks = for_agents(&args.hooks, !args.no_self_defense).map_err(|Failure(problem)| {
-            let agent = args.agent.name();
-            Failure(format!("{problem}; `hookwire install {agent}` in the project writes it anew"))
-        })?;
+        let hooks =
+            for_agents(&args.hooks, !args.no_self_defense).map_err(|Failure(problem)| {
+                let agent = args.agent.name();
+                Failure(format!(
+                    "{problem}; `hookwire install {agent}` in the project writes it anew"
+                ))
+            })?;
         // Without the pool's definitions, judging here would let everything pass.
         if let Some(pool) = Pool::of(&hooks)?.filter(|_| !args.no_host) {
             say(pool.ask(&question(args, &sent, limit))?);
@@ -302,7 +352,11 @@ enum Unasked {
     Refused(String),
 }
 
-fn ask_host(args: &HookArgs, hooks: &StandingArgs, question: &Question<'_>) -> Result<Said, Unasked> {
+fn ask_host(
+    args: &HookArgs,
+    hooks: &StandingArgs,
+    question: &Question<'_>,
+) -> Result<Said, Unasked> {
     if let Some(problem) = &args.lost {
         return Err(Unasked::Lost(problem.clone()));
     }
@@ -311,14 +365,17 @@ fn ask_host(args: &HookArgs, hooks: &StandingArgs, question: &Question<'_>) -> R
     }
     let gone = |error: std::io::Error| Unasked::NoHost(Some(error.to_string()));
     let host = WarmHost::new(hooks, args.idle_exit).map_err(gone)?;
-    question.ask(host.path(), || host.connect()).map_err(|unanswered| match unanswered {
-        Unanswered::Unreached(error) => gone(error),
-        Unanswered::Lost(error) => Unasked::Lost(error.to_string()),
-        Unanswered::Refused(problem) => Unasked::Refused(problem),
-    })
+    question
+        .ask(host.path(), || host.connect())
+        .map_err(|unanswered| match unanswered {
+            Unanswered::Unreached(error) => gone(error),
+            Unanswered::Lost(error) => Unasked::Lost(error.to_string()),
+            Unanswered::Refused(problem) => Unasked::Refused(problem),
+        })
 }
 
-/// What the host says that the command line names. The definitions are there, so nobody else can judge.
+/// What the host says that the command line names. The definitions are there, so nobody else can
+/// judge.
 fn ask_there(args: &HookArgs, socket: &Path, question: &Question<'_>) -> Result<Said, Failure> {
     if let Some(problem) = &args.lost {
         return Err(Failure(problem.clone()));
@@ -347,7 +404,10 @@ fn judge_here(
 ) -> Result<(), Failure> {
     let agent = asked.agent;
     let event = asked::event(agent, payload, limit).map_err(|error| Failure(error.to_string()))?;
-    let host = hooks.host.definitions.host_with(HostOptions { purpose, ..hooks.options()? })?;
+    let host = hooks.host.definitions.host_with(HostOptions {
+        purpose,
+        ..hooks.options()?
+    })?;
     let runtime = runtime()?;
     let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);
     let (verdict, _) = runtime.block_on(host.judge_as(agent, &event));

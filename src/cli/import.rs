@@ -1,7 +1,8 @@
-//! `hookwire import AGENT`: the hooks that a coding agent has already, as a definition file of hookwire's.
+//! `hookwire import AGENT`: the hooks that a coding agent has already, as a definition file of
+//! hookwire's.
 //!
-//! The agent's settings are read by the same reader that loads them under `--hooks` as they stand. Where the agent has no
-//! settings but a program an event, the programs are copied.
+//! The agent's settings are read by the same reader that loads them under `--hooks` as they stand.
+//! Where the agent has no settings but a program an event, the programs are copied.
 
 use super::init::{Written, tell_written, write_new};
 use super::install::InstallArgs;
@@ -33,7 +34,8 @@ pub(super) struct ImportArgs {
     /// The agent.
     #[arg(value_parser = agent())]
     agent: &'static Agent,
-    /// The hooks that this user has for all projects, those of plugins included, into the user's definitions.
+    /// The hooks that this user has for all projects, those of plugins included, into the user's
+    /// definitions.
     #[arg(long)]
     user: bool,
     /// The project's hooks; so it is without --user.
@@ -72,13 +74,21 @@ struct Imported {
 
 pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failure> {
     let name = args.agent.name;
-    let dir = if args.user { places::config() } else { Some(args.root.join(DEFINITIONS)) };
+    let dir = if args.user {
+        places::config()
+    } else {
+        Some(args.root.join(DEFINITIONS))
+    };
     let dir = dir.ok_or_else(|| Failure("--user: you have no home directory".into()))?;
     let (settings, mut found) = match args.programs(&dir)? {
         Some((settings, found)) => (vec![settings], found),
         None if matches!(args.agent.form, Form::Plugin) => {
-            let problem = format!("the hooks of {name} are code that runs within it, so no definition can do the same");
-            return Err(Failure(format!("{problem}; what they check can be written as definitions")));
+            let problem = format!(
+                "the hooks of {name} are code that runs within it, so no definition can do the same"
+            );
+            return Err(Failure(format!(
+                "{problem}; what they check can be written as definitions"
+            )));
         }
         None => {
             let settings = args.settings()?;
@@ -94,39 +104,63 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
     if found.iter().all(|it| it.definition.is_none()) {
         if !out.json {
             let places: Vec<String> = settings.iter().map(|it| args.shown(&it.path)).collect();
-            let places = if places.is_empty() { "any file of its own".to_string() } else { places.join(", ") };
+            let places = if places.is_empty() {
+                "any file of its own".to_string()
+            } else {
+                places.join(", ")
+            };
             out.line(&format!("{name} has no hooks to carry over in {places}."));
         }
-        return Ok(if found.is_empty() { Finding::Fine } else { Finding::Found });
+        return Ok(if found.is_empty() {
+            Finding::Fine
+        } else {
+            Finding::Found
+        });
     }
     let text = args.definitions(&settings, &found);
-    let root = if args.user { Path::new(ANYWHERE) } else { &args.root };
+    let root = if args.user {
+        Path::new(ANYWHERE)
+    } else {
+        &args.root
+    };
     let path = dir.join(args.file_name());
     if args.dry_run {
         out.line(&format!("{} would be:", path.display()));
-        text.lines().for_each(|line| out.line(&format!("  {}", safe(line))));
+        text.lines()
+            .for_each(|line| out.line(&format!("  {}", safe(line))));
         return Ok(Finding::Fine);
     }
     for (from, to) in found.iter().filter_map(|it| it.copy.as_ref()) {
         copy_new(from, to, root)?;
     }
-    let written =
-        write_new(&path, root, &text, 0o666).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    let written = write_new(&path, root, &text, 0o666)
+        .map_err(|error| Failure(format!("{}: {error}", path.display())))?;
     tell_written(&path, written, out);
     if !out.json && written == Written::Now {
         args.next_steps(&settings, out);
     }
     let is_whole = found.iter().all(|it| it.definition.is_some()) && written != Written::Differs;
-    Ok(if is_whole { Finding::Fine } else { Finding::Found })
+    Ok(if is_whole {
+        Finding::Fine
+    } else {
+        Finding::Found
+    })
 }
 
 impl ImportArgs {
     /// The files to read.
     fn settings(&self) -> Result<Vec<Settings>, Failure> {
         if let Some(from) = &self.from {
-            let hooks = self.agent.plugins.as_ref().filter(|_| from.is_dir()).map(|it| &it.hooks);
+            let hooks = self
+                .agent
+                .plugins
+                .as_ref()
+                .filter(|_| from.is_dir())
+                .map(|it| &it.hooks);
             let path = hooks.map_or_else(|| from.clone(), |hooks| from.join(hooks));
-            let path = path.canonicalize().map_err(|error| Failure(format!("--from {}: {error}", path.display())))?;
+            let path = path
+                .canonicalize()
+                .map_err(|error| Failure(format!("--from {}: {error}", path.display())))?;
             let plugin = self.plugin_of(&path).map(Path::to_path_buf);
             return Ok(vec![Settings { path, plugin }]);
         }
@@ -139,10 +173,20 @@ impl ImportArgs {
                 continue;
             }
             let folder = path.parent().unwrap_or(Path::new("."));
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-            let mut paths: Vec<_> = entries.filter(|path| path.extension().is_some_and(|it| it == "json")).collect();
+            let entries = std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path());
+            let mut paths: Vec<_> = entries
+                .filter(|path| path.extension().is_some_and(|it| it == "json"))
+                .collect();
             paths.sort();
-            found.extend(paths.into_iter().map(|path| Settings { path, plugin: None }));
+            found.extend(
+                paths
+                    .into_iter()
+                    .map(|path| Settings { path, plugin: None }),
+            );
         }
         if let (Some(known), true) = (&self.agent.plugins, self.user) {
             let path = place.path()?;
@@ -155,23 +199,35 @@ impl ImportArgs {
     /// The directory of the plug-in whose hooks a file has.
     fn plugin_of<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         let hooks = &self.agent.plugins.as_ref()?.hooks;
-        path.ends_with(hooks).then(|| path.ancestors().nth(Path::new(hooks).components().count()))?
+        path.ends_with(hooks)
+            .then(|| path.ancestors().nth(Path::new(hooks).components().count()))?
     }
 
-    /// The directory and the hooks of an agent that runs a program an event. They become copies in the directory of
-    /// definitions, because an installed hookwire takes their places.
+    /// The directory and the hooks of an agent that runs a program an event. They become copies in
+    /// the directory of definitions, because an installed hookwire takes their places.
     fn programs(&self, definitions: &Path) -> Result<Option<(Settings, Vec<Imported>)>, Failure> {
         let dir = match &self.from {
             Some(from) => from.clone(),
             None => InstallArgs::of(self.agent, self.user, &self.root).path()?,
         };
-        let events = dialect_of(self.agent).map(Dialect::asked_events).unwrap_or_default();
-        let Some(programs) = programs_of(self.agent, &dir, &events) else { return Ok(None) };
+        let events = dialect_of(self.agent)
+            .map(Dialect::asked_events)
+            .unwrap_or_default();
+        let Some(programs) = programs_of(self.agent, &dir, &events) else {
+            return Ok(None);
+        };
         if self.from.is_some() && !dir.is_dir() {
-            return Err(Failure(format!("--from {}: no such directory", dir.display())));
+            return Err(Failure(format!(
+                "--from {}: no such directory",
+                dir.display()
+            )));
         }
         let copies = Path::new(self.agent.name);
-        let named = if self.user { definitions.join(copies) } else { Path::new(DEFINITIONS).join(copies) };
+        let named = if self.user {
+            definitions.join(copies)
+        } else {
+            Path::new(DEFINITIONS).join(copies)
+        };
         let imported = |(event, path, asks): (&str, PathBuf, bool)| {
             if asks {
                 return asking(event, self.shown(&path));
@@ -180,23 +236,36 @@ impl ImportArgs {
             Imported {
                 name: event.to_string(),
                 place: self.shown(&path),
-                definition: Some(Node::from_json(&json!({ "name": event, "on": event, "command": command }))),
-                notes: vec!["it runs as a copy, and doesn't find what lies beside the original".to_string()],
+                definition: Some(Node::from_json(
+                    &json!({ "name": event, "on": event, "command": command }),
+                )),
+                notes: vec![
+                    "it runs as a copy, and doesn't find what lies beside the original".to_string(),
+                ],
                 copy: Some((path, definitions.join(copies).join(event))),
             }
         };
         let found = programs.into_iter().map(imported).collect();
-        Ok(Some((Settings { path: dir, plugin: None }, found)))
+        Ok(Some((
+            Settings {
+                path: dir,
+                plugin: None,
+            },
+            found,
+        )))
     }
 
     fn read(&self, settings: &Settings) -> Result<Vec<Imported>, Failure> {
         let path = &settings.path;
-        let text = read_named(path).map_err(|problem| Failure(format!("{}: {problem}", path.display())))?;
+        let text = read_named(path)
+            .map_err(|problem| Failure(format!("{}: {problem}", path.display())))?;
         let lines = LineIndex::new(&text);
         let file = path.display().to_string();
         let parsed = formats::parse(&text, Format::from_path(path).unwrap_or(Format::Json));
         let mut root = parsed.map_err(|problems| {
-            let first = problems.first().map(|it| it.to_diagnostic(&file, &lines).one_line());
+            let first = problems
+                .first()
+                .map(|it| it.to_diagnostic(&file, &lines).one_line());
             Failure(first.unwrap_or_else(|| format!("{file}: it can't be read")))
         })?;
         if let Some(file) = self.agent.file() {
@@ -209,24 +278,51 @@ impl ImportArgs {
             in_plugin(&mut root, plugin, &known.root);
         }
         if let NodeValue::Map(entries) = &mut root.value {
-            let dialect = Node { span: 0..0, value: NodeValue::String(self.agent.name.into()) };
+            let dialect = Node {
+                span: 0..0,
+                value: NodeValue::String(self.agent.name.into()),
+            };
             entries.retain(|it| it.key != "dialect");
-            entries.push(Entry { key: "dialect".into(), key_span: 0..0, value: dialect });
+            entries.push(Entry {
+                key: "dialect".into(),
+                key_span: 0..0,
+                value: dialect,
+            });
         }
-        let means = Means { root: self.root.canonicalize()?, ..Means::default() };
-        let layer = if self.user { Layer::User } else { Layer::Project };
+        let means = Means {
+            root: self.root.canonicalize()?,
+            ..Means::default()
+        };
+        let layer = if self.user {
+            Layer::User
+        } else {
+            Layer::Project
+        };
         let dir = path.parent().unwrap_or(Path::new("."));
-        let origin = Origin { means: Some(&means), ..Origin::new(&file, dir, layer, &read_named) };
+        let origin = Origin {
+            means: Some(&means),
+            ..Origin::new(&file, dir, layer, &read_named)
+        };
         let compiled = compile(&root, &origin, &lines);
-        let hooks = match native(&root, &mut Vec::new()).1.and_then(|it| it.get("hooks").cloned()) {
-            Some(Node { value: NodeValue::Seq(hooks), .. }) => hooks,
+        let hooks = match native(&root, &mut Vec::new())
+            .1
+            .and_then(|it| it.get("hooks").cloned())
+        {
+            Some(Node {
+                value: NodeValue::Seq(hooks),
+                ..
+            }) => hooks,
             _ => Vec::new(),
         };
         let shown = self.shown(path);
         let mut found = Vec::new();
         for (hook, compiled_hook) in hooks.into_iter().zip(&compiled.hooks) {
             let place = format!("{shown}:{}", lines.position(hook.span.start).line);
-            let name = hook.get("name").and_then(Node::text).unwrap_or_default().to_string();
+            let name = hook
+                .get("name")
+                .and_then(Node::text)
+                .unwrap_or_default()
+                .to_string();
             match self.whose(&hook) {
                 Whose::Own(_) => continue,
                 Whose::Speaks(text) if text.contains(" hook ") => {
@@ -236,14 +332,18 @@ impl ImportArgs {
                 Whose::Speaks(_) | Whose::Others => {}
             }
             let problems = &compiled.problems[compiled_hook.problems.clone()];
-            let is_told =
-                |it: &&Problem| it.severity != Severity::Hint || ["not-read", "unclear-unit"].contains(&it.code);
+            let is_told = |it: &&Problem| {
+                it.severity != Severity::Hint || ["not-read", "unclear-unit"].contains(&it.code)
+            };
             let mut notes: Vec<String> = problems.iter().filter(is_told).map(described).collect();
             if let Some(it) = &compiled_hook.hook
                 && hook.get("timeout").is_some()
                 && humantime::parse_duration(TIME_LIMIT).is_ok_and(|limit| it.timeout > limit)
             {
-                notes.push(format!("`hookwire hook` answers within {} unless it has `--timeout`", TIME_LIMIT));
+                notes.push(format!(
+                    "`hookwire hook` answers within {} unless it has `--timeout`",
+                    TIME_LIMIT
+                ));
             }
             found.push(Imported {
                 name,
@@ -253,7 +353,11 @@ impl ImportArgs {
                 copy: None,
             });
         }
-        let of_file = compiled.problems.iter().filter(|it| it.hook.is_none()).map(described);
+        let of_file = compiled
+            .problems
+            .iter()
+            .filter(|it| it.hook.is_none())
+            .map(described);
         if let Some(first) = found.first_mut() {
             first.notes.extend(of_file);
         }
@@ -262,14 +366,20 @@ impl ImportArgs {
 
     /// What a hook is to hookwire.
     fn whose(&self, hook: &Node) -> Whose {
-        let command = hook.get("command").map(|it| it.get("run").unwrap_or(it)).and_then(Node::text);
+        let command = hook
+            .get("command")
+            .map(|it| it.get("run").unwrap_or(it))
+            .and_then(Node::text);
         command.map_or(Whose::Others, |command| whose(self.agent, command))
     }
 
     /// The file that is written.
     fn definitions(&self, settings: &[Settings], found: &[Imported]) -> String {
         let agent = self.agent.name;
-        let places: Vec<String> = settings.iter().map(|it| safe(&self.shown(&it.path))).collect();
+        let places: Vec<String> = settings
+            .iter()
+            .map(|it| safe(&self.shown(&it.path)))
+            .collect();
         let mut text = format!(
             "# Hooks of {agent}, taken from {} by `hookwire import {agent}`.\n# They read and answer what they did \
              there. Of the environment they have PATH, HOME and a few more, and what `inheritEnv` names.\n\
@@ -288,9 +398,15 @@ impl ImportArgs {
                 continue;
             };
             text.push_str(&format!("  # {}\n", safe(&it.place)));
-            it.notes.iter().for_each(|note| text.push_str(&format!("  # {}\n", safe(note))));
+            it.notes
+                .iter()
+                .for_each(|note| text.push_str(&format!("  # {}\n", safe(note))));
             for (n, member) in members.iter().enumerate() {
-                let value = if member.key == "name" { json!(it.name) } else { member.value.to_json() };
+                let value = if member.key == "name" {
+                    json!(it.name)
+                } else {
+                    member.value.to_json()
+                };
                 let value = inline(&value, Format::Yaml, Within::Line).unwrap_or_default();
                 let member = quoting::member(&key(&member.key, Format::Yaml), &value, Format::Yaml);
                 text.push_str(&format!("  {} {member}\n", if n == 0 { "-" } else { " " }));
@@ -300,7 +416,11 @@ impl ImportArgs {
     }
 
     fn file_name(&self) -> String {
-        let stem = |path: &Path| path.file_stem().map(|it| format!("-{}", it.to_string_lossy())).unwrap_or_default();
+        let stem = |path: &Path| {
+            path.file_stem()
+                .map(|it| format!("-{}", it.to_string_lossy()))
+                .unwrap_or_default()
+        };
         let which = match &self.from {
             None => String::new(),
             // A plugin is known by its directory.
@@ -311,9 +431,15 @@ impl ImportArgs {
 
     /// A path as people know it.
     fn shown(&self, path: &Path) -> String {
-        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        let root = self
+            .root
+            .canonicalize()
+            .unwrap_or_else(|_| self.root.clone());
         let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        full.strip_prefix(root).unwrap_or(&full).display().to_string()
+        full.strip_prefix(root)
+            .unwrap_or(&full)
+            .display()
+            .to_string()
     }
 
     fn next_steps(&self, settings: &[Settings], out: &mut Output) {
@@ -322,19 +448,33 @@ impl ImportArgs {
         if !self.user {
             out.line("They are not in force yet: `hookwire trust` shows what there is and puts it in force.");
         }
-        if InstallArgs::of(self.agent, self.user, &self.root).entry().is_none() {
-            out.line(&format!("`hookwire install {agent}` makes {agent} ask hookwire."));
+        if InstallArgs::of(self.agent, self.user, &self.root)
+            .entry()
+            .is_none()
+        {
+            out.line(&format!(
+                "`hookwire install {agent}` makes {agent} ask hookwire."
+            ));
         }
         let places: Vec<String> = settings.iter().map(|it| self.shown(&it.path)).collect();
         let places = safe(&places.join(", "));
-        out.line(&format!("{agent} runs its own copies as well until you take them out of {places}."));
+        out.line(&format!(
+            "{agent} runs its own copies as well until you take them out of {places}."
+        ));
     }
 }
 
 /// A hook that speaks of hookwire itself.
 fn asking(name: &str, place: String) -> Imported {
-    let why = "it speaks of hookwire: if it asks hookwire, it would ask for ever as a hook of hookwire's";
-    Imported { name: name.into(), place, definition: None, notes: vec![why.into()], copy: None }
+    let why =
+        "it speaks of hookwire: if it asks hookwire, it would ask for ever as a hook of hookwire's";
+    Imported {
+        name: name.into(),
+        place,
+        definition: None,
+        notes: vec![why.into()],
+        copy: None,
+    }
 }
 
 impl Imported {
@@ -348,13 +488,23 @@ impl Imported {
             Some(_) => out.tone(Tone::Good, "carried over"),
             None => out.tone(Tone::Bad, "not carried "),
         };
-        out.line(&format!("{word}  {}  {}", safe(&self.name), out.tone(Tone::Dim, &safe(&self.place))));
-        self.notes.iter().for_each(|note| out.line(&format!("    {}", safe(note))));
+        out.line(&format!(
+            "{word}  {}  {}",
+            safe(&self.name),
+            out.tone(Tone::Dim, &safe(&self.place))
+        ));
+        self.notes
+            .iter()
+            .for_each(|note| out.line(&format!("    {}", safe(note))));
     }
 }
 
 fn described(problem: &Problem) -> String {
-    let help = problem.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+    let help = problem
+        .help
+        .as_deref()
+        .map(|help| format!(" ({help})"))
+        .unwrap_or_default();
     format!("{}{help}", problem.message)
 }
 
@@ -363,7 +513,10 @@ fn copy_new(from: &Path, to: &Path, root: &Path) -> Result<(), Failure> {
     let failed = |path: &Path, error: String| Failure(format!("{}: {error}", path.display()));
     let text = read_named(from).map_err(|problem| failed(from, problem))?;
     match write_new(to, root, &text, 0o755).map_err(|error| failed(to, error.to_string()))? {
-        Written::Differs => Err(failed(to, "another file is there already; it was left as it is".into())),
+        Written::Differs => Err(failed(
+            to,
+            "another file is there already; it was left as it is".into(),
+        )),
         Written::Now | Written::Before => Ok(()),
     }
 }
@@ -373,7 +526,10 @@ fn number_equal_names(found: &mut [Imported]) {
     let mut taken: HashSet<String> = HashSet::new();
     for it in found {
         let numbered = (2..).map(|n| format!("{}-{n}", it.name));
-        let free = [it.name.clone()].into_iter().chain(numbered).find(|name| !taken.contains(name));
+        let free = [it.name.clone()]
+            .into_iter()
+            .chain(numbered)
+            .find(|name| !taken.contains(name));
         it.name = free.unwrap_or_default();
         taken.insert(it.name.clone());
     }
@@ -383,9 +539,14 @@ fn number_equal_names(found: &mut [Imported]) {
 fn plugins(known: &Plugins, folder: &Path) -> Vec<Settings> {
     let read = |name: &str| {
         let text = read_named(&folder.join(name)).ok()?;
-        formats::parse(&text, Format::Json).ok().map(|it| it.to_json())
+        formats::parse(&text, Format::Json)
+            .ok()
+            .map(|it| it.to_json())
     };
-    let (installed, settings) = (read(&known.installed).unwrap_or_default(), read("settings.json").unwrap_or_default());
+    let (installed, settings) = (
+        read(&known.installed).unwrap_or_default(),
+        read("settings.json").unwrap_or_default(),
+    );
     let installed = installed["plugins"].as_object().into_iter().flatten();
     let enabled = installed.filter(|(name, _)| settings["enabledPlugins"][name.as_str()] == true);
     let places = enabled.flat_map(|(_, places)| match places {
@@ -394,7 +555,10 @@ fn plugins(known: &Plugins, folder: &Path) -> Vec<Settings> {
     });
     let plugin = |place: Value| {
         let plugin = PathBuf::from(place["installPath"].as_str()?);
-        Some(Settings { path: plugin.join(&known.hooks), plugin: Some(plugin) })
+        Some(Settings {
+            path: plugin.join(&known.hooks),
+            plugin: Some(plugin),
+        })
     };
     places.filter_map(plugin).collect()
 }
@@ -403,13 +567,23 @@ fn plugins(known: &Plugins, folder: &Path) -> Vec<Settings> {
 fn in_plugin(node: &mut Node, plugin: &Path, root: &str) {
     let dir = plugin.to_string_lossy();
     match &mut node.value {
-        NodeValue::Seq(items) => items.iter_mut().for_each(|item| in_plugin(item, plugin, root)),
+        NodeValue::Seq(items) => items
+            .iter_mut()
+            .for_each(|item| in_plugin(item, plugin, root)),
         NodeValue::Map(members) => {
-            let is_command = members.iter().any(|it| it.key == "type" && it.value.text() == Some("command"));
-            members.iter_mut().for_each(|member| in_plugin(&mut member.value, plugin, root));
+            let is_command = members
+                .iter()
+                .any(|it| it.key == "type" && it.value.text() == Some("command"));
+            members
+                .iter_mut()
+                .for_each(|member| in_plugin(&mut member.value, plugin, root));
             if is_command {
                 let env = json!({ root: dir });
-                members.push(Entry { key: "env".into(), key_span: 0..0, value: Node::from_json(&env) });
+                members.push(Entry {
+                    key: "env".into(),
+                    key_span: 0..0,
+                    value: Node::from_json(&env),
+                });
             }
         }
         // Where the path needs quotes, the variable stays.

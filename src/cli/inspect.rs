@@ -36,15 +36,26 @@ impl InspectArgs {
 }
 
 /// What opens a link in the person's browser.
-const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+const OPENER: &str = if cfg!(target_os = "macos") {
+    "open"
+} else {
+    "xdg-open"
+};
 
 pub(super) fn run(args: &InspectArgs, out: &mut Output) -> Result<Finding, Failure> {
     let source = args.source()?;
     ending::run(async move |runtime| {
-        let address = format!("http://127.0.0.1:{}", args.port).parse().map_err(Failure)?;
+        let address = format!("http://127.0.0.1:{}", args.port)
+            .parse()
+            .map_err(Failure)?;
         let listener = Listener::bind(address).await;
-        let listener = listener.map_err(|error| Failure(format!("--port {}: {error}", args.port)))?;
-        let (service, links) = Inspector::start(listener.address().port(), runtime.handle().clone(), source()?)?;
+        let listener =
+            listener.map_err(|error| Failure(format!("--port {}: {error}", args.port)))?;
+        let (service, links) = Inspector::start(
+            listener.address().port(),
+            runtime.handle().clone(),
+            source()?,
+        )?;
         let _guests = listener.serve(service);
         let link = links.make()?;
         if out.json {
@@ -58,7 +69,9 @@ pub(super) fn run(args: &InspectArgs, out: &mut Output) -> Result<Finding, Failu
         }
         if std::io::stdin().is_terminal() {
             tell("Enter makes a new link");
-            std::thread::Builder::new().name("links".into()).spawn(move || make_more(&links))?;
+            std::thread::Builder::new()
+                .name("links".into())
+                .spawn(move || make_more(&links))?;
         }
         std::future::pending().await
     })
@@ -67,7 +80,12 @@ pub(super) fn run(args: &InspectArgs, out: &mut Output) -> Result<Finding, Failu
 /// Opens a link. Whoever can't have it opened has it on the screen.
 fn open(link: &str) {
     let mut opener = Command::new(OPENER);
-    let spawned = opener.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let spawned = opener
+        .arg(link)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
     match spawned {
         // Nobody waits for it, but it is to leave no zombie.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),

@@ -1,10 +1,11 @@
-//! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing else in it.
+//! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing
+//! else in it.
 
 use super::kept::{self, Before, Kept};
 use super::output::{Output, Tone, safe};
 use super::own::{
-    OTHERWISE, Own, Whose, dialect_of, events_of, has_own, is_whole_plugin, otherwise_said, own_entry, plugin_with,
-    spoken_by, whose_plugin, whose_program,
+    OTHERWISE, Own, Whose, dialect_of, events_of, has_own, is_whole_plugin, otherwise_said,
+    own_entry, plugin_with, spoken_by, whose_plugin, whose_program,
 };
 use super::run::{other_version, supervisor, version_of};
 use super::{Failure, Finding, agent, project};
@@ -64,17 +65,21 @@ pub(super) struct PlaceOfEntry {
 /// What the command that is written says.
 #[derive(clap::Args, Default)]
 struct EntryArgs {
-    /// Have edits of the project's own definitions in force at once, without `hookwire trust`: for whoever writes them.
+    /// Have edits of the project's own definitions in force at once, without `hookwire trust`: for
+    /// whoever writes them.
     #[arg(long)]
     live: bool,
-    /// Write an entry that a team can commit: `hookwire` as it is found on PATH, and no path of this machine.
+    /// Write an entry that a team can commit: `hookwire` as it is found on PATH, and no path of
+    /// this machine.
     #[arg(long, conflicts_with_all = ["user", "live", "hooks", "user_dir", "data_dir"])]
     shared: bool,
-    /// Deny also where hookwire is missing or killed, for agents that go on then. With --user it is so for those that
-    /// hookwire was tried with; in a file that is shared it stops whoever hasn't got hookwire.
+    /// Deny also where hookwire is missing or killed, for agents that go on then. With --user it is
+    /// so for those that hookwire was tried with; in a file that is shared it stops whoever hasn't
+    /// got hookwire.
     #[arg(long)]
     require: bool,
-    /// Judge by these definitions too, a directory or a file; may be given several times. To name it is to trust it.
+    /// Judge by these definitions too, a directory or a file; may be given several times. To name
+    /// it is to trust it.
     #[arg(long, value_name = "PATH")]
     hooks: Vec<PathBuf>,
     /// A host:port that http hooks and models may reach although it is not on the public internet.
@@ -86,7 +91,8 @@ struct EntryArgs {
     /// How long an event may take; the agent waits a little longer. Without it, 50s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
-    /// Have the host asked that listens on this socket, and no other: one beside the agent's container.
+    /// Have the host asked that listens on this socket, and no other: one beside the agent's
+    /// container.
     #[arg(long, value_name = "unix:PATH", value_parser = hookwire_ask::socket::named)]
     #[arg(conflicts_with_all = ["live", "hooks", "allow_host", "model"])]
     connect: Option<PathBuf>,
@@ -98,7 +104,8 @@ pub(super) struct UninstallArgs {
     place: PlaceOfEntry,
 }
 
-/// Seconds that an agent waits for the hook, at least, and how much longer than the hook's own limit.
+/// Seconds that an agent waits for the hook, at least, and how much longer than the hook's own
+/// limit.
 const TIMEOUT: u64 = 60;
 const LONGER: u64 = 10;
 
@@ -146,7 +153,10 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     let changes = args.changes(true)?;
     let spoken = args.spoken();
     let n_changed = place.carry_out(&changes, true, out)?;
-    let (name, n_events) = (place.agent.name, number_of(events_of(place.agent).len(), "event"));
+    let (name, n_events) = (
+        place.agent.name,
+        number_of(events_of(place.agent).len(), "event"),
+    );
     let (command, path) = (args.command(None)?, args.path()?);
     if out.json {
         out.json(&json!({ "agent": name, "events": events_of(place.agent), "command": command, "file": path,
@@ -158,7 +168,10 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
         out.line(&format!("{name} is guarded already."));
         return Ok(Finding::Fine);
     }
-    out.line(&format!("{n_events} of {name} -> {command}, in {}", path.display()));
+    out.line(&format!(
+        "{n_events} of {name} -> {command}, in {}",
+        path.display()
+    ));
     if place.dry_run {
         return Ok(Finding::Fine);
     }
@@ -167,10 +180,16 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
         out.line(&problem);
     }
     if let Some(source) = &place.agent.by_description {
-        out.line(&format!("hookwire was not tried with {}. It goes by {source}.", place.agent.title));
+        out.line(&format!(
+            "hookwire was not tried with {}. It goes by {source}.",
+            place.agent.title
+        ));
     }
     let user = if place.user { " --user" } else { "" };
-    out.line(&format!("{} `hookwire uninstall {name}{user}` takes it back.", place.agent.then));
+    out.line(&format!(
+        "{} `hookwire uninstall {name}{user}` takes it back.",
+        place.agent.then
+    ));
     if place.agent.goes_on_without() && !args.is_required() {
         out.line(&format!(
             "Where hookwire is missing or killed, {} goes on: `hookwire install {name}{user} --require` denies then.",
@@ -188,15 +207,23 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     Ok(Finding::Fine)
 }
 
-pub(super) fn uninstall(UninstallArgs { place }: &UninstallArgs, out: &mut Output) -> Result<Finding, Failure> {
+pub(super) fn uninstall(
+    UninstallArgs { place }: &UninstallArgs,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
     let mut n_changed = 0;
-    for args in InstallArgs::each(place.agent, &place.root).iter().filter(|it| it.place.user == place.user) {
+    for args in InstallArgs::each(place.agent, &place.root)
+        .iter()
+        .filter(|it| it.place.user == place.user)
+    {
         let spoken = args.spoken();
         let n = place.carry_out(&args.changes(false)?, false, out)?;
         if out.json {
             let changed = n > 0 && !place.dry_run;
             let (agent, file) = (place.agent.name, args.path()?);
-            out.json(&json!({ "agent": agent, "file": file, "changed": changed, "leftAlone": spoken }));
+            out.json(
+                &json!({ "agent": agent, "file": file, "changed": changed, "leftAlone": spoken }),
+            );
         } else {
             tell_left_alone(&args.path()?, &spoken, out);
         }
@@ -226,12 +253,22 @@ impl InstallArgs {
 
     /// As if they were given so.
     pub(super) fn of(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
-        let place = PlaceOfEntry { agent, user, project: !user, root: root.to_path_buf(), dry_run: true, team: false };
-        InstallArgs { place, entry: EntryArgs::default() }
+        let place = PlaceOfEntry {
+            agent,
+            user,
+            project: !user,
+            root: root.to_path_buf(),
+            dry_run: true,
+            team: false,
+        };
+        InstallArgs {
+            place,
+            entry: EntryArgs::default(),
+        }
     }
 
-    /// As if they were given for each place where the agent may have an entry: a person's own in this project, a team's, and
-    /// the one for all projects.
+    /// As if they were given for each place where the agent may have an entry: a person's own in
+    /// this project, a team's, and the one for all projects.
     pub(super) fn each(agent: &'static Agent, root: &Path) -> Vec<InstallArgs> {
         let mut team = InstallArgs::of(agent, false, root);
         team.place.team = true;
@@ -251,15 +288,21 @@ impl InstallArgs {
     pub(super) fn entry(&self) -> Option<Entry> {
         let path = self.path().ok()?;
         let text = match read(&path) {
-            _ if matches!(self.place.agent.form, Form::Programs) => return self.entry_of_programs(&path),
+            _ if matches!(self.place.agent.form, Form::Programs) => {
+                return self.entry_of_programs(&path);
+            }
             Ok(text) => text?,
             Err(Failure(problem)) => return Some(Entry::Unreadable(problem)),
         };
         match &self.place.agent.form {
-            Form::File(file) => self.entry_of_file(file, Format::from_path(&path).unwrap_or_default(), &text),
+            Form::File(file) => {
+                self.entry_of_file(file, Format::from_path(&path).unwrap_or_default(), &text)
+            }
             Form::Programs => None,
             Form::Plugin => {
-                let Whose::Own(own) = whose_plugin(self.place.agent, &text) else { return None };
+                let Whose::Own(own) = whose_plugin(self.place.agent, &text) else {
+                    return None;
+                };
                 let is_edited = !is_whole_plugin(self.place.agent, &own, &text);
                 let edits = is_edited.then(|| "it isn't as this hookwire writes it".to_string());
                 Some(self.asks(vec![own], Vec::new(), edits.into_iter().collect()))
@@ -267,11 +310,13 @@ impl InstallArgs {
         }
     }
 
-    /// What in the agent's configuration speaks of hookwire and isn't hookwire's own: it is a person's, or it came with a
-    /// clone.
+    /// What in the agent's configuration speaks of hookwire and isn't hookwire's own: it is a
+    /// person's, or it came with a clone.
     pub(super) fn spoken(&self) -> Vec<String> {
         let agent = self.place.agent;
-        let Ok(path) = self.path() else { return Vec::new() };
+        let Ok(path) = self.path() else {
+            return Vec::new();
+        };
         let texts = |path: &Path| read(path).ok().flatten();
         let spoken = |whose: Whose| match whose {
             Whose::Speaks(text) => Some(text),
@@ -279,35 +324,58 @@ impl InstallArgs {
         };
         match &agent.form {
             Form::File(_) => {
-                let settings = texts(&path).map(|text| value_of(&text, Format::from_path(&path).unwrap_or_default()));
-                settings.and_then(Result::ok).map(|settings| spoken_by(agent, &settings)).unwrap_or_default()
+                let settings = texts(&path)
+                    .map(|text| value_of(&text, Format::from_path(&path).unwrap_or_default()));
+                settings
+                    .and_then(Result::ok)
+                    .map(|settings| spoken_by(agent, &settings))
+                    .unwrap_or_default()
             }
-            Form::Plugin => texts(&path).and_then(|text| spoken(whose_plugin(agent, &text))).into_iter().collect(),
+            Form::Plugin => texts(&path)
+                .and_then(|text| spoken(whose_plugin(agent, &text)))
+                .into_iter()
+                .collect(),
             Form::Programs => {
-                let programs = events_of(agent).into_iter().filter_map(|event| texts(&path.join(event)));
-                programs.filter_map(|text| spoken(whose_program(agent, &text))).collect()
+                let programs = events_of(agent)
+                    .into_iter()
+                    .filter_map(|event| texts(&path.join(event)));
+                programs
+                    .filter_map(|text| spoken(whose_program(agent, &text)))
+                    .collect()
             }
         }
     }
 
     /// What the programs in a directory are to hookwire that are there, each with its event.
     fn own_programs(&self, dir: &Path) -> Vec<(&'static str, Own)> {
-        let own = |event: &'static str| match whose_program(self.place.agent, &read(&dir.join(event)).ok()??) {
+        let own = |event: &'static str| match whose_program(
+            self.place.agent,
+            &read(&dir.join(event)).ok()??,
+        ) {
             Whose::Own(own) => Some((event, own)),
             Whose::Speaks(_) | Whose::Others => None,
         };
-        events_of(self.place.agent).into_iter().filter_map(own).collect()
+        events_of(self.place.agent)
+            .into_iter()
+            .filter_map(own)
+            .collect()
     }
 
     fn entry_of_programs(&self, dir: &Path) -> Option<Entry> {
         let own = self.own_programs(dir);
         let is_asked = |event: &&str| own.iter().any(|(it, _)| it == event);
-        let missing = events_of(self.place.agent).into_iter().filter(|event| !is_asked(event)).collect();
+        let missing = events_of(self.place.agent)
+            .into_iter()
+            .filter(|event| !is_asked(event))
+            .collect();
         let gate = own.iter().find(|(event, _)| *event == "PreToolUse");
         let is_program = |(event, _): &&(&str, Own)| {
-            std::fs::metadata(dir.join(event)).is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
+            std::fs::metadata(dir.join(event))
+                .is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
         };
-        let edits = gate.filter(|gate| !is_program(gate)).map(|(event, _)| format!("its {event} can't be executed"));
+        let edits = gate
+            .filter(|gate| !is_program(gate))
+            .map(|(event, _)| format!("its {event} can't be executed"));
         let commands = gate.map(|(_, own)| own.clone()).into_iter().collect();
         (!own.is_empty()).then(|| self.asks(commands, missing, edits.into_iter().collect()))
     }
@@ -318,10 +386,15 @@ impl InstallArgs {
             Err(Failure(problem)) => return Some(Entry::Unreadable(problem)),
         };
         let hooks = &settings[&file.at];
-        let is_fit = if file.event.is_some() { hooks.is_array() } else { hooks.is_object() };
-        for (is_wrong, what) in
-            [(!settings.is_object(), "it isn't a JSON object"), (!hooks.is_null() && !is_fit, &not_so(file))]
-        {
+        let is_fit = if file.event.is_some() {
+            hooks.is_array()
+        } else {
+            hooks.is_object()
+        };
+        for (is_wrong, what) in [
+            (!settings.is_object(), "it isn't a JSON object"),
+            (!hooks.is_null() && !is_fit, &not_so(file)),
+        ] {
             if is_wrong {
                 return Some(Entry::Unreadable(what.to_string()));
             }
@@ -329,26 +402,50 @@ impl InstallArgs {
         // Each handler of ours with its group; where there are no groups, it is its own.
         let ours = |event: &str| -> Vec<(Value, Value)> {
             let groups = listed_in(file, hooks, event);
-            let all = groups.flat_map(|group| handlers_of(group).into_iter().map(move |it| (group, it)));
+            let all =
+                groups.flat_map(|group| handlers_of(group).into_iter().map(move |it| (group, it)));
             let own = all.filter(|(_, handler)| has_own(self.place.agent, file, handler));
-            own.map(|(group, handler)| (group.clone(), handler.clone())).collect()
+            own.map(|(group, handler)| (group.clone(), handler.clone()))
+                .collect()
         };
         let asked = events_of(self.place.agent);
-        let missing: Vec<&str> = asked.iter().copied().filter(|event| ours(event).is_empty()).collect();
-        let gates = dialect_of(self.place.agent)?.row("PreToolUse").map(|row| ours(row.name)).unwrap_or_default();
-        let commands =
-            gates.iter().filter_map(|(_, handler)| own_entry(self.place.agent, file.command_in(handler))).collect();
-        let edits = gates.iter().flat_map(|(group, handler)| edits(file, group, handler)).collect();
+        let missing: Vec<&str> = asked
+            .iter()
+            .copied()
+            .filter(|event| ours(event).is_empty())
+            .collect();
+        let gates = dialect_of(self.place.agent)?
+            .row("PreToolUse")
+            .map(|row| ours(row.name))
+            .unwrap_or_default();
+        let commands = gates
+            .iter()
+            .filter_map(|(_, handler)| own_entry(self.place.agent, file.command_in(handler)))
+            .collect();
+        let edits = gates
+            .iter()
+            .flat_map(|(group, handler)| edits(file, group, handler))
+            .collect();
         (missing.len() < asked.len()).then(|| self.asks(commands, missing, edits))
     }
 
-    fn asks(&self, commands: Vec<Own>, missing: Vec<&'static str>, mut edits: Vec<String>) -> Entry {
+    fn asks(
+        &self,
+        commands: Vec<Own>,
+        missing: Vec<&'static str>,
+        mut edits: Vec<String>,
+    ) -> Entry {
         let mut remarks = Vec::new();
         for (unsaid, remarked) in commands.iter().map(|command| self.unsaid(command)) {
             edits.extend(unsaid);
             remarks.extend(remarked);
         }
-        Entry::Asks { commands, missing, edits, remarks }
+        Entry::Asks {
+            commands,
+            missing,
+            edits,
+            remarks,
+        }
     }
 
     /// The agent's place for hooks, in the project or in the user's home.
@@ -359,8 +456,14 @@ impl InstallArgs {
     pub(super) fn path(&self) -> Result<PathBuf, Failure> {
         let Agent { name, title, .. } = self.place.agent;
         let Place { entry, shared, .. } = self.place();
-        match &**shared.as_ref().filter(|_| self.entry.shared || self.place.team).unwrap_or(entry) {
-            "" if self.place.user => Err(Failure(format!("{title} has no hooks for all projects: leave --user out"))),
+        match &**shared
+            .as_ref()
+            .filter(|_| self.entry.shared || self.place.team)
+            .unwrap_or(entry)
+        {
+            "" if self.place.user => Err(Failure(format!(
+                "{title} has no hooks for all projects: leave --user out"
+            ))),
             "" => Err(Failure(format!(
                 "{title} has hooks for all projects of a user and no others: `hookwire install {name} --user`"
             ))),
@@ -373,10 +476,14 @@ impl InstallArgs {
         if !self.place.user {
             return Ok(self.place.root.join(path));
         }
-        self.place.agent.of_user(path).ok_or_else(|| Failure("--user: you have no home directory".into()))
+        self.place
+            .agent
+            .of_user(path)
+            .ok_or_else(|| Failure("--user: you have no home directory".into()))
     }
 
-    /// The command that the agent runs. The path is whole: an agent's PATH is often not the person's.
+    /// The command that the agent runs. The path is whole: an agent's PATH is often not the
+    /// person's.
     fn words(&self, event: Option<&str>) -> Result<Vec<String>, Failure> {
         let program = match () {
             () if self.entry.shared => "hookwire".into(),
@@ -384,26 +491,40 @@ impl InstallArgs {
             () => program()?,
         };
         let mut words = vec![program, "hook".into(), self.place.agent.name.into()];
-        words.extend(event.into_iter().flat_map(|event| ["--event".into(), event.into()]));
+        words.extend(
+            event
+                .into_iter()
+                .flat_map(|event| ["--event".into(), event.into()]),
+        );
         words.extend(self.fixed()?.into_iter().flatten());
         words.extend(self.entry.words()?);
         Ok(words)
     }
 
-    /// What the command says of the project and of the user's places: neither where the agent goes nor what its
-    /// environment says must change who judges.
+    /// What the command says of the project and of the user's places: neither where the agent goes
+    /// nor what its environment says must change who judges.
     fn fixed(&self) -> Result<Vec<[String; 2]>, Failure> {
         if self.entry.shared {
             return Ok(Vec::new());
         }
-        let root = if self.place.user { None } else { Some(self.place.root.canonicalize()?) };
+        let root = if self.place.user {
+            None
+        } else {
+            Some(self.place.root.canonicalize()?)
+        };
         let root = root.into_iter().map(|root| ("--root", root));
-        let places = places::all().to_args().map(|(flag, place)| (flag, place.to_path_buf()));
-        root.chain(places).map(|(flag, path)| Ok([flag.to_string(), text(&path)?])).collect()
+        let places = places::all()
+            .to_args()
+            .map(|(flag, place)| (flag, place.to_path_buf()));
+        root.chain(places)
+            .map(|(flag, path)| Ok([flag.to_string(), text(&path)?]))
+            .collect()
     }
 
     fn command(&self, event: Option<&str>) -> Result<String, Failure> {
-        Ok(shell_word::command(self.words(event)?.iter().map(String::as_str)))
+        Ok(shell_word::command(
+            self.words(event)?.iter().map(String::as_str),
+        ))
     }
 
     /// The command at an event of the agent's, by its name.
@@ -415,17 +536,20 @@ impl InstallArgs {
         })
     }
 
-    /// Whether the command is to deny when hookwire is missing. On a person's own machine nobody else is stopped by it.
+    /// Whether the command is to deny when hookwire is missing. On a person's own machine nobody
+    /// else is stopped by it.
     fn is_required(&self) -> bool {
         self.entry.require || self.place.user && self.place.agent.package.is_some()
     }
 
     /// What the command says when it doesn't end as hookwire does, if it is to.
     fn otherwise(&self, event: &str) -> Option<String> {
-        self.is_required().then(|| otherwise_said(self.place.agent, event))?
+        self.is_required()
+            .then(|| otherwise_said(self.place.agent, event))?
     }
 
-    /// What of that a command lacks, and what it says otherwise. One that teams share says nothing of it.
+    /// What of that a command lacks, and what it says otherwise. One that teams share says nothing
+    /// of it.
     fn unsaid(&self, command: &Own) -> (Vec<String>, Vec<String>) {
         let (mut edits, mut remarks) = (Vec::new(), Vec::new());
         if command.is_shared() {
@@ -466,10 +590,19 @@ impl InstallArgs {
                 Form::File(_) | Form::Plugin => Ok(vec![self.plugin(path, install)?]),
             };
         };
-        let kind = if file.own.is_some() { Kind::Own } else { Kind::Settings };
+        let kind = if file.own.is_some() {
+            Kind::Own
+        } else {
+            Kind::Settings
+        };
         let text = read(&path)?;
         let format = Format::from_path(&path).unwrap_or_default();
-        let problem = |Failure(problem)| Failure(format!("{}: {problem}; nothing was written", path.display()));
+        let problem = |Failure(problem)| {
+            Failure(format!(
+                "{}: {problem}; nothing was written",
+                path.display()
+            ))
+        };
         let is_own_link = kind == Kind::Own && is_link(&path);
         let settings = match text.as_deref().filter(|text| !text.trim().is_empty()) {
             Some(text) if is_own_link => value_of(text, format).unwrap_or_default(),
@@ -479,26 +612,45 @@ impl InstallArgs {
         let had_own = listed(file, &settings).any(|it| has_own(agent, file, it));
         // What a link leads to that may have come with a clone is nobody's to change.
         let before = text.filter(|_| !install || !is_own_link);
-        let after = match self.restored(&path, before.as_deref(), kind).filter(|_| !install) {
+        let after = match self
+            .restored(&path, before.as_deref(), kind)
+            .filter(|_| !install)
+        {
             _ if !install && !had_own => before.clone(),
             Some(Before::Nothing) => None,
             Some(Before::Text(text)) => Some(text),
-            None => self.settings(file, format, before.as_deref(), install).map_err(problem)?,
+            None => self
+                .settings(file, format, before.as_deref(), install)
+                .map_err(problem)?,
         };
         let commands = match (&after, install) {
             (Some(after), true) => {
                 let settings = value_of(after, format).map_err(problem)?;
                 let handlers = listed(file, &settings).flat_map(|group| handlers_of(group));
-                handlers.filter_map(|it| own_entry(agent, file.command_in(it))).map(|own| own.line()).collect()
+                handlers
+                    .filter_map(|it| own_entry(agent, file.command_in(it)))
+                    .map(|own| own.line())
+                    .collect()
             }
             _ => Vec::new(),
         };
-        Ok(vec![Change { path, before, after, commands, had_own, kind }])
+        Ok(vec![Change {
+            path,
+            before,
+            after,
+            commands,
+            had_own,
+            kind,
+        }])
     }
 
     /// What was there before hookwire wrote the file, if it is as it was written then.
     fn restored(&self, path: &Path, text: Option<&str>, kind: Kind) -> Option<Before> {
-        let path = if kind == Kind::Settings { kept::real(path)? } else { path.to_path_buf() };
+        let path = if kind == Kind::Settings {
+            kept::real(path)?
+        } else {
+            path.to_path_buf()
+        };
         Kept::of(&path)?.before(text?)
     }
 
@@ -522,14 +674,32 @@ impl InstallArgs {
             let after = match install {
                 true => {
                     // A shell that has something to say afterwards stays.
-                    let exec = if self.otherwise(event).is_some() { "" } else { "exec " };
-                    Some(format!("#!/bin/sh\n{exec}{}\n", self.command_at(event, true)?))
+                    let exec = if self.otherwise(event).is_some() {
+                        ""
+                    } else {
+                        "exec "
+                    };
+                    Some(format!(
+                        "#!/bin/sh\n{exec}{}\n",
+                        self.command_at(event, true)?
+                    ))
                 }
                 false if had_own => None,
                 false => before.clone(),
             };
-            let commands = if install { vec![self.command(Some(event))?] } else { Vec::new() };
-            changes.push(Change { path, before, after, commands, had_own, kind: Kind::Program });
+            let commands = if install {
+                vec![self.command(Some(event))?]
+            } else {
+                Vec::new()
+            };
+            changes.push(Change {
+                path,
+                before,
+                after,
+                commands,
+                had_own,
+                kind: Kind::Program,
+            });
         }
         Ok(changes)
     }
@@ -537,7 +707,9 @@ impl InstallArgs {
     /// The plug-in, which is a file of hookwire's alone.
     fn plugin(&self, path: PathBuf, install: bool) -> Result<Change, Failure> {
         let text = read(&path)?;
-        let whose = text.as_deref().map(|text| whose_plugin(self.place.agent, text));
+        let whose = text
+            .as_deref()
+            .map(|text| whose_plugin(self.place.agent, text));
         let had_own = matches!(whose, Some(Whose::Own(_)));
         let before = text.filter(|_| !install || !is_link(&path));
         if install && before.is_some() && !had_own {
@@ -548,15 +720,25 @@ impl InstallArgs {
         }
         let words = self.words(None)?;
         let (after, commands) = match install {
-            true => (Some(plugin_with(self.place.agent, &words)), vec![self.command(None)?]),
+            true => (
+                Some(plugin_with(self.place.agent, &words)),
+                vec![self.command(None)?],
+            ),
             false if had_own => (None, Vec::new()),
             false => (before.clone(), Vec::new()),
         };
-        Ok(Change { path, before, after, commands, had_own, kind: Kind::Own })
+        Ok(Change {
+            path,
+            before,
+            after,
+            commands,
+            had_own,
+            kind: Kind::Own,
+        })
     }
 
-    /// The settings with our entries, or without them; all else stays as it is written. Nothing if hookwire has made the
-    /// file and nothing else is in it.
+    /// The settings with our entries, or without them; all else stays as it is written. Nothing if
+    /// hookwire has made the file and nothing else is in it.
     fn settings(
         &self,
         file: &HookFile,
@@ -569,40 +751,66 @@ impl InstallArgs {
             None if format == Format::Json => "{}\n".into(),
             None => String::new(),
         };
-        let text = before.filter(|text| !text.trim().is_empty()).unwrap_or(&empty);
+        let text = before
+            .filter(|text| !text.trim().is_empty())
+            .unwrap_or(&empty);
         let settings = value_of(text, format)?;
         if !settings.is_object() {
             return Err(Failure("it isn't a JSON object".into()));
         }
         let entry = |event| Ok((event, self.handlers(file, event)?));
-        let entries = events_of(self.place.agent).into_iter().map(entry).collect::<Result<Vec<_>, Failure>>()?;
+        let entries = events_of(self.place.agent)
+            .into_iter()
+            .map(entry)
+            .collect::<Result<Vec<_>, Failure>>()?;
         let wanted = |(event, entry): &(&str, Value)| {
-            listed_in(file, &settings[&file.at], event).filter(|it| has_own(self.place.agent, file, it)).eq([entry])
+            listed_in(file, &settings[&file.at], event)
+                .filter(|it| has_own(self.place.agent, file, it))
+                .eq([entry])
         };
         let beside = file.own.as_ref().unwrap_or(&file.beside);
-        let lacks = |settings: &Value| beside.iter().find(|(key, _)| settings.get(key.as_str()).is_none());
+        let lacks = |settings: &Value| {
+            beside
+                .iter()
+                .find(|(key, _)| settings.get(key.as_str()).is_none())
+        };
         if install && entries.iter().all(wanted) && lacks(&settings).is_none() {
             return Ok(before.map(str::to_string));
         }
-        let cannot = || Failure("it can't be changed without changing more than our entries".into());
-        let mut after = rewritten(text, format, &self.removals(file, &settings)).ok_or_else(cannot)?;
-        let kept = self.path().ok().and_then(|path| Kept::of(&kept::real(&path)?));
-        let added = kept.as_ref().filter(|_| !install).map(|kept| added(kept, file, format)).unwrap_or_default();
-        for key in added.iter().filter(|key| settings.get(key.as_str()).is_some()) {
-            after = rewritten(&after, format, &[(vec![Step::Key(key)], Op::Remove)]).ok_or_else(cannot)?;
+        let cannot =
+            || Failure("it can't be changed without changing more than our entries".into());
+        let mut after =
+            rewritten(text, format, &self.removals(file, &settings)).ok_or_else(cannot)?;
+        let kept = self
+            .path()
+            .ok()
+            .and_then(|path| Kept::of(&kept::real(&path)?));
+        let added = kept
+            .as_ref()
+            .filter(|_| !install)
+            .map(|kept| added(kept, file, format))
+            .unwrap_or_default();
+        for key in added
+            .iter()
+            .filter(|key| settings.get(key.as_str()).is_some())
+        {
+            after = rewritten(&after, format, &[(vec![Step::Key(key)], Op::Remove)])
+                .ok_or_else(cannot)?;
         }
         if let Some((key, value)) = lacks(&settings).filter(|_| install) {
             let op = Op::Set(value.clone(), At::End);
             after = rewritten(&after, format, &[(vec![Step::Key(key)], op)]).ok_or_else(cannot)?;
         }
-        // Each change is made in what the ones before it leave, and all of them at once: a large file would be read three times
-        // for each event.
+        // Each change is made in what the ones before it leave, and all of them at once: a large
+        // file would be read three times for each event.
         let (mut now, mut ops) = (value_of(&after, format)?, Vec::new());
         for (event, entry) in entries.iter().filter(|_| install) {
             let (at, hooks) = (Step::Key(&file.at), &mut now[&file.at]);
             let (path, list) = match &file.event {
                 Some(_) => (vec![at], hooks),
-                None if !hooks.is_null() && !hooks.is_object() => return Err(Failure(not_so(file))),
+                None if !hooks.is_null() && !hooks.is_object() => {
+                    return Err(Failure(not_so(file)));
+                }
                 None => (vec![at, Step::Key(event)], &mut hooks[*event]),
             };
             let op = match list {
@@ -623,43 +831,75 @@ impl InstallArgs {
         let left = value_of(&after, format)?;
         // What the file must have says nothing by itself.
         let is_left = |(key, value): (&String, &Value)| beside.get(key) != Some(value);
-        let is_empty = left.as_object().is_none_or(|left| !left.iter().any(is_left)) && !has_comment(&after, format);
+        let is_empty = left
+            .as_object()
+            .is_none_or(|left| !left.iter().any(is_left))
+            && !has_comment(&after, format);
         let is_made = file.own.is_some() || kept.is_some_and(|kept| kept.is_created());
         Ok((install || !is_empty || !is_made).then_some(after))
     }
 
     /// Our entry of an event.
     fn handlers(&self, file: &HookFile, event: &str) -> Result<Value, Failure> {
-        let handler = handler(file, event, self.entry.timeout(), &self.command_at(event, file.names_event)?);
-        Ok(if file.groups(event) { json!({ "hooks": [handler] }) } else { handler })
+        let handler = handler(
+            file,
+            event,
+            self.entry.timeout(),
+            &self.command_at(event, file.names_event)?,
+        );
+        Ok(if file.groups(event) {
+            json!({ "hooks": [handler] })
+        } else {
+            handler
+        })
     }
 
-    /// What takes our handlers out, and what is empty then. The last ones go first: the others keep their positions.
-    fn removals<'s>(&self, file: &'s HookFile, settings: &'s Value) -> Vec<(Vec<Step<'s>>, Op<'s>)> {
+    /// What takes our handlers out, and what is empty then. The last ones go first: the others keep
+    /// their positions.
+    fn removals<'s>(
+        &self,
+        file: &'s HookFile,
+        settings: &'s Value,
+    ) -> Vec<(Vec<Step<'s>>, Op<'s>)> {
         let hooks = &settings[&file.at];
         let at = vec![Step::Key(&file.at)];
         let (mut removed, mut n_left) = (Vec::new(), 0);
         let lists = match &file.event {
             Some(_) => vec![(at.clone(), hooks)],
-            None => {
-                hooks.as_object().into_iter().flatten().map(|(event, it)| (vec![at[0], Step::Key(event)], it)).collect()
-            }
+            None => hooks
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(event, it)| (vec![at[0], Step::Key(event)], it))
+                .collect(),
         };
         for (path, groups) in lists {
             let groups = groups.as_array().map(Vec::as_slice).unwrap_or_default();
             let mut n_others = groups.len();
-            for (n, group) in
-                groups.iter().enumerate().rev().filter(|(_, group)| has_own(self.place.agent, file, group))
+            for (n, group) in groups
+                .iter()
+                .enumerate()
+                .rev()
+                .filter(|(_, group)| has_own(self.place.agent, file, group))
             {
                 let place = [&path[..], &[Step::Index(n)]].concat();
-                let handlers = group["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
-                if handlers.iter().all(|it| has_own(self.place.agent, file, it)) {
+                let handlers = group["hooks"]
+                    .as_array()
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
+                if handlers
+                    .iter()
+                    .all(|it| has_own(self.place.agent, file, it))
+                {
                     n_others -= 1;
                     removed.push((place, Op::Remove));
                     continue;
                 }
-                let ours =
-                    handlers.iter().enumerate().rev().filter(|(_, handler)| has_own(self.place.agent, file, handler));
+                let ours = handlers
+                    .iter()
+                    .enumerate()
+                    .rev()
+                    .filter(|(_, handler)| has_own(self.place.agent, file, handler));
                 let within = |m| [&place[..], &[Step::Key("hooks"), Step::Index(m)]].concat();
                 removed.extend(ours.map(|(m, _)| (within(m), Op::Remove)));
             }
@@ -678,9 +918,17 @@ impl InstallArgs {
 
 impl PlaceOfEntry {
     /// Shows and makes the changes; how many there are.
-    fn carry_out(&self, changes: &[Change], is_install: bool, out: &mut Output) -> Result<usize, Failure> {
+    fn carry_out(
+        &self,
+        changes: &[Change],
+        is_install: bool,
+        out: &mut Output,
+    ) -> Result<usize, Failure> {
         let (mut n_changed, mut dirs) = (0, Vec::new());
-        for change in changes.iter().filter(|change| change.before != change.after) {
+        for change in changes
+            .iter()
+            .filter(|change| change.before != change.after)
+        {
             n_changed += 1;
             if self.dry_run {
                 if !out.json {
@@ -692,23 +940,37 @@ impl PlaceOfEntry {
             let failed = |error| Failure(format!("{}: {error}", change.path.display()));
             let copy = change.write(is_install, &mut dirs).map_err(failed)?;
             if let Some(copy) = copy.filter(|_| !out.json) {
-                out.line(&format!("{}: a copy of it as it was is kept in {}", change.path.display(), copy.display()));
+                out.line(&format!(
+                    "{}: a copy of it as it was is kept in {}",
+                    change.path.display(),
+                    copy.display()
+                ));
             }
         }
         // One that holds something stays, and so do those around it.
-        let _ = dirs.iter().map(std::fs::remove_dir).take_while(Result::is_ok).count();
+        let _ = dirs
+            .iter()
+            .map(std::fs::remove_dir)
+            .take_while(Result::is_ok)
+            .count();
         Ok(n_changed)
     }
 }
 
 /// What is listed for an event among the hooks of a file.
-fn listed_in<'v>(file: &HookFile, hooks: &'v Value, event: &str) -> impl Iterator<Item = &'v Value> {
+fn listed_in<'v>(
+    file: &HookFile,
+    hooks: &'v Value,
+    event: &str,
+) -> impl Iterator<Item = &'v Value> {
     let (list, member) = match &file.event {
         Some(member) => (hooks, Some(member)),
         None => (&hooks[event], None),
     };
     let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
-    items.iter().filter(move |it| member.is_none_or(|member| it[member] == *event))
+    items
+        .iter()
+        .filter(move |it| member.is_none_or(|member| it[member] == *event))
 }
 
 impl EntryArgs {
@@ -717,14 +979,25 @@ impl EntryArgs {
         let mut words = Vec::new();
         let mut add = |flag: &str, value: String| words.extend([flag.to_string(), value]);
         for path in &self.hooks {
-            let path = path.canonicalize().map_err(|error| Failure(format!("--hooks {}: {error}", path.display())))?;
+            let path = path
+                .canonicalize()
+                .map_err(|error| Failure(format!("--hooks {}: {error}", path.display())))?;
             add("--hooks", text(&path)?);
         }
-        self.allow_host.iter().for_each(|host| add("--allow-host", host.to_string()));
-        self.model.iter().for_each(|model| add("--model", model.to_string()));
-        self.timeout
+        self.allow_host
             .iter()
-            .for_each(|time| add("--timeout", humantime::format_duration(*time).to_string().replace(' ', "")));
+            .for_each(|host| add("--allow-host", host.to_string()));
+        self.model
+            .iter()
+            .for_each(|model| add("--model", model.to_string()));
+        self.timeout.iter().for_each(|time| {
+            add(
+                "--timeout",
+                humantime::format_duration(*time)
+                    .to_string()
+                    .replace(' ', ""),
+            )
+        });
         if let Some(socket) = &self.connect {
             add("--connect", format!("unix:{}", text(socket)?));
         }
@@ -739,19 +1012,33 @@ impl EntryArgs {
 
     /// The seconds that the agent waits.
     fn timeout(&self) -> u64 {
-        self.timeout.map_or(TIMEOUT, |time| TIMEOUT.max(time.as_secs().saturating_add(LONGER)))
+        self.timeout.map_or(TIMEOUT, |time| {
+            TIMEOUT.max(time.as_secs().saturating_add(LONGER))
+        })
     }
 }
 
 /// A path in the command.
 fn text(path: &Path) -> Result<String, Failure> {
-    path.to_str().map(str::to_string).ok_or_else(|| Failure(format!("{}: not UTF-8", path.display())))
+    path.to_str()
+        .map(str::to_string)
+        .ok_or_else(|| Failure(format!("{}: not UTF-8", path.display())))
 }
 
-/// The members that `install` has added to a file which was there before, and which the file must have.
+/// The members that `install` has added to a file which was there before, and which the file must
+/// have.
 fn added(kept: &Kept, file: &HookFile, format: Format) -> Vec<String> {
-    let Some(before) = kept.original().and_then(|text| value_of(&text, format).ok()) else { return Vec::new() };
-    file.beside.keys().filter(|key| before.get(key.as_str()).is_none()).cloned().collect()
+    let Some(before) = kept
+        .original()
+        .and_then(|text| value_of(&text, format).ok())
+    else {
+        return Vec::new();
+    };
+    file.beside
+        .keys()
+        .filter(|key| before.get(key.as_str()).is_none())
+        .cloned()
+        .collect()
 }
 
 /// What is listed for any event: groups, or handlers.
@@ -759,14 +1046,22 @@ fn listed<'v>(file: &HookFile, settings: &'v Value) -> impl Iterator<Item = &'v 
     let hooks = &settings[&file.at];
     let lists: Vec<&Value> = match &file.event {
         Some(_) => vec![hooks],
-        None => hooks.as_object().into_iter().flat_map(|hooks| hooks.values()).collect(),
+        None => hooks
+            .as_object()
+            .into_iter()
+            .flat_map(|hooks| hooks.values())
+            .collect(),
     };
-    lists.into_iter().flat_map(|list| list.as_array().into_iter().flatten())
+    lists
+        .into_iter()
+        .flat_map(|list| list.as_array().into_iter().flatten())
 }
 
 /// The handlers of a group; where there are no groups, it is its own.
 fn handlers_of(group: &Value) -> Vec<&Value> {
-    group["hooks"].as_array().map_or_else(|| vec![group], |handlers| handlers.iter().collect())
+    group["hooks"]
+        .as_array()
+        .map_or_else(|| vec![group], |handlers| handlers.iter().collect())
 }
 
 fn is_link(path: &Path) -> bool {
@@ -776,7 +1071,10 @@ fn is_link(path: &Path) -> bool {
 /// Says which hooks only speak of hookwire.
 fn tell_left_alone(path: &Path, spoken: &[String], out: &mut Output) {
     for text in spoken {
-        let line = format!("{}: left alone, because it isn't hookwire's own entry: {text}", path.display());
+        let line = format!(
+            "{}: left alone, because it isn't hookwire's own entry: {text}",
+            path.display()
+        );
         let line = out.tone(Tone::Warn, &safe(&line));
         out.line(&line);
     }
@@ -803,30 +1101,58 @@ fn handler(file: &HookFile, event: &str, seconds: u64, command: &str) -> Value {
 /// What of an entry isn't as it was written, so that the agent doesn't ask or doesn't obey.
 fn edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> {
     let written = handler(file, "", TIMEOUT, "");
-    let narrowed = group["matcher"].as_str().filter(|it| !["", "*", ".*"].contains(it));
-    let mut told: Vec<_> = narrowed.map(|it| format!("its entry is only for `{it}`")).into_iter().collect();
-    for (key, value) in found.as_object().into_iter().flatten().filter(|(key, value)| written[key] != **value) {
+    let narrowed = group["matcher"]
+        .as_str()
+        .filter(|it| !["", "*", ".*"].contains(it));
+    let mut told: Vec<_> = narrowed
+        .map(|it| format!("its entry is only for `{it}`"))
+        .into_iter()
+        .collect();
+    for (key, value) in found
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, value)| written[key] != **value)
+    {
         // So little time may be over before the answer is there.
-        let is_short = |limit: u64| written[key].as_u64().is_some_and(|written| limit < written / 6);
+        let is_short = |limit: u64| {
+            written[key]
+                .as_u64()
+                .is_some_and(|written| limit < written / 6)
+        };
         told.extend(match (key.as_str(), value) {
-            ("type", kind) => Some(format!("its entry has the type {kind}, which the agent passes over")),
-            ("async", Value::Bool(true)) => Some("its entry is `async`: the agent doesn't wait for it".into()),
-            ("if", condition) => Some(format!("its entry is under a condition: {condition}")),
-            (_, limit) if limit.as_u64().is_some_and(is_short) => {
-                Some(format!("its entry is given up too early: `{key}` is {limit}"))
+            ("type", kind) => Some(format!(
+                "its entry has the type {kind}, which the agent passes over"
+            )),
+            ("async", Value::Bool(true)) => {
+                Some("its entry is `async`: the agent doesn't wait for it".into())
             }
+            ("if", condition) => Some(format!("its entry is under a condition: {condition}")),
+            (_, limit) if limit.as_u64().is_some_and(is_short) => Some(format!(
+                "its entry is given up too early: `{key}` is {limit}"
+            )),
             _ => None,
         });
     }
-    if let Some(closed) = file.fails_closed.as_ref().filter(|it| it.value != found[&it.member]) {
+    if let Some(closed) = file
+        .fails_closed
+        .as_ref()
+        .filter(|it| it.value != found[&it.member])
+    {
         let (member, value) = (&closed.member, &closed.value);
-        told.push(format!("its entry lacks `{member}: {value}`: a tool runs when hookwire is missing or killed"));
+        told.push(format!(
+            "its entry lacks `{member}: {value}`: a tool runs when hookwire is missing or killed"
+        ));
     }
     told
 }
 
 fn not_so(file: &HookFile) -> String {
-    let form = if file.event.is_some() { "a list" } else { "an object" };
+    let form = if file.event.is_some() {
+        "a list"
+    } else {
+        "an object"
+    };
     format!("its `{}` isn't {form}", file.at)
 }
 
@@ -834,12 +1160,24 @@ impl Change {
     /// Shows the lines that change, those between the same beginning and the same end.
     fn show(&self, out: &mut Output) {
         let lines = |text: &Option<String>| -> Vec<String> {
-            text.iter().flat_map(|text| text.lines()).map(str::to_string).collect()
+            text.iter()
+                .flat_map(|text| text.lines())
+                .map(str::to_string)
+                .collect()
         };
         let (before, after) = (lines(&self.before), lines(&self.after));
-        let start = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
+        let start = before
+            .iter()
+            .zip(&after)
+            .take_while(|(a, b)| a == b)
+            .count();
         let (old, new) = (&before[start..], &after[start..]);
-        let end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+        let end = old
+            .iter()
+            .rev()
+            .zip(new.iter().rev())
+            .take_while(|(a, b)| a == b)
+            .count();
         let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
         for (sign, tone, lines) in [('-', Tone::Bad, old), ('+', Tone::Good, new)] {
             for line in lines {
@@ -849,45 +1187,86 @@ impl Change {
         }
     }
 
-    /// Writes the file at once or not at all, and keeps a copy of it as it was; where, unless what was there before
-    /// hookwire is there again.
+    /// Writes the file at once or not at all, and keeps a copy of it as it was; where, unless what
+    /// was there before hookwire is there again.
     ///
-    /// Settings may be a link into somebody's collection of them. The link stays, and what it leads to is edited, but
-    /// never removed: nothing says who made it, and the link would lead nowhere. A file that is hookwire's alone takes
-    /// the place of a link, and what that leads to is left as it is: the link may have come with a clone.
+    /// Settings may be a link into somebody's collection of them. The link stays, and what it leads
+    /// to is edited, but never removed: nothing says who made it, and the link would lead nowhere.
+    /// A file that is hookwire's alone takes the place of a link, and what that leads to is left as
+    /// it is: the link may have come with a clone.
     ///
     /// `dirs` gets the directories that were made for the file, if it goes.
     fn write(&self, is_install: bool, dirs: &mut Vec<PathBuf>) -> std::io::Result<Option<PathBuf>> {
         let is_link = is_link(&self.path);
         let is_edited_behind_link = is_link && self.kind == Kind::Settings;
         let path = match is_edited_behind_link {
-            true => {
-                self.path.canonicalize().map_err(|_| Error::other("it is a link, and what it leads to isn't there"))?
-            }
+            true => self
+                .path
+                .canonicalize()
+                .map_err(|_| Error::other("it is a link, and what it leads to isn't there"))?,
             false => self.path.clone(),
         };
         let is_replaced = is_link && !is_edited_behind_link && self.before.is_none();
         // One that leads to an entry of hookwire's isn't to come back.
-        let link = if is_replaced && !self.had_own { Some(std::fs::read_link(&path)?) } else { None };
-        let now = if is_replaced { None } else { read(&path).map_err(|Failure(problem)| Error::other(problem))? };
+        let link = if is_replaced && !self.had_own {
+            Some(std::fs::read_link(&path)?)
+        } else {
+            None
+        };
+        let now = if is_replaced {
+            None
+        } else {
+            read(&path).map_err(|Failure(problem)| Error::other(problem))?
+        };
         if now != self.before {
-            return Err(Error::other("somebody has changed it meanwhile; nothing was written"));
+            return Err(Error::other(
+                "somebody has changed it meanwhile; nothing was written",
+            ));
         }
-        let no_place = || Error::other("there is no place to keep a copy of it in: you have no home directory");
+        let no_place = || {
+            Error::other("there is no place to keep a copy of it in: you have no home directory")
+        };
         let mut kept = Kept::of(&path).ok_or_else(no_place)?;
         let dir = kept.dir().display().to_string();
-        let unkept = |error| Error::other(format!("a copy of it can't be kept in {dir}: {}", in_words(&error)));
-        let after = self.after.as_deref().or(is_edited_behind_link.then_some("{}\n"));
+        let unkept = |error| {
+            Error::other(format!(
+                "a copy of it can't be kept in {dir}: {}",
+                in_words(&error)
+            ))
+        };
+        let after = self
+            .after
+            .as_deref()
+            .or(is_edited_behind_link.then_some("{}\n"));
         if is_install {
             let after = after.unwrap_or_default();
-            let copy =
-                kept.installs(now.as_deref(), self.had_own, link, after, self.commands.clone()).map_err(unkept)?;
+            let copy = kept
+                .installs(
+                    now.as_deref(),
+                    self.had_own,
+                    link,
+                    after,
+                    self.commands.clone(),
+                )
+                .map_err(unkept)?;
             std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-            replace(&path, after, if self.kind == Kind::Program { 0o755 } else { 0o644 })?;
+            replace(
+                &path,
+                after,
+                if self.kind == Kind::Program {
+                    0o755
+                } else {
+                    0o644
+                },
+            )?;
             return Ok(copy);
         }
         let before = now.as_deref().and_then(|now| kept.before(now));
-        let copy = now.as_deref().map(|now| kept.keep(now)).transpose().map_err(unkept)?;
+        let copy = now
+            .as_deref()
+            .map(|now| kept.keep(now))
+            .transpose()
+            .map_err(unkept)?;
         match after {
             Some(after) => replace(&path, after, 0o644)?,
             None => {
@@ -920,7 +1299,9 @@ fn value_of(text: &str, format: Format) -> Result<Value, Failure> {
         });
         first.unwrap_or_default()
     };
-    formats::parse(text, format).map(|root| root.to_json()).map_err(|problems| Failure(told(problems)))
+    formats::parse(text, format)
+        .map(|root| root.to_json())
+        .map_err(|problems| Failure(told(problems)))
 }
 
 /// Whether settings without a member may hold a person's remarks.
@@ -935,7 +1316,8 @@ static BESIDE: LazyLock<Option<(PathBuf, Option<String>)>> = LazyLock::new(|| {
     Some((small, problem))
 });
 
-/// The path in full of the program that agents start: the small one, which is quicker, if it is there and as new as this.
+/// The path in full of the program that agents start: the small one, which is quicker, if it is
+/// there and as new as this.
 fn asking_program() -> Result<String, Failure> {
     match &*BESIDE {
         Some((small, None)) => text(small),
@@ -946,5 +1328,8 @@ fn asking_program() -> Result<String, Failure> {
 /// This program's path in full.
 pub(super) fn program() -> Result<String, Failure> {
     let program = std::env::current_exe()?;
-    program.into_os_string().into_string().map_err(|it| Failure(format!("{}: not UTF-8", Path::new(&it).display())))
+    program
+        .into_os_string()
+        .into_string()
+        .map_err(|it| Failure(format!("{}: not UTF-8", Path::new(&it).display())))
 }

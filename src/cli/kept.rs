@@ -1,8 +1,9 @@
-//! What `install` knows of each file of an agent that it has written: the file as it was before, and what was written.
+//! What `install` knows of each file of an agent that it has written: the file as it was before,
+//! and what was written.
 //!
-//! `<data>/hookwire/entries/<file>/` has `record.json`, and in `copies/` the file as it was before each of the last writes.
-//! So `uninstall` leaves what was there, byte for byte, and a command that stands in a file is known as one that was
-//! written there on this machine.
+//! `<data>/hookwire/entries/<file>/` has `record.json`, and in `copies/` the file as it was before
+//! each of the last writes. So `uninstall` leaves what was there, byte for byte, and a command that
+//! stands in a file is known as one that was written there on this machine.
 
 use hookwire_base::support::amounts::rfc3339;
 use hookwire_base::support::digest;
@@ -32,7 +33,8 @@ struct Record {
     path: PathBuf,
     /// The commands that were written into it.
     commands: Vec<String>,
-    /// The digest of the file as it was written; unknown if it holds more than what was there before and what was written.
+    /// The digest of the file as it was written; unknown if it holds more than what was there
+    /// before and what was written.
     written: Option<String>,
     /// The name of the copy of what was there before hookwire.
     before: Option<String>,
@@ -60,8 +62,16 @@ pub(super) enum Before {
 /// A path without symlinks, as far as it is there.
 pub(super) fn real(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
-    let there = path.ancestors().find_map(|it| Some((it.canonicalize().ok()?, path.strip_prefix(it).ok()?)));
-    there.map(|(there, rest)| if rest.as_os_str().is_empty() { there } else { there.join(rest) })
+    let there = path
+        .ancestors()
+        .find_map(|it| Some((it.canonicalize().ok()?, path.strip_prefix(it).ok()?)));
+    there.map(|(there, rest)| {
+        if rest.as_os_str().is_empty() {
+            there
+        } else {
+            there.join(rest)
+        }
+    })
 }
 
 /// The place of a file itself, which may be a link.
@@ -71,10 +81,9 @@ fn place(path: &Path) -> Option<PathBuf> {
 
 /// Whether a command was written into a file on this machine.
 pub(super) fn wrote(path: &Path, command: &str) -> bool {
-    [place(path), real(path)]
-        .iter()
-        .flatten()
-        .any(|path| Kept::at(path).is_some_and(|kept| kept.record.commands.iter().any(|it| it == command)))
+    [place(path), real(path)].iter().flatten().any(|path| {
+        Kept::at(path).is_some_and(|kept| kept.record.commands.iter().any(|it| it == command))
+    })
 }
 
 impl Kept {
@@ -85,14 +94,34 @@ impl Kept {
 
     fn at(path: &Path) -> Option<Kept> {
         let name = path.file_name()?.to_string_lossy();
-        let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' }).collect();
-        let name = format!("{}-{name}", &digest::of_bytes(path.as_os_str().as_encoded_bytes())[..16]);
-        let dirs = places::data_dirs().iter().map(|data| data.join(ENTRIES).join(&name));
-        let known = dirs.into_iter().find_map(|dir| Some((read(&dir)?, dir))).filter(|(record, _)| record.path == path);
+        let name: String = name
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || c == '.' {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        let name = format!(
+            "{}-{name}",
+            &digest::of_bytes(path.as_os_str().as_encoded_bytes())[..16]
+        );
+        let dirs = places::data_dirs()
+            .iter()
+            .map(|data| data.join(ENTRIES).join(&name));
+        let known = dirs
+            .into_iter()
+            .find_map(|dir| Some((read(&dir)?, dir)))
+            .filter(|(record, _)| record.path == path);
         let (record, dir) = match known {
             Some(known) => known,
             None => {
-                let record = Record { path: path.to_path_buf(), ..Record::default() };
+                let record = Record {
+                    path: path.to_path_buf(),
+                    ..Record::default()
+                };
                 (record, places::data()?.join(ENTRIES).join(&name))
             }
         };
@@ -145,13 +174,22 @@ impl Kept {
     /// Keeps a whole copy of a file, and says where.
     pub(super) fn keep(&mut self, text: &str) -> io::Result<PathBuf> {
         let copies = self.dir.join(COPIES);
-        DirBuilder::new().mode(0o700).recursive(true).create(&copies)?;
+        DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(&copies)?;
         let mut names = names(&copies);
         let same = names.iter().find(|name| name.ends_with(&short(text)));
-        let name = match same.filter(|name| read_named(&copies.join(name)).is_ok_and(|kept| kept == text)) {
+        let name = match same
+            .filter(|name| read_named(&copies.join(name)).is_ok_and(|kept| kept == text))
+        {
             Some(name) => name.clone(),
             None => {
-                let name = format!("{}-{}", rfc3339(SystemTime::now()).replace(':', "."), short(text));
+                let name = format!(
+                    "{}-{}",
+                    rfc3339(SystemTime::now()).replace(':', "."),
+                    short(text)
+                );
                 write(&copies.join(&name), text)?;
                 name
             }
@@ -179,14 +217,24 @@ impl Kept {
         let is_mixed = !is_known && before.is_some() && had_own;
         let copy = before.map(|before| self.keep(before)).transpose()?;
         let of_copy = || Some(copy.as_ref()?.file_name()?.to_string_lossy().into_owned());
-        let missing =
-            |path: &Path| path.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_path_buf).collect();
+        let missing = |path: &Path| {
+            path.ancestors()
+                .skip(1)
+                .take_while(|dir| !dir.exists())
+                .map(Path::to_path_buf)
+                .collect()
+        };
         if is_mixed {
             self.record.created = self.is_created();
         } else if !is_known {
             self.record.created = before.is_none() && link.is_none();
             let (before, dirs) = (of_copy(), missing(&self.record.path));
-            self.record = Record { before, link, dirs, ..self.record.clone() };
+            self.record = Record {
+                before,
+                link,
+                dirs,
+                ..self.record.clone()
+            };
         }
         self.record.commands = commands;
         self.record.commands.sort();
@@ -198,25 +246,39 @@ impl Kept {
 
     /// Writes down that nothing of hookwire's is in the file any more.
     pub(super) fn uninstalls(&mut self) -> io::Result<()> {
-        self.record = Record { path: self.record.path.clone(), ..Record::default() };
+        self.record = Record {
+            path: self.record.path.clone(),
+            ..Record::default()
+        };
         self.save()?;
         self.forget_oldest();
         Ok(())
     }
 
     fn save(&self) -> io::Result<()> {
-        DirBuilder::new().mode(0o700).recursive(true).create(&self.dir)?;
-        write(&self.dir.join(RECORD), &serde_json::to_string_pretty(&self.record)?)
+        DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(&self.dir)?;
+        write(
+            &self.dir.join(RECORD),
+            &serde_json::to_string_pretty(&self.record)?,
+        )
     }
 
-    /// Removes what is kept of files in which nothing of hookwire's is any more, but for the last ones.
+    /// Removes what is kept of files in which nothing of hookwire's is any more, but for the last
+    /// ones.
     fn forget_oldest(&self) {
         let Some(all) = self.dir.parent() else { return };
-        let left = fs::read_dir(all).into_iter().flatten().flatten().filter_map(|entry| {
-            let about = fs::metadata(entry.path().join(RECORD)).ok()?;
-            let is_left = read(&entry.path())?.commands.is_empty();
-            is_left.then_some((about.modified().ok()?, entry.path()))
-        });
+        let left = fs::read_dir(all)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                let about = fs::metadata(entry.path().join(RECORD)).ok()?;
+                let is_left = read(&entry.path())?.commands.is_empty();
+                is_left.then_some((about.modified().ok()?, entry.path()))
+            });
         let mut left: Vec<_> = left.collect();
         left.sort();
         for (_, dir) in left.iter().rev().skip(MOST_LEFT) {
@@ -233,7 +295,9 @@ fn read(dir: &Path) -> Option<Record> {
 /// The copies, the oldest first.
 fn names(copies: &Path) -> Vec<String> {
     let entries = fs::read_dir(copies).into_iter().flatten().flatten();
-    let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<_> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     names.sort();
     names
 }
@@ -247,5 +311,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut new = new_beside(path)?;
     new.write_all(text.as_bytes())?;
     new.as_file().sync_all()?;
-    new.persist(path).map(drop).map_err(|error: tempfile::PersistError| Error::from(error))
+    new.persist(path)
+        .map(drop)
+        .map_err(|error: tempfile::PersistError| Error::from(error))
 }

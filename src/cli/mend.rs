@@ -1,5 +1,5 @@
-//! `check --fix`: the fixes that are certain are made in the files. `check --migrate`: patterns that match nothing, or one
-//! agent's tool only, are written as what they most likely mean.
+//! `check --fix`: the fixes that are certain are made in the files. `check --migrate`: patterns
+//! that match nothing, or one agent's tool only, are written as what they most likely mean.
 
 use super::output::{Output, Tone, safe, tell};
 use super::{Failure, Finding, root_of};
@@ -16,21 +16,29 @@ use std::path::{Path, PathBuf};
 /// Which fixes are made.
 type IsWanted<'a> = &'a dyn Fn(&Diagnostic, &Fix) -> bool;
 
-/// Whether a mistake is of a pattern whose meaning has changed, or that only looks as if it meant something, and that has
-/// another spelling. What became several rules may hold for more than was meant: that is for a person.
+/// Whether a mistake is of a pattern whose meaning has changed, or that only looks as if it meant
+/// something, and that has another spelling. What became several rules may hold for more than was
+/// meant: that is for a person.
 pub(super) fn is_changed(diagnostic: &Diagnostic) -> bool {
     let is_spelling = |fix: &Fix| fix.is_preferred && matches!(fix.edit, Edit::Replace { .. });
-    ["never-matches", "one-name"].contains(&diagnostic.code.as_str()) && diagnostic.fixes.iter().any(is_spelling)
+    ["never-matches", "one-name"].contains(&diagnostic.code.as_str())
+        && diagnostic.fixes.iter().any(is_spelling)
 }
 
-/// Whether a mistake has one fix that is most likely meant. Where there are several, a person chooses.
+/// Whether a mistake has one fix that is most likely meant. Where there are several, a person
+/// chooses.
 pub(super) fn is_certain(diagnostic: &Diagnostic) -> bool {
     matches!(&diagnostic.fixes[..], [fix] if fix.is_preferred)
 }
 
 /// Writes files anew in which a pattern changed, and shows what.
 pub(super) fn migrate(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<Finding, Failure> {
-    let n_changed = rewrite("migrate", files, &|it, fix| is_changed(it) && fix.is_preferred, out)?;
+    let n_changed = rewrite(
+        "migrate",
+        files,
+        &|it, fix| is_changed(it) && fix.is_preferred,
+        out,
+    )?;
     if !out.json {
         let said = match n_changed {
             0 => "No pattern has to be written in another way.".to_string(),
@@ -54,14 +62,21 @@ pub(super) fn fix(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<(), Fai
     Ok(())
 }
 
-/// Makes the wanted fixes of files; how many of them changed. A file that can't be written is told and left alone.
-fn rewrite(name: &str, files: &BTreeSet<PathBuf>, is_wanted: IsWanted<'_>, out: &mut Output) -> Result<usize, Failure> {
+/// Makes the wanted fixes of files; how many of them changed. A file that can't be written is told
+/// and left alone.
+fn rewrite(
+    name: &str,
+    files: &BTreeSet<PathBuf>,
+    is_wanted: IsWanted<'_>,
+    out: &mut Output,
+) -> Result<usize, Failure> {
     if files.contains(Path::new("-")) {
         return Err(Failure(format!("--{name} writes files: stdin is none")));
     }
     let mut n_changed = 0;
     for path in files {
-        let failed = |error: &dyn std::fmt::Display| Failure(format!("{}: {error}", path.display()));
+        let failed =
+            |error: &dyn std::fmt::Display| Failure(format!("{}: {error}", path.display()));
         let (old, _) = read(path).map_err(|error| failed(&error))?;
         let full = std::path::absolute(path)?;
         let (new, done) = mended(&full.display().to_string(), &old, Layer::Hooks, is_wanted);
@@ -87,8 +102,17 @@ fn rewrite(name: &str, files: &BTreeSet<PathBuf>, is_wanted: IsWanted<'_>, out: 
         let head = out.tone(Tone::Strong, &safe(&path.to_string_lossy()));
         out.aside(&head);
         for (it, title) in done.iter().filter(|_| name == "fix") {
-            let hook = it.hook.as_deref().map(|hook| format!(" in `{hook}`")).unwrap_or_default();
-            out.aside(&format!("  {}{}: {}", safe(title), safe(&hook), safe(&it.message)));
+            let hook = it
+                .hook
+                .as_deref()
+                .map(|hook| format!(" in `{hook}`"))
+                .unwrap_or_default();
+            out.aside(&format!(
+                "  {}{}: {}",
+                safe(title),
+                safe(&hook),
+                safe(&it.message)
+            ));
         }
         out.diff(&old, &new);
     }

@@ -1,7 +1,8 @@
 //! The command line: parses, calls the library, maps results to exit codes.
 //!
-//! Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error, 128 and its number if a
-//! signal has ended a command that runs hooks. That there is nothing to list is no finding.
+//! Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error,
+//! 128 and its number if a signal has ended a command that runs hooks. That there is nothing to
+//! list is no finding.
 
 mod approvals;
 mod check;
@@ -114,7 +115,8 @@ struct Cli {
     command: Command,
 }
 
-/// The one option for what is printed. What isn't for every command is named by those that it is for.
+/// The one option for what is printed. What isn't for every command is named by those that it is
+/// for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people.
@@ -135,12 +137,22 @@ enum Format {
 impl Format {
     const PLAIN: &[Format] = &[Format::Text, Format::Json];
     const OF_CHECK: &[Format] = &[Format::Text, Format::Json, Format::Github, Format::Sarif];
-    const OF_TEST: &[Format] = &[Format::Text, Format::Json, Format::Github, Format::Sarif, Format::Junit, Format::Tap];
+    const OF_TEST: &[Format] = &[
+        Format::Text,
+        Format::Json,
+        Format::Github,
+        Format::Sarif,
+        Format::Junit,
+        Format::Tap,
+    ];
 
     /// Reads any of them, because the option may stand before the command, and shows these.
     fn parser(shown: &'static [Format]) -> impl TypedValueParser<Value = Format> {
         let possible = |it: &Format| Some(it.to_possible_value()?.hide(!shown.contains(it)));
-        let values: Vec<PossibleValue> = Format::value_variants().iter().filter_map(possible).collect();
+        let values: Vec<PossibleValue> = Format::value_variants()
+            .iter()
+            .filter_map(possible)
+            .collect();
         PossibleValuesParser::new(values).try_map(|name| Format::from_str(&name, true))
     }
 
@@ -166,7 +178,8 @@ enum Command {
     Uninstall(Deferred<install::UninstallArgs>),
     /// Carry the hooks that a coding agent has over into definitions. Exits with 1 if one can't be.
     Import(Deferred<import::ImportArgs>),
-    /// Find out whether installed agents are guarded, with a probe for each. Exits with 1 if one isn't.
+    /// Find out whether installed agents are guarded, with a probe for each. Exits with 1 if one
+    /// isn't.
     Doctor(Deferred<doctor::DoctorArgs>),
     /// List the hosts that run, and end them.
     Host(Deferred<host::HostArgs>),
@@ -174,9 +187,11 @@ enum Command {
     Trust(Deferred<trust::TrustArgs>),
     /// Check definitions: every mistake with its place. Exits with 1 if there is an error.
     Check(Deferred<check::CheckArgs>),
-    /// Try the cases beside definitions, `guard.test.yaml` for `guard.yaml`. Exits with 1 if one isn't as expected.
+    /// Try the cases beside definitions, `guard.test.yaml` for `guard.yaml`. Exits with 1 if one
+    /// isn't as expected.
     Test(Deferred<test::TestArgs>),
-    /// Say for each hook whether it would run on an event, and if not, why. With --run, run them and print the verdict.
+    /// Say for each hook whether it would run on an event, and if not, why. With --run, run them
+    /// and print the verdict.
     Explain(Deferred<explain::ExplainArgs>),
     /// Watch what the running hosts judge, as it happens, or record it.
     Tail(Deferred<tail::TailArgs>),
@@ -190,7 +205,8 @@ enum Command {
     Approvals(Deferred<approvals::ApprovalsArgs>),
     /// Write a commented starter, or rules of the cookbook with their cases.
     Init(Deferred<init::InitArgs>),
-    /// Print a page of the documentation, or what it says about a word. Without a word, the pages are listed.
+    /// Print a page of the documentation, or what it says about a word. Without a word, the pages
+    /// are listed.
     Docs(Deferred<docs::DocsArgs>),
     /// Manage a fleet: hosts on many machines that share definitions.
     Fleet(Deferred<fleet::FleetArgs>),
@@ -208,11 +224,12 @@ enum Command {
 /// Where the user's things are. `hookwire install` names them in the command that it writes.
 #[derive(Args)]
 struct PlaceArgs {
-    /// The directory of the user's definitions, whatever the environment says; may be given several times.
+    /// The directory of the user's definitions, whatever the environment says; may be given several
+    /// times.
     #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL, hide_short_help = true)]
     user_dir: Vec<PathBuf>,
-    /// The directory of what is kept for the user, such as what was trusted, whatever the environment says; may be given
-    /// several times.
+    /// The directory of what is kept for the user, such as what was trusted, whatever the
+    /// environment says; may be given several times.
     #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL, hide_short_help = true)]
     data_dir: Vec<PathBuf>,
 }
@@ -226,17 +243,20 @@ impl PlaceArgs {
 /// Which definitions are loaded.
 #[derive(Args, Clone, Default)]
 struct DefinitionArgs {
-    /// A directory of definitions, or one file of them; may be given several times. To name it is to trust it.
+    /// A directory of definitions, or one file of them; may be given several times. To name it is
+    /// to trust it.
     #[arg(long, value_name = "PATH")]
     hooks: Vec<PathBuf>,
-    /// Load the project's own definitions, in .hookwire of the root, as they are. Without it they count as far as
-    /// `hookwire trust` has put them in force.
+    /// Load the project's own definitions, in .hookwire of the root, as they are. Without it they
+    /// count as far as `hookwire trust` has put them in force.
     #[arg(long)]
     live: bool,
-    /// Ask a person before a tool changes hookwire's own files or answers for one, as `hookwire hook` does.
+    /// Ask a person before a tool changes hookwire's own files or answers for one, as `hookwire
+    /// hook` does.
     #[arg(long)]
     self_defense: bool,
-    /// The project root; else the nearest directory upwards that has a .hookwire, or a .git, or this one.
+    /// The project root; else the nearest directory upwards that has a .hookwire, or a .git, or
+    /// this one.
     #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
     /// Leave out the machine's and the user's definitions (/etc/hookwire, ~/.config/hookwire).
@@ -278,11 +298,12 @@ struct StandingArgs {
     /// Look at the definitions twice a second instead of asking the kernel what changed.
     #[arg(long)]
     poll: bool,
-    /// Let the host log every verdict: event, tool, session, decision, hook, reason and time, but no inputs.
+    /// Let the host log every verdict: event, tool, session, decision, hook, reason and time, but
+    /// no inputs.
     #[arg(long)]
     log_verdicts: bool,
-    /// Join a fleet: its settings file, or its servers as nats://HOST[,HOST]. Without it, the machine's or your own
-    /// fleet.conf counts, if there is one; the machine's always does.
+    /// Join a fleet: its settings file, or its servers as nats://HOST[,HOST]. Without it, the
+    /// machine's or your own fleet.conf counts, if there is one; the machine's always does.
     #[arg(long, value_name = "FILE|nats://HOST")]
     fleet: Option<String>,
 }
@@ -291,12 +312,21 @@ impl StandingArgs {
     /// Its host judges for agents, so the next one goes on from what it finds good.
     fn options(&self) -> Result<HostOptions, Failure> {
         let options = self.host.options()?;
-        Ok(HostOptions { poll: self.poll, last_good: options.last_good.and_kept(), ..options })
+        Ok(HostOptions {
+            poll: self.poll,
+            last_good: options.last_good.and_kept(),
+            ..options
+        })
     }
 
     /// These definitions as the command line of another process has them, with whole paths.
     fn wanted(&self) -> std::io::Result<Wanted> {
-        let HostArgs { definitions, reach, state_file, ask_elsewhere } = &self.host;
+        let HostArgs {
+            definitions,
+            reach,
+            state_file,
+            ask_elsewhere,
+        } = &self.host;
         let mut more: Vec<OsString> = Vec::new();
         let mut add = |name: &str, value: OsString| more.extend([name.into(), value]);
         for host in &reach.allow_host {
@@ -306,20 +336,43 @@ impl StandingArgs {
             add("--state-file", std::path::absolute(file)?.into());
         }
         if let Some(time) = ask_elsewhere {
-            add("--ask-elsewhere", humantime::format_duration(*time).to_string().into());
+            add(
+                "--ask-elsewhere",
+                humantime::format_duration(*time).to_string().into(),
+            );
         }
         if let Some(model) = &reach.model {
             add("--model", model.to_string().into());
         }
         if let Some(fleet) = &self.fleet {
             let file = Path::new(fleet);
-            add("--fleet", if file.is_file() { std::path::absolute(file)?.into() } else { fleet.into() });
+            add(
+                "--fleet",
+                if file.is_file() {
+                    std::path::absolute(file)?.into()
+                } else {
+                    fleet.into()
+                },
+            );
         }
         for (flag, is_set) in [("--poll", self.poll), ("--log-verdicts", self.log_verdicts)] {
             more.extend(is_set.then(|| flag.into()));
         }
-        let DefinitionArgs { hooks, live, self_defense, root, isolated } = definitions.clone();
-        Ok(Wanted { root, hooks, project: live, isolated, self_defense, more })
+        let DefinitionArgs {
+            hooks,
+            live,
+            self_defense,
+            root,
+            isolated,
+        } = definitions.clone();
+        Ok(Wanted {
+            root,
+            hooks,
+            project: live,
+            isolated,
+            self_defense,
+            more,
+        })
     }
 }
 
@@ -327,7 +380,9 @@ impl HostArgs {
     fn options(&self) -> Result<HostOptions, Failure> {
         let state = self.state_file.as_deref().map(Store::open).transpose();
         Ok(HostOptions {
-            state: state.map_err(|error| Failure(format!("--state-file: failed to {error}")))?.unwrap_or_default(),
+            state: state
+                .map_err(|error| Failure(format!("--state-file: failed to {error}")))?
+                .unwrap_or_default(),
             ask_elsewhere: self.ask_elsewhere,
             ..self.reach.options(&self.definitions)
         })
@@ -339,16 +394,29 @@ impl HostArgs {
 
     /// With what the entries of installed agents let hooks reach: an event is judged as theirs are.
     fn with_installed(&self) -> HostArgs {
-        let HostArgs { definitions, reach, .. } = self;
-        let reach = if definitions.isolated { reach.clone() } else { reach.with_installed(&definitions.root) };
-        HostArgs { reach, ..self.clone() }
+        let HostArgs {
+            definitions, reach, ..
+        } = self;
+        let reach = if definitions.isolated {
+            reach.clone()
+        } else {
+            reach.with_installed(&definitions.root)
+        };
+        HostArgs {
+            reach,
+            ..self.clone()
+        }
     }
 }
 
 impl ReachArgs {
     fn options(&self, definitions: &DefinitionArgs) -> HostOptions {
         let (allow_hosts, model) = (self.allow_host.clone(), self.model.clone());
-        HostOptions { allow_hosts, model, ..definitions.options() }
+        HostOptions {
+            allow_hosts,
+            model,
+            ..definitions.options()
+        }
     }
 }
 
@@ -365,7 +433,11 @@ impl DefinitionArgs {
             },
             self_defense: self.self_defense,
             system: !self.isolated,
-            last_good: if self.isolated { LastGood::Ignored } else { LastGood::Used },
+            last_good: if self.isolated {
+                LastGood::Ignored
+            } else {
+                LastGood::Used
+            },
             ..HostOptions::default()
         }
     }
@@ -380,20 +452,30 @@ impl DefinitionArgs {
 
     /// Paths in a text as they were given on the command line: the host knows them in full.
     fn as_given(&self, text: &str) -> String {
-        self.hooks.iter().chain([&self.own()]).fold(text.to_string(), |text, given| match std::path::absolute(given) {
-            Ok(full) if full != *given => text.replace(&*full.to_string_lossy(), &given.to_string_lossy()),
-            _ => text,
-        })
+        self.hooks
+            .iter()
+            .chain([&self.own()])
+            .fold(text.to_string(), |text, given| {
+                match std::path::absolute(given) {
+                    Ok(full) if full != *given => {
+                        text.replace(&*full.to_string_lossy(), &given.to_string_lossy())
+                    }
+                    _ => text,
+                }
+            })
     }
 
-    /// A host of these definitions. A directory that was named but isn't there is an error, because the
-    /// guards in it would be missing without a word. It is told if those in force aren't the files as they are.
+    /// A host of these definitions. A directory that was named but isn't there is an error, because
+    /// the guards in it would be missing without a word. It is told if those in force aren't the
+    /// files as they are.
     fn host(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         let host = self.host_with(options)?;
         let notices = host.hooks().notices.clone();
         for notice in notices.iter() {
             let notice = safe(&self.as_given(notice));
-            tell(format_args!("{notice}; with --live, the files judge as they are now"));
+            tell(format_args!(
+                "{notice}; with --live, the files judge as they are now"
+            ));
         }
         if notices.is_empty() {
             self.tell_left_out();
@@ -403,13 +485,23 @@ impl DefinitionArgs {
 
     /// Says that the project's own guards do nothing, to whoever would wonder.
     fn tell_left_out(&self) {
-        if is_left_out(&self.root, self.live, self.isolated, &self.hooks, places::data_dirs()) {
+        if is_left_out(
+            &self.root,
+            self.live,
+            self.isolated,
+            &self.hooks,
+            places::data_dirs(),
+        ) {
             let project = self.as_given(&self.root.join(DEFINITIONS).to_string_lossy());
             let why = match self.isolated {
                 true => "`--isolated` leaves it out",
-                false => "nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force",
+                false => {
+                    "nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force"
+                }
             };
-            tell(format_args!("{project} is there but {why}; `--live` loads it as it is this once"));
+            tell(format_args!(
+                "{project} is there but {why}; `--live` loads it as it is this once"
+            ));
         }
     }
 
@@ -431,11 +523,17 @@ impl DefinitionArgs {
                 return Err(Failure(format!("--hooks {}: {problem}", dir.display())));
             }
             if !dir.exists() {
-                return Err(Failure(format!("--hooks {}: no such file or directory", dir.display())));
+                return Err(Failure(format!(
+                    "--hooks {}: no such file or directory",
+                    dir.display()
+                )));
             }
         }
         if !self.root.is_dir() {
-            return Err(Failure(format!("--root {}: no such directory", self.root.display())));
+            return Err(Failure(format!(
+                "--root {}: no such directory",
+                self.root.display()
+            )));
         }
         Ok(())
     }
@@ -444,11 +542,15 @@ impl DefinitionArgs {
 /// Where the definitions of that project are.
 fn definitions() -> PathBuf {
     let root = project();
-    if root == Path::new(".") { DEFINITIONS.into() } else { root.join(DEFINITIONS) }
+    if root == Path::new(".") {
+        DEFINITIONS.into()
+    } else {
+        root.join(DEFINITIONS)
+    }
 }
 
-/// The root of the project that a file is named in: what is written there stays below it. It is [`ANYWHERE`] for a file that
-/// a person names elsewhere.
+/// The root of the project that a file is named in: what is written there stays below it. It is
+/// [`ANYWHERE`] for a file that a person names elsewhere.
 fn root_of(path: &Path) -> PathBuf {
     let mut full = PathBuf::new();
     for part in std::path::absolute(path).unwrap_or_default().components() {
@@ -459,11 +561,15 @@ fn root_of(path: &Path) -> PathBuf {
     }
     let project = project().canonicalize().ok();
     let is_root = |dir: &Path| {
-        let has_definitions = full.strip_prefix(dir).is_ok_and(|rest| rest.starts_with(DEFINITIONS));
+        let has_definitions = full
+            .strip_prefix(dir)
+            .is_ok_and(|rest| rest.starts_with(DEFINITIONS));
         dir.is_dir() && (has_definitions || project.is_some() && dir.canonicalize().ok() == project)
     };
     let mut above: Vec<&Path> = full.ancestors().filter(|dir| is_root(dir)).collect();
-    above.pop().map_or_else(|| ANYWHERE.into(), Path::to_path_buf)
+    above
+        .pop()
+        .map_or_else(|| ANYWHERE.into(), Path::to_path_buf)
 }
 
 /// Why a command failed. It is printed, and the exit code is 2.
@@ -488,10 +594,17 @@ pub(crate) enum Finding {
 
 /// The command line of this process. Where it asks for help, that is printed, and the process ends.
 fn parse() -> Cli {
-    let is_help = |kind| matches!(kind, ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
+    let is_help = |kind| {
+        matches!(
+            kind,
+            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        )
+    };
     Cli::try_parse().unwrap_or_else(|error| {
         if !is_help(error.kind()) {
-            let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+            let words: Vec<String> = std::env::args_os()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
             if let Some(cli) = of_docs(&error, &words) {
                 return cli;
             }
@@ -504,8 +617,10 @@ fn parse() -> Cli {
 
 /// The command line with an option as what `docs` is to look up: people write it as they know it.
 fn of_docs(error: &clap::Error, words: &[String]) -> Option<Cli> {
-    let is_docs = words.get(1).is_some_and(|it| it == "docs") && error.kind() == ErrorKind::UnknownArgument;
-    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg).filter(|_| is_docs) else {
+    let is_docs =
+        words.get(1).is_some_and(|it| it == "docs") && error.kind() == ErrorKind::UnknownArgument;
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg).filter(|_| is_docs)
+    else {
         return None;
     };
     let (options, others): (Vec<_>, Vec<_>) = words.iter().cloned().partition(|it| it == option);
@@ -556,9 +671,20 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         return hook::run(HookArgs::clone(&args), cli.places.named());
     }
     if !Format::of(&cli.command).contains(&cli.format) {
-        let name = |it: &Format| it.to_possible_value().map(|it| it.get_name().to_string()).unwrap_or_default();
-        let known = Format::of(&cli.command).iter().map(name).collect::<Vec<_>>().join(", ");
-        tell(format_args!("--format {}: this command prints {known}", name(&cli.format)));
+        let name = |it: &Format| {
+            it.to_possible_value()
+                .map(|it| it.get_name().to_string())
+                .unwrap_or_default()
+        };
+        let known = Format::of(&cli.command)
+            .iter()
+            .map(name)
+            .collect::<Vec<_>>()
+            .join(", ");
+        tell(format_args!(
+            "--format {}: this command prints {known}",
+            name(&cli.format)
+        ));
         return ExitCode::from(2);
     }
     places::settle(cli.places.named());
@@ -583,8 +709,12 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Demo(args) => show(&args, &mut out),
         Command::Docs(args) => docs::run(&args, &mut out),
-        Command::Install(args) => entry_hosts::renewed(args.root(), &mut out, |out| install::install(&args, out)),
-        Command::Uninstall(args) => entry_hosts::renewed(args.root(), &mut out, |out| install::uninstall(&args, out)),
+        Command::Install(args) => {
+            entry_hosts::renewed(args.root(), &mut out, |out| install::install(&args, out))
+        }
+        Command::Uninstall(args) => {
+            entry_hosts::renewed(args.root(), &mut out, |out| install::uninstall(&args, out))
+        }
         Command::Import(args) => import::run(&args, &mut out),
         Command::Doctor(args) => doctor::run(&args, &mut out),
         Command::Host(args) => host::run(&args, &mut out),
@@ -612,36 +742,60 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
 fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
-    // `notify` warns of watches that ended with their directories, and `rmcp` logs what messages contain.
+    // `notify` warns of watches that ended with their directories, and `rmcp` logs what messages
+    // contain.
     let is_told = matches!(&cli.command, Command::Serve(args) if args.hooks.log_verdicts);
     let verdicts = if is_told { "info" } else { "off" };
     // A test tells in its result what goes wrong, so warnings would say it twice.
-    let wanted = if matches!(&cli.command, Command::Test(_)) && cli.log == "warn" { "error" } else { &cli.log };
+    let wanted = if matches!(&cli.command, Command::Test(_)) && cli.log == "warn" {
+        "error"
+    } else {
+        &cli.log
+    };
     // So does a verdict that is printed.
-    let is_printed = matches!(&cli.command, Command::Explain(args) if args.run) && cli.log == "warn";
-    let judged = if is_printed { format!("{JUDGED}=error,") } else { String::new() };
+    let is_printed =
+        matches!(&cli.command, Command::Explain(args) if args.run) && cli.log == "warn";
+    let judged = if is_printed {
+        format!("{JUDGED}=error,")
+    } else {
+        String::new()
+    };
     let filter: Targets =
-        format!("notify=error,rmcp=off,async_nats=off,{VERDICTS}={verdicts},{judged}{wanted}").parse()?;
+        format!("notify=error,rmcp=off,async_nats=off,{VERDICTS}={verdicts},{judged}{wanted}")
+            .parse()?;
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     let log = tracing_subscriber::fmt::layer().with_target(false);
     let log = match cli.log_json {
-        true => log.with_writer(|| JsonLog(std::io::stderr())).json().boxed(),
-        // A field's text may come from an event: no secret may stay in the log, and the terminal must not obey it.
+        true => log
+            .with_writer(|| JsonLog(std::io::stderr()))
+            .json()
+            .boxed(),
+        // A field's text may come from an event: no secret may stay in the log, and the terminal
+        // must not obey it.
         false => {
-            let fields = debug_fn(|writer, field, value| match safe(&redacted(format!("{value:?}"))) {
-                message if field.name() == "message" => write!(writer, "{message}"),
-                text => write!(writer, "{}={text}", field.name()),
-            });
-            log.with_writer(std::io::stderr).fmt_fields(fields.delimited(" ")).with_ansi(colour).boxed()
+            let fields =
+                debug_fn(
+                    |writer, field, value| match safe(&redacted(format!("{value:?}"))) {
+                        message if field.name() == "message" => write!(writer, "{message}"),
+                        text => write!(writer, "{}={text}", field.name()),
+                    },
+                );
+            log.with_writer(std::io::stderr)
+                .fmt_fields(fields.delimited(" "))
+                .with_ansi(colour)
+                .boxed()
         }
     };
-    tracing_subscriber::registry().with(log.with_filter(filter)).init();
+    tracing_subscriber::registry()
+        .with(log.with_filter(filter))
+        .init();
     Ok(())
 }
 
 /// Reads the name of a dialect; shells complete it.
 fn dialect() -> impl TypedValueParser<Value = &'static Dialect> {
-    PossibleValuesParser::new(dialects::names()).try_map(|name| dialects::by_name(&name).map_err(|it| it.to_string()))
+    PossibleValuesParser::new(dialects::names())
+        .try_map(|name| dialects::by_name(&name).map_err(|it| it.to_string()))
 }
 
 /// Reads the name of a coding agent that asks; of all agents' facts, an event needs the name alone.

@@ -20,15 +20,25 @@ pub(super) struct FleetArgs {
 }
 
 pub(super) fn run(args: &FleetArgs, _: &mut Output) -> Result<Finding, Failure> {
-    Err(Failure(format!("fleet {}: {MISSING}", args.words.join(" "))))
+    Err(Failure(format!(
+        "fleet {}: {MISSING}",
+        args.words.join(" ")
+    )))
 }
 
 /// A host's way into a fleet: none.
 pub(super) struct Joining;
 
 impl Joining {
-    pub(super) fn begin(given: Option<&str>, _: bool, _: &Path, _: &Runtime) -> Result<Joining, Failure> {
-        given.map_or(Ok(Joining), |given| Err(Failure(format!("--fleet {given}: {MISSING}"))))
+    pub(super) fn begin(
+        given: Option<&str>,
+        _: bool,
+        _: &Path,
+        _: &Runtime,
+    ) -> Result<Joining, Failure> {
+        given.map_or(Ok(Joining), |given| {
+            Err(Failure(format!("--fleet {given}: {MISSING}")))
+        })
     }
 
     pub(super) fn options(&self, options: HostOptions) -> HostOptions {
@@ -57,8 +67,15 @@ pub(super) fn published(_: Option<&str>, _: bool) -> Result<Option<Signed>, Fail
 pub(super) struct Answering;
 
 impl Answering {
-    pub(super) fn begin(_: &Joining, pool: Option<&str>, _: &Arc<Host>, _: &Runtime) -> Result<Answering, Failure> {
-        pool.map_or(Ok(Answering), |pool| Err(Failure(format!("--pool {pool}: {MISSING}"))))
+    pub(super) fn begin(
+        _: &Joining,
+        pool: Option<&str>,
+        _: &Arc<Host>,
+        _: &Runtime,
+    ) -> Result<Answering, Failure> {
+        pool.map_or(Ok(Answering), |pool| {
+            Err(Failure(format!("--pool {pool}: {MISSING}")))
+        })
     }
 
     pub(super) fn leave(&self) {}

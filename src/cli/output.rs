@@ -1,7 +1,8 @@
 //! Writes to stdout, for people or for programs, and to stderr.
 //!
-//! Here, and nowhere else in the command line, is written: so texts of others, which are in nearly all that is printed,
-//! can't move the cursor, hide or reorder anything, wherever they come from. Clippy refuses other ways out.
+//! Here, and nowhere else in the command line, is written: so texts of others, which are in nearly
+//! all that is printed, can't move the cursor, hide or reorder anything, wherever they come from.
+//! Clippy refuses other ways out.
 
 use super::Format;
 pub(crate) use hookwire_base::support::visible::safe;
@@ -21,8 +22,8 @@ use std::io::{IsTerminal, Write};
 pub(crate) struct Output {
     stdout: std::io::Stdout,
     colour: bool,
-    /// Stands before a digit where a tone begins or ends in a text that isn't printed yet. It is made anew in each process, so
-    /// that no text of others has it.
+    /// Stands before a digit where a tone begins or ends in a text that isn't printed yet. It is
+    /// made anew in each process, so that no text of others has it.
     mark: String,
     pub(super) format: Format,
     /// Whether that is JSON.
@@ -57,8 +58,18 @@ impl Output {
     pub(super) fn new(choice: clap::ColorChoice, format: Format) -> Output {
         let stdout = std::io::stdout();
         let colour = format == Format::Text && Output::wants_colour(choice, &stdout);
-        let mark = format!("\u{fdd0}{:016x}", RandomState::new().hash_one(std::process::id()));
-        Output { stdout, colour, mark, format, json: format == Format::Json, gone: None }
+        let mark = format!(
+            "\u{fdd0}{:016x}",
+            RandomState::new().hash_one(std::process::id())
+        );
+        Output {
+            stdout,
+            colour,
+            mark,
+            format,
+            json: format == Format::Json,
+            gone: None,
+        }
     }
 
     /// NO_COLOR (any value but an empty one) and pipes switch colour off, unless it is asked for.
@@ -120,11 +131,14 @@ impl Output {
         shown
     }
 
-    /// One line of JSON. A terminal would obey what is in its texts, so what can't be seen is escaped there.
+    /// One line of JSON. A terminal would obey what is in its texts, so what can't be seen is
+    /// escaped there.
     pub(crate) fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string(value) {
             Ok(text) => self.bytes(format!("{}\n", safe_json(&text)).as_bytes()),
-            Err(error) => tracing::error!(%error, "A result is not JSON; this is a bug in hookwire."),
+            Err(error) => {
+                tracing::error!(%error, "A result is not JSON; this is a bug in hookwire.")
+            }
         }
     }
 
@@ -153,7 +167,11 @@ impl Output {
     /// [`render`](super::rendered::render).
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         if self.gone.is_none() {
-            self.gone = self.stdout.write_all(bytes).and_then(|()| self.stdout.flush()).err();
+            self.gone = self
+                .stdout
+                .write_all(bytes)
+                .and_then(|()| self.stdout.flush())
+                .err();
         }
     }
 
@@ -162,10 +180,12 @@ impl Output {
         self.gone.is_some()
     }
 
-    /// Why something couldn't be written that somebody wants to read. A reader who has seen enough, as in
-    /// `hookwire check --list | head -1`, doesn't.
+    /// Why something couldn't be written that somebody wants to read. A reader who has seen enough,
+    /// as in `hookwire check --list | head -1`, doesn't.
     pub(crate) fn problem(&self) -> Option<&std::io::Error> {
-        self.gone.as_ref().filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe)
+        self.gone
+            .as_ref()
+            .filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe)
     }
 }
 
@@ -186,7 +206,8 @@ pub(crate) fn redacted(text: String) -> String {
     }
 }
 
-/// The log as lines of JSON, without secrets and with what can't be seen escaped. Each write is a line.
+/// The log as lines of JSON, without secrets and with what can't be seen escaped. Each write is a
+/// line.
 pub(crate) struct JsonLog<W: Write>(pub(crate) W);
 
 impl<W: Write> Write for JsonLog<W> {
@@ -197,7 +218,8 @@ impl<W: Write> Write for JsonLog<W> {
             let clean = without_secrets(sent.clone());
             (clean != sent).then(|| format!("{clean}\n"))
         });
-        self.0.write_all(safe_json(clean.as_deref().unwrap_or(&line)).as_bytes())?;
+        self.0
+            .write_all(safe_json(clean.as_deref().unwrap_or(&line)).as_bytes())?;
         Ok(bytes.len())
     }
 
@@ -211,7 +233,8 @@ pub(crate) fn tell(text: impl Display) {
     tell_plainly(format_args!("hookwire: {text}"));
 }
 
-/// Writes a message to stderr without the program's name before it. If nobody reads it any more, it is nobody's.
+/// Writes a message to stderr without the program's name before it. If nobody reads it any more, it
+/// is nobody's.
 pub(crate) fn tell_plainly(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", safe_lines(&text.to_string()));
 }
@@ -223,11 +246,15 @@ pub(crate) fn prompt(question: &str) -> std::io::Result<()> {
     stderr.flush()
 }
 
-/// At most so many characters, on one line: spelt out before it is cut, so that a column holds what it shows.
+/// At most so many characters, on one line: spelt out before it is cut, so that a column holds what
+/// it shows.
 pub(crate) fn short(text: &str, width: usize) -> String {
     let text = safe(text);
     if text.chars().count() <= width {
         return text;
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    text.chars()
+        .take(width.saturating_sub(1))
+        .chain(['…'])
+        .collect()
 }

@@ -1,5 +1,5 @@
-//! Which hooks of an agent are hookwire's own. Whoever runs, replaces, removes or counts an entry asks here: an entry that
-//! only speaks of hookwire is a person's, or came with a clone.
+//! Which hooks of an agent are hookwire's own. Whoever runs, replaces, removes or counts an entry
+//! asks here: an entry that only speaks of hookwire is a person's, or came with a clone.
 
 use super::kept;
 use hookwire_ask::programs::NAMES;
@@ -34,7 +34,8 @@ const OPTIONS: [(&str, usize); 10] = [
     ("--live", 0),
 ];
 
-/// A command that is hookwire's own: the program, `hook`, the agent, and options that `install` writes.
+/// A command that is hookwire's own: the program, `hook`, the agent, and options that `install`
+/// writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Own {
     words: Vec<String>,
@@ -73,7 +74,9 @@ impl Own {
 
     /// What options with this name say.
     pub(super) fn said<'o>(&'o self, flag: &'o str) -> impl Iterator<Item = &'o str> {
-        self.options().filter(move |(it, _)| *it == flag).filter_map(|(_, value)| value)
+        self.options()
+            .filter(move |(it, _)| *it == flag)
+            .filter_map(|(_, value)| value)
     }
 
     /// Whether its program is looked up.
@@ -85,25 +88,44 @@ impl Own {
         let mut words = self.words[3..].iter();
         std::iter::from_fn(move || {
             let flag = words.next()?.as_str();
-            let n = OPTIONS.iter().find(|(it, _)| *it == flag).map_or(0, |(_, n)| *n);
-            Some((flag, (0..n).filter_map(|_| words.next()).last().map(String::as_str)))
+            let n = OPTIONS
+                .iter()
+                .find(|(it, _)| *it == flag)
+                .map_or(0, |(_, n)| *n);
+            Some((
+                flag,
+                (0..n)
+                    .filter_map(|_| words.next())
+                    .last()
+                    .map(String::as_str),
+            ))
         })
     }
 
-    /// The program and its arguments, for a doctor who tries the entry in a file of a project or of the user's.
+    /// The program and its arguments, for a doctor who tries the entry in a file of a project or of
+    /// the user's.
     ///
-    /// What is run is hookwire as it is installed here, and nothing that the project brings: neither its program, nor
-    /// definitions that an entry which came with it names. Those of an entry that `install` wrote on this machine count.
+    /// What is run is hookwire as it is installed here, and nothing that the project brings:
+    /// neither its program, nor definitions that an entry which came with it names. Those of an
+    /// entry that `install` wrote on this machine count.
     pub(super) fn to_try(&self, file: &Path, root: &Path) -> Result<(PathBuf, &[String]), Untried> {
         let program = installed(&self.words[0], root)?;
         let is_in_project = is_below(file, root);
         // Of a directory with a program an event, the one that says this.
-        let of_event = self.said("--event").next().filter(|_| file.is_dir()).map(|event| file.join(event));
+        let of_event = self
+            .said("--event")
+            .next()
+            .filter(|_| file.is_dir())
+            .map(|event| file.join(event));
         if is_in_project
             && !kept::wrote(of_event.as_deref().unwrap_or(file), &self.line())
             && let Some((flag, value)) = self.options().find(|(flag, value)| opens(flag, *value))
         {
-            let option = [Some(flag), value].into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let option = [Some(flag), value]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" ");
             return Err(Untried::Unvouched(format!(
                 "`{option}` has definitions count that you haven't vouched for on this machine"
             )));
@@ -114,7 +136,9 @@ impl Own {
 
 /// Whether an option may put in force what nobody on this machine has approved.
 fn opens(flag: &str, value: Option<&str>) -> bool {
-    let is_own = |dirs: &[PathBuf]| value.is_some_and(|value| dirs.iter().any(|dir| dir == Path::new(value)));
+    let is_own = |dirs: &[PathBuf]| {
+        value.is_some_and(|value| dirs.iter().any(|dir| dir == Path::new(value)))
+    };
     match flag {
         "--hooks" | "--live" | "--connect" => true,
         "--user-dir" => !is_own(places::user_dirs()),
@@ -125,16 +149,27 @@ fn opens(flag: &str, value: Option<&str>) -> bool {
 
 /// The program that is this one, or one that stands beside it.
 static THIS: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
-    let Some(own) = std::env::current_exe().ok().and_then(|own| own.canonicalize().ok()) else { return Vec::new() };
-    let beside = NAMES.iter().filter_map(|name| own.with_file_name(name).canonicalize().ok());
+    let Some(own) = std::env::current_exe()
+        .ok()
+        .and_then(|own| own.canonicalize().ok())
+    else {
+        return Vec::new();
+    };
+    let beside = NAMES
+        .iter()
+        .filter_map(|name| own.with_file_name(name).canonicalize().ok());
     beside.chain([own.clone()]).collect()
 });
 
-/// The files of a name in the directories of `PATH`. One that isn't named in full is another one in each directory.
+/// The files of a name in the directories of `PATH`. One that isn't named in full is another one in
+/// each directory.
 fn on_path(name: &str) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
-    dirs.map(|dir| dir.join(name)).filter(|file| file.is_file()).filter_map(|file| file.canonicalize().ok()).collect()
+    dirs.map(|dir| dir.join(name))
+        .filter(|file| file.is_file())
+        .filter_map(|file| file.canonicalize().ok())
+        .collect()
 }
 
 /// Whether a path leads to somewhere below a directory.
@@ -145,37 +180,64 @@ pub(super) fn is_below(path: &Path, dir: &Path) -> bool {
 
 /// The program that a word leads to, if that is hookwire as it is installed here.
 fn installed(word: &str, root: &Path) -> Result<PathBuf, Untried> {
-    let found = if word.contains('/') { Path::new(word).canonicalize().ok() } else { on_path(word).into_iter().next() };
+    let found = if word.contains('/') {
+        Path::new(word).canonicalize().ok()
+    } else {
+        on_path(word).into_iter().next()
+    };
     let Some(found) = found else {
-        let nowhere = if word.contains('/') { "isn't there" } else { "isn't on your PATH" };
+        let nowhere = if word.contains('/') {
+            "isn't there"
+        } else {
+            "isn't on your PATH"
+        };
         return Err(Untried::Gone(format!("{word} {nowhere}")));
     };
     if THIS.contains(&found) {
         return Ok(found);
     }
     if is_below(&found, root) {
-        return Err(Untried::Gone(format!("{} is a program of the project, and not this one", found.display())));
+        return Err(Untried::Gone(format!(
+            "{} is a program of the project, and not this one",
+            found.display()
+        )));
     }
     if NAMES.iter().any(|name| on_path(name).contains(&found)) {
         return Ok(found);
     }
-    Err(Untried::Unvouched(format!("{} is neither this program nor a hookwire on your PATH", found.display())))
+    Err(Untried::Unvouched(format!(
+        "{} is neither this program nor a hookwire on your PATH",
+        found.display()
+    )))
 }
 
-/// Whether a word is the program: by the name of an installed one, wherever that was, or by its place.
+/// Whether a word is the program: by the name of an installed one, wherever that was, or by its
+/// place.
 fn is_program(word: &str) -> bool {
     if !word.contains('/') {
-        return NAMES.contains(&word) || on_path(word).first().is_some_and(|file| THIS.contains(file));
+        return NAMES.contains(&word)
+            || on_path(word)
+                .first()
+                .is_some_and(|file| THIS.contains(file));
     }
     let path = Path::new(word);
     // One that is gone was moved, or is of an earlier version.
-    let is_called_so = || path.file_name().and_then(OsStr::to_str).is_some_and(|name| NAMES.contains(&name));
-    path.is_absolute() && (is_called_so() || path.canonicalize().is_ok_and(|real| THIS.contains(&real)))
+    let is_called_so = || {
+        path.file_name()
+            .and_then(OsStr::to_str)
+            .is_some_and(|name| NAMES.contains(&name))
+    };
+    path.is_absolute()
+        && (is_called_so() || path.canonicalize().is_ok_and(|real| THIS.contains(&real)))
 }
 
 /// Whether a text speaks of hookwire, by its name or by where this program is.
 fn speaks(text: &str) -> bool {
-    text.contains("hookwire") || THIS.last().and_then(|it| it.to_str()).is_some_and(|program| text.contains(program))
+    text.contains("hookwire")
+        || THIS
+            .last()
+            .and_then(|it| it.to_str())
+            .is_some_and(|program| text.contains(program))
 }
 
 /// The vocabulary of an agent.
@@ -185,12 +247,16 @@ pub(super) fn dialect_of(agent: &Agent) -> Option<&'static Dialect> {
 
 /// The events at which an agent asks hookwire.
 pub(super) fn events_of(agent: &Agent) -> Vec<&'static str> {
-    dialect_of(agent).map(Dialect::asked_events).unwrap_or_default()
+    dialect_of(agent)
+        .map(Dialect::asked_events)
+        .unwrap_or_default()
 }
 
 /// Words as hookwire's own.
 fn own_words(agent: &Agent, words: Vec<String>) -> Option<Own> {
-    let [program, verb, name, ..] = &*words else { return None };
+    let [program, verb, name, ..] = &*words else {
+        return None;
+    };
     if verb != "hook" || name != agent.name || !is_program(program) {
         return None;
     }
@@ -204,14 +270,21 @@ fn own_words(agent: &Agent, words: Vec<String>) -> Option<Own> {
     Some(Own { words })
 }
 
-/// What denies in a shell, in the agent's words, when the command at an event doesn't end as hookwire does. Only what is
-/// about to happen is denied: a rest that is denied would send the agent back to work for ever.
+/// What denies in a shell, in the agent's words, when the command at an event doesn't end as
+/// hookwire does. Only what is about to happen is denied: a rest that is denied would send the
+/// agent back to work for ever.
 pub(super) fn otherwise_said(agent: &Agent, event: &str) -> Option<String> {
     let dialect = dialect_of(agent).filter(|_| agent.goes_on_without())?;
     let row = dialect.events.iter().find(|row| row.name == event)?;
     spec(row.canonical).filter(|spec| spec.phase == Phase::Gate && !spec.rest)?;
     let reason = refusal("its program is missing, or was killed");
-    let said = dialect.refuse(&reason, &Moment { name: event.to_string(), is_unknown_gate: false });
+    let said = dialect.refuse(
+        &reason,
+        &Moment {
+            name: event.to_string(),
+            is_unknown_gate: false,
+        },
+    );
     match said.exit {
         0 if said.stdout.is_empty() => None,
         0 => Some(format!("echo {}", shell_word::argument(&said.stdout))),
@@ -220,19 +293,24 @@ pub(super) fn otherwise_said(agent: &Agent, event: &str) -> Option<String> {
     }
 }
 
-/// Whether a text is what [`Agent::otherwise`] says at one of its events, to the letter: another `exit` or `echo` is a
-/// person's. No earlier version said it in other words; one that does belongs here, so that its entries are still known.
+/// Whether a text is what [`Agent::otherwise`] says at one of its events, to the letter: another
+/// `exit` or `echo` is a person's. No earlier version said it in other words; one that does belongs
+/// here, so that its entries are still known.
 fn is_otherwise(agent: &Agent, text: &str) -> bool {
-    events_of(agent).into_iter().any(|event| otherwise_said(agent, event).as_deref() == Some(text))
+    events_of(agent)
+        .into_iter()
+        .any(|event| otherwise_said(agent, event).as_deref() == Some(text))
 }
 
-/// What a command is to hookwire. It is hookwire's own if its words are the program and its arguments and nothing
-/// else, but for what `install` has a shell say if the program fails.
+/// What a command is to hookwire. It is hookwire's own if its words are the program and its
+/// arguments and nothing else, but for what `install` has a shell say if the program fails.
 pub(super) fn whose(agent: &Agent, command: &str) -> Whose {
     let whole = [(command, None)].into_iter();
     let parts = command.match_indices(OTHERWISE);
     let parts = parts.map(|(at, it)| (&command[..at], command.get(at + it.len()..)));
-    let mut read = whole.chain(parts).filter_map(|(command, rest)| Some((shell_word::written(command)?, rest)));
+    let mut read = whole
+        .chain(parts)
+        .filter_map(|(command, rest)| Some((shell_word::written(command)?, rest)));
     let own = read.find(|(_, rest)| rest.is_none_or(|rest| is_otherwise(agent, rest)));
     let own = own.and_then(|(words, _)| own_words(agent, words));
     match own {
@@ -252,17 +330,25 @@ pub(super) fn own_entry(agent: &Agent, command: &str) -> Option<Own> {
 
 /// What the text of a program that it runs for an event is to hookwire.
 pub(super) fn whose_program(agent: &Agent, text: &str) -> Whose {
-    let line = text.strip_prefix("#!/bin/sh\n").and_then(|rest| rest.strip_suffix('\n'));
+    let line = text
+        .strip_prefix("#!/bin/sh\n")
+        .and_then(|rest| rest.strip_suffix('\n'));
     let own = line.and_then(|line| own_entry(agent, line.strip_prefix("exec ").unwrap_or(line)));
     whose_text(own, text)
 }
 
-/// What the text of a plug-in is to hookwire: its own begins as hookwire's does and has a command of hookwire's.
+/// What the text of a plug-in is to hookwire: its own begins as hookwire's does and has a command
+/// of hookwire's.
 pub(super) fn whose_plugin(agent: &Agent, text: &str) -> Whose {
-    let words = text.lines().find_map(|line| line.strip_prefix(COMMAND)?.strip_suffix(';'));
+    let words = text
+        .lines()
+        .find_map(|line| line.strip_prefix(COMMAND)?.strip_suffix(';'));
     let words = words.and_then(|words| serde_json::from_str(words).ok());
     let own = words.and_then(|words| own_words(agent, words));
-    whose_text(own.filter(|_| text.lines().next() == agent.plugin.lines().next()), text)
+    whose_text(
+        own.filter(|_| text.lines().next() == agent.plugin.lines().next()),
+        text,
+    )
 }
 
 /// The text of a plug-in with a command.
@@ -282,12 +368,17 @@ pub(super) fn is_whole_plugin(agent: &Agent, own: &Own, text: &str) -> bool {
 /// What a group of an event, or a handler, is to hookwire: it is its own if one of its handlers is.
 pub(super) fn has_own(agent: &Agent, file: &HookFile, value: &Value) -> bool {
     let is_own = |it: &Value| own_entry(agent, file.command_in(it)).is_some();
-    is_own(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_own))
+    is_own(value)
+        || value["hooks"]
+            .as_array()
+            .is_some_and(|handlers| handlers.iter().any(is_own))
 }
 
 /// What in a file of its hooks speaks of hookwire and isn't hookwire's own.
 pub(super) fn spoken_by(agent: &Agent, settings: &Value) -> Vec<String> {
-    let Some(file) = agent.file() else { return Vec::new() };
+    let Some(file) = agent.file() else {
+        return Vec::new();
+    };
     let mut spoken = Vec::new();
     let mut lists = vec![&settings[&file.at]];
     // Events, groups and handlers; no deeper.
@@ -297,14 +388,17 @@ pub(super) fn spoken_by(agent: &Agent, settings: &Value) -> Vec<String> {
             Whose::Speaks(text) => Some(text),
             Whose::Own(_) | Whose::Others => None,
         }));
-        lists = lists.into_iter().flat_map(|value| within(file, value)).collect();
+        lists = lists
+            .into_iter()
+            .flat_map(|value| within(file, value))
+            .collect();
     }
     spoken.dedup();
     spoken
 }
 
-/// The programs of the user's in a directory of an agent that runs one an event: each event with its file, and whether
-/// the program itself asks hookwire.
+/// The programs of the user's in a directory of an agent that runs one an event: each event with
+/// its file, and whether the program itself asks hookwire.
 pub(super) fn programs_of(
     agent: &Agent,
     dir: &Path,

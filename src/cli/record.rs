@@ -1,4 +1,5 @@
-//! `tail --record` and `serve --record`: what hosts judge, as JSON lines without secrets, for `history replay` and `test`.
+//! `tail --record` and `serve --record`: what hosts judge, as JSON lines without secrets, for
+//! `history replay` and `test`.
 
 use super::output::tell;
 use super::tail::{Clean, TailArgs, ended_line, record_line};
@@ -31,17 +32,34 @@ pub(super) const RECORDED: &str = "events.jsonl";
 const MAX_BYTES: u64 = 10 * 1024 * 1024;
 const KEPT: usize = 9;
 
-/// Records events of running hosts, beginning with all that these have kept, until it is told to end.
+/// Records events of running hosts, beginning with all that these have kept, until it is told to
+/// end.
 pub(super) fn run(args: &TailArgs) -> Result<Finding, Failure> {
-    let TailArgs { events, record: Some(dir), .. } = args else { return Ok(Finding::Fine) };
+    let TailArgs {
+        events,
+        record: Some(dir),
+        ..
+    } = args
+    else {
+        return Ok(Finding::Fine);
+    };
     let mut file = Recorder::new(dir)?;
     file.known = written_lines(&file.file).collect();
-    let end = if events.no_follow { "" } else { "; Ctrl-C ends it" };
-    tell(format_args!("recording into {}, secrets replaced{end}", file.file.path.display()));
+    let end = if events.no_follow {
+        ""
+    } else {
+        "; Ctrl-C ends it"
+    };
+    tell(format_args!(
+        "recording into {}, secrets replaced{end}",
+        file.file.path.display()
+    ));
     events.each(usize::MAX, |record| {
         if let Some(lost) = record.value()["lost"].as_u64() {
             let lost = number_of(usize::try_from(lost).unwrap_or(usize::MAX), "event");
-            tell(format_args!("{lost} not recorded: they came faster than they were read"));
+            tell(format_args!(
+                "{lost} not recorded: they came faster than they were read"
+            ));
         }
         file.write(&record).map(ControlFlow::Continue)
     })?;
@@ -51,14 +69,20 @@ pub(super) fn run(args: &TailArgs) -> Result<Finding, Failure> {
 /// The file that is recorded into.
 struct Recorder {
     file: RotatingFile,
-    /// What an earlier recording has written there, in short: hosts hand on again what they have kept.
+    /// What an earlier recording has written there, in short: hosts hand on again what they have
+    /// kept.
     known: HashSet<u64>,
 }
 
 /// The lines of the full files and of the one that is written, each in short.
 fn written_lines(file: &RotatingFile) -> impl Iterator<Item = u64> {
-    let files = file.all().into_iter().filter_map(|path| file::open(&path).ok());
-    files.flat_map(|(file, _)| BufReader::new(file).split(b'\n').map_while(Result::ok)).map(|line| in_short(&line))
+    let files = file
+        .all()
+        .into_iter()
+        .filter_map(|path| file::open(&path).ok());
+    files
+        .flat_map(|(file, _)| BufReader::new(file).split(b'\n').map_while(Result::ok))
+        .map(|line| in_short(&line))
 }
 
 fn in_short(line: &[u8]) -> u64 {
@@ -70,13 +94,24 @@ fn in_short(line: &[u8]) -> u64 {
 impl Recorder {
     fn new(dir: &Path) -> Result<Recorder, Failure> {
         if dir.exists() && !dir.is_dir() {
-            return Err(Failure(format!("{}: it is a file; name a directory", dir.display())));
+            return Err(Failure(format!(
+                "{}: it is a file; name a directory",
+                dir.display()
+            )));
         }
         let root = root_of(dir);
-        let made = below::make_dir(dir, &root, 0o700).and_then(|()| below::stays(&dir.join(RECORDED), &root));
+        let made = below::make_dir(dir, &root, 0o700)
+            .and_then(|()| below::stays(&dir.join(RECORDED), &root));
         made.map_err(|error| Failure(format!("{}: {}", dir.display(), in_words(&error))))?;
-        let file = RotatingFile { path: dir.join(RECORDED), max_bytes: MAX_BYTES, keep: KEPT };
-        Ok(Recorder { file, known: HashSet::new() })
+        let file = RotatingFile {
+            path: dir.join(RECORDED),
+            max_bytes: MAX_BYTES,
+            keep: KEPT,
+        };
+        Ok(Recorder {
+            file,
+            known: HashSet::new(),
+        })
     }
 
     fn write(&self, record: &Clean) -> Result<(), Failure> {
@@ -86,7 +121,9 @@ impl Recorder {
             return Ok(());
         }
         let written = self.file.append(line + "\n");
-        written.map(drop).map_err(|error| Failure(format!("{}: {error}", self.file.path.display())))
+        written
+            .map(drop)
+            .map_err(|error| Failure(format!("{}: {error}", self.file.path.display())))
     }
 }
 
@@ -99,21 +136,32 @@ pub(super) struct Recording {
     done: Mutex<mpsc::Receiver<()>>,
 }
 
-/// How long the last events may take to be written, of which secrets are taken out first. Only a disk that hangs needs it.
+/// How long the last events may take to be written, of which secrets are taken out first. Only a
+/// disk that hangs needs it.
 const LAST: Duration = Duration::from_secs(30);
 
 impl Recording {
-    /// Records from now on. A file that can't be written is logged: guards matter more than their record.
-    pub(super) fn start(host: &Arc<Host>, runtime: &Runtime, dir: &Path) -> Result<Arc<Recording>, Failure> {
+    /// Records from now on. A file that can't be written is logged: guards matter more than their
+    /// record.
+    pub(super) fn start(
+        host: &Arc<Host>,
+        runtime: &Runtime,
+        dir: &Path,
+    ) -> Result<Arc<Recording>, Failure> {
         let recorder = Recorder::new(dir)?;
-        let (handle, stop, until) = (runtime.handle().clone(), CancellationToken::new(), Arc::new(AtomicU64::new(0)));
+        let (handle, stop, until) = (
+            runtime.handle().clone(),
+            CancellationToken::new(),
+            Arc::new(AtomicU64::new(0)),
+        );
         let (end, done) = mpsc::channel();
         let (stopped, end_at, journal) = (stop.clone(), until.clone(), host.journal.clone());
         let mut follower = journal.follow();
         let listen = async move {
             let mut last = 0;
             loop {
-                // Guests may go on while the host ends: what is judged from then on isn't waited for.
+                // Guests may go on while the host ends: what is judged from then on isn't waited
+                // for.
                 if stopped.is_cancelled() && last >= end_at.load(Ordering::Acquire) {
                     return;
                 }
@@ -132,8 +180,15 @@ impl Recording {
             handle.block_on(listen);
             let _ = end.send(());
         };
-        std::thread::Builder::new().name("record".into()).spawn(work)?;
-        Ok(Arc::new(Recording { host: host.clone(), stop, until, done: Mutex::new(done) }))
+        std::thread::Builder::new()
+            .name("record".into())
+            .spawn(work)?;
+        Ok(Arc::new(Recording {
+            host: host.clone(),
+            stop,
+            until,
+            done: Mutex::new(done),
+        }))
     }
 
     /// Writes what has been judged until now, and ends.
@@ -145,7 +200,8 @@ impl Recording {
 
     /// Waits until all events so far are written; says whether that was done in time.
     fn has_finished(&self) -> bool {
-        self.until.store(self.host.journal.total(), Ordering::Release);
+        self.until
+            .store(self.host.journal.total(), Ordering::Release);
         self.stop.cancel();
         // Who has finished before has also hung up.
         self.done.lock().recv_timeout(LAST) != Err(mpsc::RecvTimeoutError::Timeout)
@@ -156,9 +212,15 @@ impl Recording {
 fn keep(recorder: &Recorder, news: &News) {
     let lost = (news.lost > 0).then(|| json!({ "lost": news.lost }).to_string());
     if news.lost > 0 {
-        tracing::warn!(lost = news.lost, "Too many events at once: some are not recorded.");
+        tracing::warn!(
+            lost = news.lost,
+            "Too many events at once: some are not recorded."
+        );
     }
-    let judged = news.judged.iter().filter_map(|it| record_line(&it.record()?));
+    let judged = news
+        .judged
+        .iter()
+        .filter_map(|it| record_line(&it.record()?));
     let ended = news.ended.iter().filter_map(|it| ended_line(it));
     for line in lost.into_iter().chain(judged).chain(ended) {
         let written = match parse(&line) {
@@ -181,17 +243,31 @@ mod tests {
     #[test]
     fn the_end_doesnt_wait_for_guests_who_go_on() {
         let dir = tempfile::tempdir().unwrap();
-        let host = Host::new(HostOptions { root: dir.path().into(), ..HostOptions::default() });
+        let host = Host::new(HostOptions {
+            root: dir.path().into(),
+            ..HostOptions::default()
+        });
         let runtime = crate::cli::ending::runtime().unwrap();
-        let recording = Recording::start(&host, &runtime, dir.path()).unwrap_or_else(|it| panic!("{}", it.0));
+        let recording =
+            Recording::start(&host, &runtime, dir.path()).unwrap_or_else(|it| panic!("{}", it.0));
         let event = Event::from_json(json!({ "event": "Stop" })).unwrap();
         let verdict = serde_json::from_value(
             json!({ "decision": "allow", "outcomes": [], "generation": 1, "hash": "", "eventId": "e" }),
         )
         .unwrap();
         let write = || {
-            let from = hookwire_engine::journal::Sender { dialect: "native", client: None, via: None };
-            host.journal.write(&event, from, "{\"event\":\"Stop\"}", &verdict, b"{\"decision\":\"allow\"}");
+            let from = hookwire_engine::journal::Sender {
+                dialect: "native",
+                client: None,
+                via: None,
+            };
+            host.journal.write(
+                &event,
+                from,
+                "{\"event\":\"Stop\"}",
+                &verdict,
+                b"{\"decision\":\"allow\"}",
+            );
         };
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -9,22 +9,32 @@ use std::fmt::Write as _;
 /// Writes diagnostics with the lines they are about, in the given order.
 ///
 /// `sources` gives the text of a file by its name; without one the place is named but not shown.
-/// Characters that could move the cursor or reorder text (control characters, bidirectional marks, invisible
-/// characters) are written as `\u{…}`, whether it comes from a file or from a message.
+/// Characters that could move the cursor or reorder text (control characters, bidirectional marks,
+/// invisible characters) are written as `\u{…}`, whether it comes from a file or from a message.
 pub(super) fn render<S: AsRef<str>>(
     diagnostics: &[Diagnostic],
     sources: impl Fn(&str) -> Option<S>,
     color: bool,
 ) -> String {
-    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let renderer = if color {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
     let mut out = String::new();
     let mut latest: Option<(&str, Option<S>)> = None;
     for diagnostic in diagnostics {
         // Diagnostics come file by file; its text is asked for once.
-        if latest.as_ref().is_none_or(|(file, _)| *file != diagnostic.file) {
+        if latest
+            .as_ref()
+            .is_none_or(|(file, _)| *file != diagnostic.file)
+        {
             latest = Some((&diagnostic.file, sources(&diagnostic.file)));
         }
-        let source = latest.as_ref().and_then(|(_, source)| source.as_ref()).map(AsRef::as_ref);
+        let source = latest
+            .as_ref()
+            .and_then(|(_, source)| source.as_ref())
+            .map(AsRef::as_ref);
         if !out.is_empty() {
             out.push_str("\n\n");
         }
@@ -78,7 +88,11 @@ fn report<'a>(diagnostic: &Diagnostic, excerpt: Option<Excerpt>) -> Group<'a> {
 fn arrow_line(diagnostic: &Diagnostic, color: bool) -> String {
     let Position { line, column } = diagnostic.range.start;
     let n_digits = line.to_string().len();
-    let arrow = if color { "\u{1b}[1m\u{1b}[94m-->\u{1b}[0m" } else { "-->" };
+    let arrow = if color {
+        "\u{1b}[1m\u{1b}[94m-->\u{1b}[0m"
+    } else {
+        "-->"
+    };
     let file = escaped(&diagnostic.file);
     format!("{:n_digits$}{arrow} {file}:{line}:{column}", "")
 }
@@ -117,12 +131,19 @@ impl Excerpt {
         let (marked, is_cut) = head(marked, Self::N_CHARS);
         out.push_str(&escaped(marked));
         let end = out.len();
-        let (after, is_cut) = if is_cut { ("", true) } else { head(after, Self::N_CHARS) };
+        let (after, is_cut) = if is_cut {
+            ("", true)
+        } else {
+            head(after, Self::N_CHARS)
+        };
         out.push_str(&escaped(after));
         if is_cut {
             out.push('…');
         }
-        Some(Excerpt { text: out, marked: start..end })
+        Some(Excerpt {
+            text: out,
+            marked: start..end,
+        })
     }
 }
 
@@ -185,9 +206,16 @@ mod tests {
     fn a_rendered_diagnostic() {
         let help = Some("did you mean `matcher`?".to_owned());
         let hook = Some("guard".to_owned());
-        let first = Diagnostic { help, hook, ..diagnostic(TEXT, "mathcer") };
+        let first = Diagnostic {
+            help,
+            hook,
+            ..diagnostic(TEXT, "mathcer")
+        };
         let severity = Severity::Warning;
-        let second = Diagnostic { severity, ..diagnostic(TEXT, "\u{202e}b") };
+        let second = Diagnostic {
+            severity,
+            ..diagnostic(TEXT, "\u{202e}b")
+        };
         let expected = "\
 error[unknown-field]: unknown field `x`
  --> a/guard.yaml:3:5
@@ -223,12 +251,24 @@ warning[unknown-field]: unknown field `x`
     #[test]
     fn odd_places_are_no_trouble() {
         let long = "é".repeat(100_000);
-        let texts = ["", "\n", "\u{feff}x", "ab\rcd", "é\té", "\u{feff}", long.as_str(), "a\n\n"];
+        let texts = [
+            "",
+            "\n",
+            "\u{feff}x",
+            "ab\rcd",
+            "é\té",
+            "\u{feff}",
+            long.as_str(),
+            "a\n\n",
+        ];
         for text in texts {
             let index = LineIndex::new(text);
             for start in [0, 1, 2, 3, text.len() / 2, text.len(), usize::MAX] {
                 for end in [0, start, start.saturating_add(1), text.len(), usize::MAX] {
-                    let place = Diagnostic { severity: Severity::Hint, ..at(start..end, &index) };
+                    let place = Diagnostic {
+                        severity: Severity::Hint,
+                        ..at(start..end, &index)
+                    };
                     let out = rendered(text, place.clone());
                     assert!(out.starts_with("hint[unknown-field]: unknown"), "{out}");
                     assert!(out.contains("--> a/guard.yaml:"), "{out}");

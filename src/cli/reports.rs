@@ -17,8 +17,16 @@ pub(super) struct Finding {
 
 impl Finding {
     pub(super) fn of(diagnostic: &Diagnostic) -> Finding {
-        let help = diagnostic.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
-        let hook = diagnostic.hook.as_deref().map(|hook| format!("hook `{hook}`: ")).unwrap_or_default();
+        let help = diagnostic
+            .help
+            .as_deref()
+            .map(|help| format!(" ({help})"))
+            .unwrap_or_default();
+        let hook = diagnostic
+            .hook
+            .as_deref()
+            .map(|hook| format!("hook `{hook}`: "))
+            .unwrap_or_default();
         Finding {
             file: diagnostic.file.clone(),
             range: diagnostic.range,
@@ -32,14 +40,27 @@ impl Finding {
     pub(super) fn at_line(file: &str, line: usize, code: &str, message: String) -> Finding {
         let at = Position { line, column: 1 };
         let (file, code) = (file.to_string(), code.to_string());
-        Finding { file, range: Range { start: at, end: at }, severity: Severity::Error, code, message }
+        Finding {
+            file,
+            range: Range { start: at, end: at },
+            severity: Severity::Error,
+            code,
+            message,
+        }
     }
 }
 
 /// A line each, as workflows on GitHub read them from the output of a step.
 pub(super) fn github(findings: &[Finding]) -> String {
     let mut text = String::new();
-    for Finding { file, range: Range { start, end }, severity, code, message } in findings {
+    for Finding {
+        file,
+        range: Range { start, end },
+        severity,
+        code,
+        message,
+    } in findings
+    {
         let level = match severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -47,7 +68,10 @@ pub(super) fn github(findings: &[Finding]) -> String {
         };
         // GitHub takes columns only where both ends are on one line.
         let place = match start.line == end.line {
-            true => format!("line={},col={},endColumn={}", start.line, start.column, end.column),
+            true => format!(
+                "line={},col={},endColumn={}",
+                start.line, start.column, end.column
+            ),
             false => format!("line={},endLine={}", start.line, end.line),
         };
         // Writing to a string can't fail.
@@ -64,7 +88,9 @@ pub(super) fn github(findings: &[Finding]) -> String {
 
 /// A text where it ends with the line.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 /// A text among others.
@@ -83,7 +109,13 @@ pub(super) fn sarif(findings: &[Finding]) -> Value {
         }
         None => json!({ "id": code }),
     };
-    let result = |Finding { file, range: Range { start, end }, severity, code, message }: &Finding| {
+    let result = |Finding {
+                      file,
+                      range: Range { start, end },
+                      severity,
+                      code,
+                      message,
+                  }: &Finding| {
         let level = match severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -120,10 +152,16 @@ pub(super) fn sarif(findings: &[Finding]) -> Value {
 
 /// A path as a reference: what isn't allowed in one is escaped.
 fn uri(path: &str) -> String {
-    let mut uri = if path.starts_with('/') { "file://".to_string() } else { String::new() };
+    let mut uri = if path.starts_with('/') {
+        "file://".to_string()
+    } else {
+        String::new()
+    };
     for byte in path.trim_start_matches("./").bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => uri.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                uri.push(char::from(byte))
+            }
             _ => {
                 let _ = write!(uri, "%{byte:02X}");
             }

@@ -6,7 +6,10 @@ use hookwire_base::verdict::{Decision, Verdict};
 
 /// Prints the head of a table of verdicts, whose first column has this name.
 pub(super) fn print_head(out: &mut Output, first: &str) {
-    let head = format!("{first:>4}  {:<20} {:<32} {:<6} {:>9}  {}", "event", "subject", "", "µs", "why");
+    let head = format!(
+        "{first:>4}  {:<20} {:<32} {:<6} {:>9}  {}",
+        "event", "subject", "", "µs", "why"
+    );
     let head = out.tone(Tone::Dim, &head);
     out.line(&head);
 }
@@ -31,7 +34,11 @@ pub(super) fn print_row(
     let row = row(out, number, about, verdict, micros);
     out.line(&row);
     if let Some(before) = before {
-        let was = format!("      was {} {}", before.decision.as_str(), safe(&verdict_summary(before)));
+        let was = format!(
+            "      was {} {}",
+            before.decision.as_str(),
+            safe(&verdict_summary(before))
+        );
         out.line(&out.tone(Tone::Dim, was.trim_end()));
     }
 }
@@ -54,7 +61,11 @@ fn row(out: &Output, number: usize, about: About<'_>, verdict: &Verdict, micros:
 /// What an event is about: its tool and main argument, or its text.
 pub(super) fn event_summary(event: &Event) -> String {
     let Some(tool) = event.tool_name() else {
-        return event.text("/prompt").or(event.text("/lastMessage")).unwrap_or_default().to_string();
+        return event
+            .text("/prompt")
+            .or(event.text("/lastMessage"))
+            .unwrap_or_default()
+            .to_string();
     };
     let main = event
         .data()
@@ -70,7 +81,10 @@ pub(super) fn event_summary(event: &Event) -> String {
 fn observed_in_words(verdict: &Verdict) -> impl Iterator<Item = String> {
     verdict.outcomes.iter().filter_map(|outcome| {
         let would = outcome.would()?.as_str();
-        let why = outcome.why().map(|why| format!(": {why}")).unwrap_or_default();
+        let why = outcome
+            .why()
+            .map(|why| format!(": {why}"))
+            .unwrap_or_default();
         Some(format!("{} would {would}{why}", outcome.hook))
     })
 }
@@ -92,11 +106,29 @@ pub(super) fn verdict_summary(verdict: &Verdict) -> String {
             .map(|outcome| format!(" by {}", outcome.hook))
             .unwrap_or_default();
         // A subject may be a whole file; a reason is what people look for.
-        parts.push(format!("rewritten{by}: {}", short(&subject.to_string(), 90)));
+        parts.push(format!(
+            "rewritten{by}: {}",
+            short(&subject.to_string(), 90)
+        ));
     }
     parts.extend(observed_in_words(verdict));
-    parts.extend(verdict.user_messages.iter().map(|text| format!("says: {text}")));
-    parts.extend(verdict.additional_context.iter().map(|text| format!("context: {text}")));
-    parts.extend(verdict.outcomes.iter().filter_map(|it| Some(format!("{} {}", it.hook, it.error.as_ref()?))));
+    parts.extend(
+        verdict
+            .user_messages
+            .iter()
+            .map(|text| format!("says: {text}")),
+    );
+    parts.extend(
+        verdict
+            .additional_context
+            .iter()
+            .map(|text| format!("context: {text}")),
+    );
+    parts.extend(
+        verdict
+            .outcomes
+            .iter()
+            .filter_map(|it| Some(format!("{} {}", it.hook, it.error.as_ref()?))),
+    );
     parts.join("; ")
 }

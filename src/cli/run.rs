@@ -1,6 +1,7 @@
 //! `hookwire run -- COMMAND`: rules hold where programs start, whoever starts them.
 //!
-//! The project's host judges; the small program `hookwire-run` watches the starts and takes the place of this one.
+//! The project's host judges; the small program `hookwire-run` watches the starts and takes the
+//! place of this one.
 
 use super::output::tell;
 use super::warm_host::{WarmHost, for_agents};
@@ -19,10 +20,12 @@ pub(super) struct RunArgs {
     /// End all that the command has started when it ends, for certain.
     #[arg(long)]
     end_tree: bool,
-    /// Run the command unheld where the kernel can't hold it, and say so; without this, it isn't run.
+    /// Run the command unheld where the kernel can't hold it, and say so; without this, it isn't
+    /// run.
     #[arg(long)]
     best_effort: bool,
-    /// Let debuggers work in the tree. What a debugger has in its hands is judged when it starts, and not looked at again.
+    /// Let debuggers work in the tree. What a debugger has in its hands is judged when it starts,
+    /// and not looked at again.
     #[arg(long)]
     allow_debuggers: bool,
     /// The event of the tool call that the command belongs to, by the id that its verdict had.
@@ -48,7 +51,10 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
     let hooks = for_agents(&args.hooks, !args.no_self_defense)?;
     hooks.host.definitions.are_there()?;
     let host = WarmHost::new(&hooks, args.idle_exit)?;
-    drop(host.connect().map_err(|error| Failure(format!("the project's host can't be started: {error}")))?);
+    drop(
+        host.connect()
+            .map_err(|error| Failure(format!("the project's host can't be started: {error}")))?,
+    );
     if args.warm {
         // Nobody but the supervisor asks for this.
         #[allow(clippy::print_stdout, reason = "it is what was asked for")]
@@ -78,19 +84,34 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
         supervisor.args(is_set.then_some(flag));
     }
     let error = supervisor.arg("--").args(&args.command).exec();
-    Err(Failure(format!("{} can't be started: {error}", supervisor.get_program().to_string_lossy())))
+    Err(Failure(format!(
+        "{} can't be started: {error}",
+        supervisor.get_program().to_string_lossy()
+    )))
 }
 
-/// An error in the words of this process, with the words that were meant if the command isn't behind `--`.
+/// An error in the words of this process, with the words that were meant if the command isn't
+/// behind `--`.
 pub(super) fn with_dashes(mut error: clap::Error, words: &[String]) -> clap::Error {
-    let Some(ContextValue::String(first)) = error.get(ContextKind::InvalidArg) else { return error };
-    let at = words.iter().position(|word| word == first).filter(|_| !first.starts_with('-'));
+    let Some(ContextValue::String(first)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let at = words
+        .iter()
+        .position(|word| word == first)
+        .filter(|_| !first.starts_with('-'));
     let (before, behind) = words.split_at(at.unwrap_or_default());
     if error.kind() == ErrorKind::UnknownArgument && before.iter().any(|word| word == "run") {
-        let before = ["hookwire"].into_iter().chain(before[1..].iter().map(String::as_str)).chain(["--"]);
+        let before = ["hookwire"]
+            .into_iter()
+            .chain(before[1..].iter().map(String::as_str))
+            .chain(["--"]);
         let meant = shell_word::command(before.chain(behind.iter().map(String::as_str)));
         let tip = format!("the command stands behind `--`: {meant}");
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
     }
     error
 }
@@ -107,16 +128,25 @@ pub(crate) fn supervisor() -> Result<PathBuf, Failure> {
 
 /// What a small program says of its version; nothing if it can't be run.
 pub(super) fn version_of(small: &Path) -> Vec<u8> {
-    let said = Command::new(small).args(["run", "--version"]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let said = Command::new(small)
+        .args(["run", "--version"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
     said.map(|it| it.stdout).unwrap_or_default()
 }
 
-/// What a person is told of a small program that says this of its version, unless it is of the same one as this program.
-/// Another one may not know this one's options, or hold less than this one's pages say.
+/// What a person is told of a small program that says this of its version, unless it is of the same
+/// one as this program. Another one may not know this one's options, or hold less than this one's
+/// pages say.
 pub(super) fn other_version(small: &Path, said: &[u8]) -> Option<String> {
     let own = env!("CARGO_PKG_VERSION");
     let said = String::from_utf8_lossy(said);
-    let version = said.trim().strip_prefix(SMALL).map(str::trim).filter(|it| !it.is_empty());
+    let version = said
+        .trim()
+        .strip_prefix(SMALL)
+        .map(str::trim)
+        .filter(|it| !it.is_empty());
     let found = match version {
         Some(version) if version == own => return None,
         Some(version) => format!("is version {version}"),
@@ -146,11 +176,19 @@ mod tests {
             ("run --bset-effort -- make", None),
             ("list make", None),
         ] {
-            let words: Vec<String> = format!("hookwire {words}").split(' ').map(str::to_string).collect();
-            let Err(error) = Cli::try_parse_from(&words) else { panic!("{words:?}") };
+            let words: Vec<String> = format!("hookwire {words}")
+                .split(' ')
+                .map(str::to_string)
+                .collect();
+            let Err(error) = Cli::try_parse_from(&words) else {
+                panic!("{words:?}")
+            };
             let told = with_dashes(error, &words).to_string();
             let is_told = told.contains("the command stands behind `--`");
-            assert!(is_told == meant.is_some() && meant.is_none_or(|meant| told.contains(meant)), "{told}");
+            assert!(
+                is_told == meant.is_some() && meant.is_none_or(|meant| told.contains(meant)),
+                "{told}"
+            );
         }
     }
 }

@@ -6,11 +6,14 @@ use tempfile::TempDir;
 /// An empty directory of this user's own, which goes when the value goes.
 pub(crate) fn scratch(purpose: &str) -> std::io::Result<TempDir> {
     // Without links, so that a path in it is spelt in one way.
-    tempfile::Builder::new().prefix(&format!("hookwire-{purpose}-")).tempdir_in(std::env::temp_dir().canonicalize()?)
+    tempfile::Builder::new()
+        .prefix(&format!("hookwire-{purpose}-"))
+        .tempdir_in(std::env::temp_dir().canonicalize()?)
 }
 
-/// What git tells the programs that it starts, such as its hooks (`git rev-parse --local-env-vars`). A git below them would
-/// change the repository that is being committed to, wherever it stands.
+/// What git tells the programs that it starts, such as its hooks (`git rev-parse
+/// --local-env-vars`). A git below them would change the repository that is being committed to,
+/// wherever it stands.
 const LOCAL_TO_GIT: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",

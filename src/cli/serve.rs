@@ -44,26 +44,27 @@ pub(super) struct ServeArgs {
     /// Don't listen on a socket: no `hookwire state`, `approvals` or editor reaches this host.
     #[arg(long)]
     no_share: bool,
-    /// Serve on a socket, as `unix:PATH`, or over HTTP, as `http://127.0.0.1:PORT`, and not on stdin and stdout: one
-    /// host for many agents.
+    /// Serve on a socket, as `unix:PATH`, or over HTTP, as `http://127.0.0.1:PORT`, and not on
+    /// stdin and stdout: one host for many agents.
     #[arg(long, value_name = "unix:PATH|http://127.0.0.1:PORT")]
     listen: Option<Listen>,
-    /// With --listen http: the file that holds the token, for you alone to read. Without it and HOOKWIRE_TOKEN, a token
-    /// is made and written beside the socket.
+    /// With --listen http: the file that holds the token, for you alone to read. Without it and
+    /// HOOKWIRE_TOKEN, a token is made and written beside the socket.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// With --listen http: a web page's origin that may ask, such as https://ide.example; may be given several times.
+    /// With --listen http: a web page's origin that may ask, such as https://ide.example; may be
+    /// given several times.
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<Origin>,
-    /// Answer for a pool of the fleet, and not on stdin and stdout: hosts of a pool share the events of clients that have
-    /// no host. A signal lets this one finish what it has begun.
+    /// Answer for a pool of the fleet, and not on stdin and stdout: hosts of a pool share the
+    /// events of clients that have no host. A signal lets this one finish what it has begun.
     #[arg(long, value_name = "NAME", conflicts_with = "idle_exit")]
     pool: Option<String>,
     /// With --listen: end once nobody has been connected for this long.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     idle_exit: Option<Duration>,
-    /// Write every event with its verdict into `events.jsonl` in this directory, secrets replaced, for `history replay` and
-    /// `test`. A full file, 10 MiB, is put aside; nine of these are kept.
+    /// Write every event with its verdict into `events.jsonl` in this directory, secrets replaced,
+    /// for `history replay` and `test`. A full file, 10 MiB, is put aside; nine of these are kept.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// The path of the socket that is standard input.
@@ -107,14 +108,20 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         return listen_http(args, address);
     }
     if args.token_file.is_some() || !args.origin.is_empty() {
-        return Err(Failure("--token-file and --origin are for --listen http://127.0.0.1:PORT".into()));
+        return Err(Failure(
+            "--token-file and --origin are for --listen http://127.0.0.1:PORT".into(),
+        ));
     }
     if let Some(Listen::Unix(path)) = &args.listen {
         if UnixStream::connect(path).is_ok() {
-            return Err(Failure(format!("--listen unix:{}: another host listens there", path.display())));
+            return Err(Failure(format!(
+                "--listen unix:{}: another host listens there",
+                path.display()
+            )));
         }
         let socket = Socket::bind_at(path.clone());
-        let socket = socket.map_err(|error| Failure(format!("--listen unix:{}: {error}", path.display())))?;
+        let socket = socket
+            .map_err(|error| Failure(format!("--listen unix:{}: {error}", path.display())))?;
         return listen(args, socket);
     }
     if args.pool.is_some() {
@@ -133,7 +140,11 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let outbox = Outbox::new(protocol, move || {
         let _ = gone.send(());
     })?;
-    let _socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
+    let _socket = if args.no_share {
+        None
+    } else {
+        share(&host, &runtime, args.max_message)
+    };
     let session = Session::new(host, outbox.clone(), runtime.handle().clone(), Side::Parent);
     let connection = Arc::new(Connection::new(session));
     end_when_gone(connection.clone(), unfinished.clone(), client_is_gone)?;
@@ -147,27 +158,41 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     end(runtime, &unfinished);
     // `exit` without `shutdown` before it is 1. (LSP.)
     let abrupt = result? == Next::Exit && !connection.session().is_shut_down();
-    Ok(if abrupt { Finding::Found } else { Finding::Fine })
+    Ok(if abrupt {
+        Finding::Found
+    } else {
+        Finding::Fine
+    })
 }
 
 /// Serves whoever connects, and nobody else.
 fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     let (host, runtime, part) = start(args)?;
     let unfinished = unfinished(args, &host, &runtime, part)?;
-    host.engine.services.socket.get_or_init(|| socket.path().into());
+    host.engine
+        .services
+        .socket
+        .get_or_init(|| socket.path().into());
     socket.serve(guests(&host, &runtime, args.max_message))?;
-    // Where nobody looks for running hosts, it has another one there; what listens there doesn't keep it up.
+    // Where nobody looks for running hosts, it has another one there; what listens there doesn't
+    // keep it up.
     let shared = match &args.listen {
         Some(_) if !args.no_share => share(&host, &runtime, args.max_message),
         _ => None,
     };
     if args.listen.is_some() {
         let path = socket.path().display();
-        tell(format_args!("listening on {path}; an agent connects to it and sends JSON-RPC"));
+        tell(format_args!(
+            "listening on {path}; an agent connects to it and sends JSON-RPC"
+        ));
     }
-    let paths = [Some(&socket), shared.as_ref()].map(|socket| socket.map(|it| it.path().to_path_buf()));
+    let paths =
+        [Some(&socket), shared.as_ref()].map(|socket| socket.map(|it| it.path().to_path_buf()));
     end_on_signal(&runtime, unfinished.clone(), move || {
-        paths.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
+        paths
+            .iter()
+            .flatten()
+            .for_each(|path| drop(std::fs::remove_file(path)));
     })?;
     let root = host.root().to_path_buf();
     // Only a host that a hook has started has somebody who starts the next.
@@ -194,7 +219,11 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
     let listener = runtime.block_on(Listener::bind(address.clone()));
     let listener = listener.map_err(|error| Failure(format!("--listen {address}: {error}")))?;
     let unfinished = unfinished(args, &host, &runtime, part)?;
-    let socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
+    let socket = if args.no_share {
+        None
+    } else {
+        share(&host, &runtime, args.max_message)
+    };
     let (token, held_in, made) = match given {
         Some((token, held_in)) => (token, held_in, None),
         None => {
@@ -204,7 +233,10 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
             (token, path.display().to_string(), Some(path))
         }
     };
-    tell(format_args!("listening on {}; the token is in {held_in}", listener.address()));
+    tell(format_args!(
+        "listening on {}; the token is in {held_in}",
+        listener.address()
+    ));
     let retires = CancellationToken::new();
     let _ = host.retires.set(retires.clone());
     let guests = listener.serve(Service {
@@ -218,7 +250,9 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
     let shared = socket.as_ref().map(|socket| socket.path().to_path_buf());
     let own = [made.clone(), shared];
     end_on_signal(&runtime, unfinished.clone(), move || {
-        own.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
+        own.iter()
+            .flatten()
+            .for_each(|path| drop(std::fs::remove_file(path)));
     })?;
     let root = host.root().to_path_buf();
     guests.await_idle(args.idle_exit.unwrap_or(Duration::MAX), |n_guests| {
@@ -226,7 +260,8 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
     });
     unfinished.part.answering.leave();
     runtime.block_on(super::ending::settle(&host));
-    made.iter().for_each(|path| drop(std::fs::remove_file(path)));
+    made.iter()
+        .for_each(|path| drop(std::fs::remove_file(path)));
     end(runtime, &unfinished);
     Ok(Finding::Fine)
 }
@@ -235,10 +270,16 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
 fn answer_pool(args: &ServeArgs) -> Result<Finding, Failure> {
     let (host, runtime, part) = start(args)?;
     let unfinished = unfinished(args, &host, &runtime, part)?;
-    let socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
+    let socket = if args.no_share {
+        None
+    } else {
+        share(&host, &runtime, args.max_message)
+    };
     let shared = socket.as_ref().map(|socket| socket.path().to_path_buf());
     end_on_signal(&runtime, unfinished.clone(), move || {
-        shared.iter().for_each(|path| drop(std::fs::remove_file(path)));
+        shared
+            .iter()
+            .for_each(|path| drop(std::fs::remove_file(path)));
     })?;
     unfinished.part.answering.wait();
     runtime.block_on(super::ending::settle(&host));
@@ -248,10 +289,13 @@ fn answer_pool(args: &ServeArgs) -> Result<Finding, Failure> {
 
 /// The token that the user gave, and where it is.
 fn given_token(args: &ServeArgs) -> Result<Option<(Token, String)>, Failure> {
-    let variable = std::env::var(TOKEN).ok().filter(|_| args.token_file.is_none());
+    let variable = std::env::var(TOKEN)
+        .ok()
+        .filter(|_| args.token_file.is_none());
     let (text, held_in) = match (&args.token_file, variable) {
         (Some(path), _) => {
-            let about = |problem: String| Failure(format!("--token-file {}: {problem}", path.display()));
+            let about =
+                |problem: String| Failure(format!("--token-file {}: {problem}", path.display()));
             let (text, _) = file::read(path).map_err(|problem| about(problem.to_string()))?;
             let mode = std::fs::metadata(path)?.permissions().mode();
             if mode & 0o077 != 0 {
@@ -270,10 +314,26 @@ fn given_token(args: &ServeArgs) -> Result<Option<(Token, String)>, Failure> {
 fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Part), Failure> {
     // First, because what it does about signals holds for the files that the host opens.
     let runtime = runtime()?;
-    let purpose = if args.pass_through { Purpose::PassThrough } else { Purpose::Judge };
-    let options = HostOptions { purpose, ..args.hooks.options()? };
-    let joining = Joining::begin(args.hooks.fleet.as_deref(), options.system, &options.root, &runtime)?;
-    let host = args.hooks.host.definitions.host_with(joining.options(options))?;
+    let purpose = if args.pass_through {
+        Purpose::PassThrough
+    } else {
+        Purpose::Judge
+    };
+    let options = HostOptions {
+        purpose,
+        ..args.hooks.options()?
+    };
+    let joining = Joining::begin(
+        args.hooks.fleet.as_deref(),
+        options.system,
+        &options.root,
+        &runtime,
+    )?;
+    let host = args
+        .hooks
+        .host
+        .definitions
+        .host_with(joining.options(options))?;
     if args.pass_through {
         tracing::error!("Pass-through: every event is allowed and no hook runs.");
     }
@@ -306,8 +366,17 @@ impl Unfinished {
 }
 
 /// Begins to record, if that is wanted; gives what is to be finished.
-fn unfinished(args: &ServeArgs, host: &Arc<Host>, runtime: &Runtime, part: Part) -> Result<Arc<Unfinished>, Failure> {
-    let recording = args.record.as_ref().map(|dir| Recording::start(host, runtime, dir)).transpose()?;
+fn unfinished(
+    args: &ServeArgs,
+    host: &Arc<Host>,
+    runtime: &Runtime,
+    part: Part,
+) -> Result<Arc<Unfinished>, Failure> {
+    let recording = args
+        .record
+        .as_ref()
+        .map(|dir| Recording::start(host, runtime, dir))
+        .transpose()?;
     Ok(Arc::new(Unfinished { recording, part }))
 }
 
@@ -331,7 +400,8 @@ fn guests(
         let connection = Connection::new(session);
         let served = serve_stream(stream.as_fd(), &connection, &outbox, max_message);
         connection.abandon();
-        // The threads that write hold it as well, until the client is gone; one that said `exit` may wait for that.
+        // The threads that write hold it as well, until the client is gone; one that said `exit`
+        // may wait for that.
         let _ = stream.shutdown(Shutdown::Both);
         served.map(drop)
     }
@@ -345,7 +415,10 @@ pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> 
     });
     match socket {
         Ok(socket) => {
-            host.engine.services.socket.get_or_init(|| socket.path().into());
+            host.engine
+                .services
+                .socket
+                .get_or_init(|| socket.path().into());
             Some(socket)
         }
         Err(error) => {
@@ -376,7 +449,10 @@ fn end_when_gone(
             }
         }
     };
-    std::thread::Builder::new().name("end".into()).spawn(wait).map(drop)
+    std::thread::Builder::new()
+        .name("end".into())
+        .spawn(wait)
+        .map(drop)
 }
 
 /// For exits that drop nothing: dropping the socket would remove its file.

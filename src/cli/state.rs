@@ -23,7 +23,8 @@ pub(super) struct StateArgs {
     /// The project root of the host; else the nearest directory upwards that is a project's.
     #[arg(long, global = true, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
-    /// Use the values that all hosts of this fleet share: a settings file, or servers as nats://HOST[,HOST].
+    /// Use the values that all hosts of this fleet share: a settings file, or servers as
+    /// nats://HOST[,HOST].
     #[cfg(feature = "fleet")]
     #[arg(long, global = true, value_name = "FILE|nats://HOST")]
     pub(super) fleet: Option<String>,
@@ -53,7 +54,8 @@ pub(super) enum StateAction {
         /// What to add.
         #[arg(default_value = "1", allow_negative_numbers = true)]
         by: serde_json::Number,
-        /// How long a new number is kept, from now: `10m`, `2h`. One that is there keeps its own time.
+        /// How long a new number is kept, from now: `10m`, `2h`. One that is there keeps its own
+        /// time.
         #[arg(long, value_parser = humantime::parse_duration)]
         ttl: Option<Duration>,
     },
@@ -87,7 +89,8 @@ pub(super) enum StateAction {
 fn connect(root: &Path) -> Result<Client, Failure> {
     if let Some(path) = std::env::var_os("HOOKWIRE_SOCKET") {
         let stream = UnixStream::connect(&path);
-        let stream = stream.map_err(|error| Failure(format!("{}: {error}", Path::new(&path).display())))?;
+        let stream =
+            stream.map_err(|error| Failure(format!("{}: {error}", Path::new(&path).display())))?;
         return Ok(Client::new(stream, TIME_LIMIT)?);
     }
     Ok(running::only(root)?)
@@ -96,12 +99,17 @@ fn connect(root: &Path) -> Result<Client, Failure> {
 /// The run of a hook that this command is a part of, if it is part of one.
 fn occasion() -> Option<Value> {
     let of = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-    Some(json!({ "event": of("HOOKWIRE_EVENT_ID")?, "hook": of("HOOKWIRE_HOOK")?, "run": of("HOOKWIRE_CALL_ID")? }))
+    Some(
+        json!({ "event": of("HOOKWIRE_EVENT_ID")?, "hook": of("HOOKWIRE_HOOK")?, "run": of("HOOKWIRE_CALL_ID")? }),
+    )
 }
 
 pub(super) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
     let mut host = connect(&args.root)?;
-    let session = args.session.as_ref().filter(|session| !args.shared && !session.is_empty());
+    let session = args
+        .session
+        .as_ref()
+        .filter(|session| !args.shared && !session.is_empty());
     let mut ask = |method: &str, mut params: Value| {
         params["session"] = json!(session);
         host.request(method, &params)
@@ -119,8 +127,15 @@ pub(super) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure
                 None => Finding::Found,
             }
         }
-        StateAction::Set { key, value, ttl: time } => {
-            ask("state/set", json!({ "key": key, "value": json_or_text(value), "ttlMs": ttl(time) }))?;
+        StateAction::Set {
+            key,
+            value,
+            ttl: time,
+        } => {
+            ask(
+                "state/set",
+                json!({ "key": key, "value": json_or_text(value), "ttlMs": ttl(time) }),
+            )?;
             Finding::Fine
         }
         StateAction::Increment { key, by, ttl: time } => {
@@ -131,16 +146,27 @@ pub(super) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure
             print_value(out, &ask("state/increment", params)?["value"]);
             Finding::Fine
         }
-        StateAction::CompareAndSet { key, value, expected, ttl: time } => {
-            let mut params = json!({ "key": key, "value": json_or_text(value), "ttlMs": ttl(time) });
+        StateAction::CompareAndSet {
+            key,
+            value,
+            expected,
+            ttl: time,
+        } => {
+            let mut params =
+                json!({ "key": key, "value": json_or_text(value), "ttlMs": ttl(time) });
             if let Some(expected) = expected {
                 params["expected"] = json_or_text(expected);
             }
             found(ask("state/compareAndSet", params)?["set"] == true)
         }
-        StateAction::Delete { key } => found(ask("state/delete", json!({ "key": key }))?["deleted"] == true),
+        StateAction::Delete { key } => {
+            found(ask("state/delete", json!({ "key": key }))?["deleted"] == true)
+        }
         StateAction::List { prefix } => {
-            let reply = ask("state/list", json!({ "prefix": prefix, "limit": usize::MAX }))?;
+            let reply = ask(
+                "state/list",
+                json!({ "prefix": prefix, "limit": usize::MAX }),
+            )?;
             for item in reply["items"].as_array().into_iter().flatten() {
                 if out.json {
                     out.json(item);

@@ -28,8 +28,9 @@ pub(super) struct TailArgs {
     /// Begin with so many of the events that were judged already.
     #[arg(long, value_name = "N", default_value_t = 20)]
     last: usize,
-    /// Print nothing, and write them into `events.jsonl` in this directory, secrets replaced, for `history replay` and
-    /// `test`. It begins with all that were judged already. The directory is made, for you alone, if it isn't there.
+    /// Print nothing, and write them into `events.jsonl` in this directory, secrets replaced, for
+    /// `history replay` and `test`. It begins with all that were judged already. The directory is
+    /// made, for you alone, if it isn't there.
     #[arg(long, value_name = "DIR", conflicts_with = "last")]
     pub(super) record: Option<PathBuf>,
 }
@@ -69,22 +70,34 @@ const MAX_WAITING: usize = 256;
 pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure> {
     args.events.each(args.last, |record| {
         print(&record, out);
-        Ok(if out.is_gone() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if out.is_gone() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
     })?;
     Ok(Finding::Fine)
 }
 
 impl EventsArgs {
-    /// Hands on each event, beginning with so many of those that were judged already, until it is told to end.
+    /// Hands on each event, beginning with so many of those that were judged already, until it is
+    /// told to end.
     pub(super) fn each(
         &self,
         last: usize,
         mut take: impl FnMut(Clean) -> Result<ControlFlow<()>, Failure>,
     ) -> Result<(), Failure> {
         if !self.root.is_dir() {
-            return Err(Failure(format!("--root {}: no such directory", self.root.display())));
+            return Err(Failure(format!(
+                "--root {}: no such directory",
+                self.root.display()
+            )));
         }
-        let keys: Vec<String> = if self.all { Vec::new() } else { vec![socket::key(&self.root)] };
+        let keys: Vec<String> = if self.all {
+            Vec::new()
+        } else {
+            vec![socket::key(&self.root)]
+        };
         let following = Following::new();
         let past = Mutex::new(Vec::new());
         let collect = |_: &_, news: News<'_>| {
@@ -92,28 +105,48 @@ impl EventsArgs {
             ControlFlow::Continue(())
         };
         if following.catch_up(&socket::of_projects(&keys)?, &collect) == 0 {
-            let then = if self.no_follow { "" } else { "; waiting for one" };
+            let then = if self.no_follow {
+                ""
+            } else {
+                "; waiting for one"
+            };
             tell(format_args!("no host runs here yet{then}"));
         }
-        let rows: Vec<Value> = past.into_inner().iter().filter_map(|line| parse(line).ok()).collect();
+        let rows: Vec<Value> = past
+            .into_inner()
+            .iter()
+            .filter_map(|line| parse(line).ok())
+            .collect();
         let is_event = |row: &&Value| row.get("verdict").is_some();
         let n_known = rows.iter().filter(is_event).count();
         let known = self.names_in(&rows);
-        let (mut rows, mut ends): (Vec<_>, Vec<_>) =
-            rows.into_iter().filter(|row| self.wants(row)).partition(|row| row.get("ended").is_none());
+        let (mut rows, mut ends): (Vec<_>, Vec<_>) = rows
+            .into_iter()
+            .filter(|row| self.wants(row))
+            .partition(|row| row.get("ended").is_none());
         if n_known > 0 && rows.is_empty() {
             tell(format_args!("{}", self.none_of(n_known, &known)));
         }
         rows.sort_by(|a, b| at(a).cmp(at(b)));
         rows.drain(..rows.len().saturating_sub(last));
         // The end of a hook is shown where its event is.
-        ends.retain(|end| rows.iter().any(|row| row["verdict"]["eventId"] == end["ended"]["eventId"]));
+        ends.retain(|end| {
+            rows.iter()
+                .any(|row| row["verdict"]["eventId"] == end["ended"]["eventId"])
+        });
         // A hook that has ended before its event was judged is shown behind it.
-        let judged = |row: &Value| Some((row["verdict"]["eventId"].as_str()?.to_string(), at(row).to_string()));
+        let judged = |row: &Value| {
+            Some((
+                row["verdict"]["eventId"].as_str()?.to_string(),
+                at(row).to_string(),
+            ))
+        };
         let judged: HashMap<String, String> = rows.iter().filter_map(judged).collect();
         rows.append(&mut ends);
         rows.sort_by_cached_key(|row| {
-            let of_event = row["ended"]["eventId"].as_str().and_then(|id| judged.get(id));
+            let of_event = row["ended"]["eventId"]
+                .as_str()
+                .and_then(|id| judged.get(id));
             at(row).max(of_event.map_or("", String::as_str)).to_string()
         });
         for row in rows {
@@ -125,13 +158,22 @@ impl EventsArgs {
             return Ok(());
         }
         let (sender, told) = mpsc::sync_channel(MAX_WAITING);
-        let hand_on: Arc<Take<'static>> = Arc::new(move |_, news| match line(&news).map(|line| sender.send(line)) {
-            Some(Err(_)) => ControlFlow::Break(()),
-            Some(Ok(())) | None => ControlFlow::Continue(()),
-        });
+        let hand_on: Arc<Take<'static>> =
+            Arc::new(
+                move |_, news| match line(&news).map(|line| sender.send(line)) {
+                    Some(Err(_)) => ControlFlow::Break(()),
+                    Some(Ok(())) | None => ControlFlow::Continue(()),
+                },
+            );
         let look = move || following.follow(|| socket::of_projects(&keys), &hand_on, || false);
-        std::thread::Builder::new().name("look".into()).spawn(look)?;
-        for row in told.iter().filter_map(|line| parse(&line).ok()).filter(|row| self.wants(row)) {
+        std::thread::Builder::new()
+            .name("look".into())
+            .spawn(look)?;
+        for row in told
+            .iter()
+            .filter_map(|line| parse(&line).ok())
+            .filter(|row| self.wants(row))
+        {
             if take(Clean::new(row))?.is_break() {
                 break;
             }
@@ -139,12 +181,18 @@ impl EventsArgs {
         Ok(())
     }
 
-    /// The names that the events have of what a filter names, for a filter that fits none: hooks, tools, sessions.
+    /// The names that the events have of what a filter names, for a filter that fits none: hooks,
+    /// tools, sessions.
     fn names_in(&self, rows: &[Value]) -> [BTreeSet<String>; 3] {
-        let (mut hooks, mut tools, mut sessions) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut hooks, mut tools, mut sessions) =
+            (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for row in rows {
             let outcomes = row["verdict"]["outcomes"].as_array().into_iter().flatten();
-            hooks.extend(outcomes.filter_map(|it| it["hook"].as_str()).map(str::to_string));
+            hooks.extend(
+                outcomes
+                    .filter_map(|it| it["hook"].as_str())
+                    .map(str::to_string),
+            );
             tools.extend(row["tool"].as_str().map(str::to_string));
             if self.session.is_some() {
                 sessions.extend(told::event(row).map(|event| event.session().to_string()));
@@ -155,13 +203,25 @@ impl EventsArgs {
 
     /// Says that none of the events fits, and which name was probably meant.
     fn none_of(&self, n_known: usize, known: &[BTreeSet<String>; 3]) -> String {
-        let named = [("hook", &self.hook), ("tool", &self.tool), ("session", &self.session)];
+        let named = [
+            ("hook", &self.hook),
+            ("tool", &self.tool),
+            ("session", &self.session),
+        ];
         let strange = named.iter().zip(known).find_map(|((what, name), known)| {
             let name = name.as_deref().filter(|name| !known.contains(*name))?;
             let near = did_you_mean(closest(name, known.iter().map(String::as_str)));
-            Some(format!(": no event is of the {what} `{}`{}", safe(name), safe(&near)))
+            Some(format!(
+                ": no event is of the {what} `{}`{}",
+                safe(name),
+                safe(&near)
+            ))
         });
-        format!("none of the {} that were judged fits{}", number_of(n_known, "event"), strange.unwrap_or_default())
+        format!(
+            "none of the {} that were judged fits{}",
+            number_of(n_known, "event"),
+            strange.unwrap_or_default()
+        )
     }
 
     fn wants(&self, record: &Value) -> bool {
@@ -169,7 +229,9 @@ impl EventsArgs {
             return true;
         }
         if let Some(ended) = record.get("ended") {
-            let is = |wanted: &Option<String>, found: &Value| wanted.as_deref().is_none_or(|wanted| *found == wanted);
+            let is = |wanted: &Option<String>, found: &Value| {
+                wanted.as_deref().is_none_or(|wanted| *found == wanted)
+            };
             return (!self.denied || ended["outcome"].get("error").is_some())
                 && is(&self.hook, &ended["outcome"]["hook"])
                 && is(&self.tool, &ended["tool"])
@@ -178,13 +240,21 @@ impl EventsArgs {
         let verdict = &record["verdict"];
         let hooks = || verdict["outcomes"].as_array().into_iter().flatten();
         let is_plain = verdict["decision"] == "allow" && verdict.get("subject").is_none();
-        let fits =
-            |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|wanted| found == Some(wanted));
+        let fits = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+        };
         (!self.denied || !is_plain)
             && (!self.observed || hooks().any(|outcome| observed(outcome).is_some()))
-            && self.hook.as_ref().is_none_or(|name| hooks().any(|outcome| outcome["hook"] == name.as_str()))
+            && self
+                .hook
+                .as_ref()
+                .is_none_or(|name| hooks().any(|outcome| outcome["hook"] == name.as_str()))
             && fits(&self.tool, record["tool"].as_str())
-            && (self.session.is_none() || fits(&self.session, told::event(record).as_ref().map(Event::session)))
+            && (self.session.is_none()
+                || fits(
+                    &self.session,
+                    told::event(record).as_ref().map(Event::session),
+                ))
     }
 }
 
@@ -227,25 +297,61 @@ pub(super) fn ended_line(ended: &Ended) -> Option<String> {
 
 /// When something happened, as a text that sorts.
 fn at(row: &Value) -> &str {
-    row["at"].as_str().or(row["ended"]["at"].as_str()).unwrap_or_default()
+    row["at"]
+        .as_str()
+        .or(row["ended"]["at"].as_str())
+        .unwrap_or_default()
 }
 
 /// The time of day; the whole is in the JSON.
 fn time_of_day(at: &Value) -> String {
-    at.as_str().map(safe).unwrap_or_default().get(11..23).unwrap_or_default().to_string()
+    at.as_str()
+        .map(safe)
+        .unwrap_or_default()
+        .get(11..23)
+        .unwrap_or_default()
+        .to_string()
 }
 
 /// Time, event and tool; the `async` hook, what it ended in, why, how long it took.
 fn print_end(ended: &Value, out: &mut Output) {
     let text = |value: &Value| value.as_str().map(safe).unwrap_or_default();
-    let head = [time_of_day(&ended["at"]), text(&ended["event"]), text(&ended["tool"])];
-    out.line(&head.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  "));
+    let head = [
+        time_of_day(&ended["at"]),
+        text(&ended["event"]),
+        text(&ended["tool"]),
+    ];
+    out.line(
+        &head
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("  "),
+    );
     let outcome = &ended["outcome"];
-    let (tone, word) = if outcome.get("error").is_some() { (Tone::Bad, "failed") } else { (Tone::Good, "ended well") };
-    let why = [&outcome["error"], &outcome["reason"]].into_iter().find_map(Value::as_str);
-    let why = why.map(|why| format!(": {}", short(why, 200))).unwrap_or_default();
-    let took = out.tone(Tone::Dim, &format!("  {}", duration(outcome["durationMicros"].as_u64().unwrap_or_default())));
-    out.line(&format!("  {} {}{why}{took}", text(&outcome["hook"]), out.tone(tone, word)));
+    let (tone, word) = if outcome.get("error").is_some() {
+        (Tone::Bad, "failed")
+    } else {
+        (Tone::Good, "ended well")
+    };
+    let why = [&outcome["error"], &outcome["reason"]]
+        .into_iter()
+        .find_map(Value::as_str);
+    let why = why
+        .map(|why| format!(": {}", short(why, 200)))
+        .unwrap_or_default();
+    let took = out.tone(
+        Tone::Dim,
+        &format!(
+            "  {}",
+            duration(outcome["durationMicros"].as_u64().unwrap_or_default())
+        ),
+    );
+    out.line(&format!(
+        "  {} {}{why}{took}",
+        text(&outcome["hook"]),
+        out.tone(tone, word)
+    ));
 }
 
 /// The longest line of a tree of programs.
@@ -254,14 +360,24 @@ const TREE_WIDTH: usize = 60;
 /// Where in the tree of programs one starts: `below make, sh`, the nearest first.
 fn below(event: &Event) -> String {
     let names = told::parents(event);
-    if names.is_empty() { String::new() } else { format!("below {}", names.join(", ")) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("below {}", names.join(", "))
+    }
 }
 
 /// A program that starts in its place in the tree, in lines for a terminal.
 pub(crate) fn tree(event: &Event) -> Vec<String> {
     told::tree(event)
         .iter()
-        .map(|(depth, line)| format!("{}{}", "  ".repeat(*depth), short(line, TREE_WIDTH - 2 * depth)))
+        .map(|(depth, line)| {
+            format!(
+                "{}{}",
+                "  ".repeat(*depth),
+                short(line, TREE_WIDTH - 2 * depth)
+            )
+        })
         .collect()
 }
 
@@ -273,7 +389,10 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     }
     if let Some(lost) = record["lost"].as_u64() {
         let lost = number_of(usize::try_from(lost).unwrap_or(usize::MAX), "event");
-        let whose = record["of"]["host"].as_str().map(|host| format!(" by {}", safe(host))).unwrap_or_default();
+        let whose = record["of"]["host"]
+            .as_str()
+            .map(|host| format!(" by {}", safe(host)))
+            .unwrap_or_default();
         let why = match whose.is_empty() {
             true => "they came faster than they were read",
             false => "they came faster than they were read, or its disk was full",
@@ -303,21 +422,36 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     out.line(&head.join("  "));
     let decision = verdict["decision"].as_str().unwrap_or_default();
     // A start that goes on needs no more than the line above.
-    for line in event.iter().filter(|it| it.spec.start && decision != "allow").flat_map(tree) {
+    for line in event
+        .iter()
+        .filter(|it| it.spec.start && decision != "allow")
+        .flat_map(tree)
+    {
         out.line(&out.tone(Tone::Dim, &format!("    {line}")));
     }
     let tone = Decision::from_word(decision).map_or(Tone::Warn, Tone::of);
-    let micros: u64 =
-        verdict["outcomes"].as_array().into_iter().flatten().filter_map(|it| it["durationMicros"].as_u64()).sum();
+    let micros: u64 = verdict["outcomes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it["durationMicros"].as_u64())
+        .sum();
     let mut line = format!("  {}", out.tone(tone, decision));
     if let Some(by) = verdict["decidedBy"].as_str() {
         line.push_str(&format!(" by {}", safe(by)));
     }
     if let Some(subject) = verdict.get("subject") {
         let outcomes = verdict["outcomes"].as_array().into_iter().flatten();
-        let by: Vec<_> = outcomes.filter(|it| it["rewrote"] == true).map(|it| text(&it["hook"])).collect();
+        let by: Vec<_> = outcomes
+            .filter(|it| it["rewrote"] == true)
+            .map(|it| text(&it["hook"]))
+            .collect();
         let what = argument(subject).unwrap_or_else(|| subject.to_string());
-        line.push_str(&format!(", rewritten by {}: {}", by.join(", "), short(&what, 100)));
+        line.push_str(&format!(
+            ", rewritten by {}: {}",
+            by.join(", "),
+            short(&what, 100)
+        ));
     }
     if let Some(reason) = verdict["reason"].as_str() {
         line.push_str(&format!(": {}", short(reason, 200)));
@@ -326,18 +460,32 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     out.line(&(line + &time));
     for outcome in verdict["outcomes"].as_array().into_iter().flatten() {
         if outcome["status"] == Status::Started.as_str() {
-            out.line(&out.tone(Tone::Dim, &format!("  {} started, nobody waits for it", text(&outcome["hook"]))));
+            out.line(&out.tone(
+                Tone::Dim,
+                &format!("  {} started, nobody waits for it", text(&outcome["hook"])),
+            ));
         }
         if let Some(observed) = observed(outcome) {
-            let would = out.tone(Tone::Warn, &format!("would {} (observe)", observed.would().as_str()));
-            let why = observed.reason.map(|why| format!(": {}", short(&why, 200))).unwrap_or_default();
+            let would = out.tone(
+                Tone::Warn,
+                &format!("would {} (observe)", observed.would().as_str()),
+            );
+            let why = observed
+                .reason
+                .map(|why| format!(": {}", short(&why, 200)))
+                .unwrap_or_default();
             out.line(&format!("  {} {would}{why}", text(&outcome["hook"])));
         }
         for (key, word) in [("error", "failed"), ("opaque", "in doubt")] {
             let reason = verdict["reason"].as_str().unwrap_or_default();
             if let Some(why) = outcome[key].as_str().filter(|why| !reason.contains(why)) {
                 let hook = text(&outcome["hook"]);
-                out.line(&format!("  {} {}: {}", hook, out.tone(Tone::Warn, word), short(why, 200)));
+                out.line(&format!(
+                    "  {} {}: {}",
+                    hook,
+                    out.tone(Tone::Warn, word),
+                    short(why, 200)
+                ));
             }
         }
     }

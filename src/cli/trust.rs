@@ -53,7 +53,11 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
         Some(Action::Show { root }) => {
             let review = trust::review(&store(root)?, root)?;
             show(&review, out);
-            Ok(if review.is_as_before() { Finding::Fine } else { Finding::Found })
+            Ok(if review.is_as_before() {
+                Finding::Fine
+            } else {
+                Finding::Found
+            })
         }
         Some(Action::Revoke { root }) => {
             let mut was_trusted = false;
@@ -70,7 +74,11 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
             } else {
                 out.line(&format!("The definitions of {root} were not trusted."));
             }
-            Ok(if was_trusted { Finding::Fine } else { Finding::Found })
+            Ok(if was_trusted {
+                Finding::Fine
+            } else {
+                Finding::Found
+            })
         }
     }
 }
@@ -78,11 +86,15 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
 /// Refuses a word that is no directory and nearly a subcommand's name.
 fn misspelt(word: &Path) -> Result<(), Failure> {
     let command = TrustArgs::augment_args(Command::new("trust"));
-    let near = closest(&word.to_string_lossy(), command.get_subcommands().map(Command::get_name));
+    let near = closest(
+        &word.to_string_lossy(),
+        command.get_subcommands().map(Command::get_name),
+    );
     match near.filter(|_| !word.exists()) {
-        Some(near) => {
-            Err(Failure(format!("{}: no such directory; did you mean `hookwire trust {near}`?", word.display())))
-        }
+        Some(near) => Err(Failure(format!(
+            "{}: no such directory; did you mean `hookwire trust {near}`?",
+            word.display()
+        ))),
         None => Ok(()),
     }
 }
@@ -101,23 +113,34 @@ fn review(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
     }
     review.sound()?;
     if review.is_empty && review.before.is_none() {
-        return Err(Failure(format!("{}: nothing of it would be in force", review.root.join(DEFINITIONS).display())));
+        return Err(Failure(format!(
+            "{}: nothing of it would be in force",
+            review.root.join(DEFINITIONS).display()
+        )));
     }
     if !args.yes {
         if !std::io::stdin().is_terminal() {
-            return Err(Failure("nobody is there to answer; `--yes` approves it, once you have read it".into()));
+            return Err(Failure(
+                "nobody is there to answer; `--yes` approves it, once you have read it".into(),
+            ));
         }
-        if !says_yes("Trust these definitions? They decide what your agents may do, and run as you.")? {
+        if !says_yes(
+            "Trust these definitions? They decide what your agents may do, and run as you.",
+        )? {
             out.line("Nothing was changed.");
             return Ok(Finding::Found);
         }
     }
-    review.approve(&store).map_err(|error| Failure(format!("keep what was approved: {error}")))?;
+    review
+        .approve(&store)
+        .map_err(|error| Failure(format!("keep what was approved: {error}")))?;
     // A host would find out by itself, but not before the next call of its agent.
     reload();
     if !out.json {
         let said = out.tone(Tone::Good, "These definitions are in force from now on.");
-        out.line(&format!("{said} Edits of them are not, until you trust those too."));
+        out.line(&format!(
+            "{said} Edits of them are not, until you trust those too."
+        ));
     }
     Ok(Finding::Fine)
 }
@@ -125,7 +148,10 @@ fn review(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
 /// Has every running host read its definitions before this returns.
 fn reload() {
     for (path, problem) in reload_all() {
-        tell(format_args!("{}: it may not have read them yet: {problem}", path.display()));
+        tell(format_args!(
+            "{}: it may not have read them yet: {problem}",
+            path.display()
+        ));
     }
 }
 
@@ -140,7 +166,8 @@ fn list(out: &mut Output) -> Result<Finding, Failure> {
                 if out.json {
                     out.json(&json!({ "root": root, "broken": problem }));
                 } else {
-                    let problem = format!("broken: {problem}; `hookwire trust` there makes it anew");
+                    let problem =
+                        format!("broken: {problem}; `hookwire trust` there makes it anew");
                     let problem = out.tone(Tone::Bad, &safe(&problem));
                     out.line(&format!("{}  {problem}", safe(&root.to_string_lossy())));
                 }
@@ -159,10 +186,17 @@ fn list(out: &mut Output) -> Result<Finding, Failure> {
         let state = match changed.len() {
             _ if is_gone => out.tone(Tone::Warn, "the project is gone: `hookwire trust revoke`"),
             0 => out.tone(Tone::Good, "as trusted"),
-            1 => out.tone(Tone::Warn, &format!("`{}` changed since", changed[0].display())),
+            1 => out.tone(
+                Tone::Warn,
+                &format!("`{}` changed since", changed[0].display()),
+            ),
             n => out.tone(Tone::Warn, &format!("{n} files changed since")),
         };
-        out.line(&format!("{}  {}  {state}", safe(&record.root.to_string_lossy()), record.at));
+        out.line(&format!(
+            "{}  {}  {state}",
+            safe(&record.root.to_string_lossy()),
+            record.at
+        ));
     }
     if all.is_empty() && !out.json {
         out.line("No project is trusted.");

@@ -1,5 +1,5 @@
-//! Hooks that an agent never asks about: `install` doesn't register their events with it, or it has no such moment. A
-//! definition that is in force and never asked would look like a guard.
+//! Hooks that an agent never asks about: `install` doesn't register their events with it, or it has
+//! no such moment. A definition that is in force and never asked would look like a guard.
 
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
@@ -31,7 +31,8 @@ pub(super) struct Note {
 /// Why an agent doesn't ask about a hook.
 struct Reason {
     agent: &'static str,
-    /// Before the agents' names, and behind them: of one, of several. Agents with the same ones are told together.
+    /// Before the agents' names, and behind them: of one, of several. Agents with the same ones are
+    /// told together.
     text: (String, [String; 2]),
     is_by_mistake: bool,
 }
@@ -48,36 +49,65 @@ enum Why {
 
 impl Asker {
     /// An agent with what its entries lack; an event is asked about if one of them names it.
-    pub(super) fn new<'e>(agent: &'static Agent, entries: impl Iterator<Item = &'e Entry>) -> Option<Asker> {
+    pub(super) fn new<'e>(
+        agent: &'static Agent,
+        entries: impl Iterator<Item = &'e Entry>,
+    ) -> Option<Asker> {
         let lacks = |entry: &Entry| match entry {
             Entry::Asks { missing, .. } => Some(missing.clone()),
             Entry::Unreadable(_) => None,
         };
-        let both = |one: Vec<&'static str>, other: Vec<_>| one.into_iter().filter(|it| other.contains(it)).collect();
-        Some(Asker { agent, missing: entries.filter_map(lacks).reduce(both)? })
+        let both = |one: Vec<&'static str>, other: Vec<_>| {
+            one.into_iter().filter(|it| other.contains(it)).collect()
+        };
+        Some(Asker {
+            agent,
+            missing: entries.filter_map(lacks).reduce(both)?,
+        })
     }
 
     /// Why it doesn't ask about an event, if it doesn't.
     fn why(&self, event: &str) -> Option<Why> {
         let dialect = dialect_of(self.agent)?;
-        let rows: Vec<&EventRow> = dialect.events.iter().filter(|row| row.is_for(event)).collect();
+        let rows: Vec<&EventRow> = dialect
+            .events
+            .iter()
+            .filter(|row| row.is_for(event))
+            .collect();
         let is_missing = |row: &&&'static EventRow| self.missing.contains(&row.name);
-        match (rows.iter().find(|row| dialect.unasked(row.name).is_none()), rows.first()) {
+        match (
+            rows.iter().find(|row| dialect.unasked(row.name).is_none()),
+            rows.first(),
+        ) {
             (Some(row), _) => Some(*row).filter(|row| is_missing(&row)).map(Why::Missing),
             (None, Some(row)) => dialect.unasked(row.name).map(|why| Why::Unasked(row, why)),
             (None, None) => Some(Why::Unknown),
         }
     }
 
-    /// The events that the agent could tell of and isn't asked to, or that it never asks about the hook at all.
+    /// The events that the agent could tell of and isn't asked to, or that it never asks about the
+    /// hook at all.
     fn reasons(&self, hook: &Hook) -> Vec<Reason> {
-        let (On::Names(names), true) = (&hook.on, hook.enabled) else { return Vec::new() };
+        let (On::Names(names), true) = (&hook.on, hook.enabled) else {
+            return Vec::new();
+        };
         let found: Vec<_> = names.iter().map(|name| (name, self.why(name))).collect();
         let agent = self.agent.name;
-        if found.iter().all(|(_, why)| matches!(why, Some(Why::Unknown))) {
-            let names: Vec<&str> = names.iter().map(|name| name.strip_prefix(CUSTOM_PREFIX).unwrap_or(name)).collect();
-            let behind = ["tells", "tell"].map(|verb| format!(" {verb} nobody of {}", names.join(", ")));
-            return vec![Reason { agent, text: ("never runs here: ".into(), behind), is_by_mistake: false }];
+        if found
+            .iter()
+            .all(|(_, why)| matches!(why, Some(Why::Unknown)))
+        {
+            let names: Vec<&str> = names
+                .iter()
+                .map(|name| name.strip_prefix(CUSTOM_PREFIX).unwrap_or(name))
+                .collect();
+            let behind =
+                ["tells", "tell"].map(|verb| format!(" {verb} nobody of {}", names.join(", ")));
+            return vec![Reason {
+                agent,
+                text: ("never runs here: ".into(), behind),
+                is_by_mistake: false,
+            }];
         }
         let text = |(_, why): &(&Arc<str>, Option<Why>)| match why {
             None | Some(Why::Unknown) => None,
@@ -93,27 +123,53 @@ impl Asker {
                 ],
             )),
         };
-        found.iter().filter_map(text).map(|text| Reason { agent, text, is_by_mistake: true }).collect()
+        found
+            .iter()
+            .filter_map(text)
+            .map(|text| Reason {
+                agent,
+                text,
+                is_by_mistake: true,
+            })
+            .collect()
     }
 }
 
 /// One note about the events of a hook at which these agents don't ask.
 pub(super) fn note(askers: &[Asker], hook: &Hook) -> Option<Note> {
-    one_note(askers.iter().flat_map(|asker| asker.reasons(hook)).collect(), hook)
+    one_note(
+        askers
+            .iter()
+            .flat_map(|asker| asker.reasons(hook))
+            .collect(),
+        hook,
+    )
 }
 
 fn one_note(reasons: Vec<Reason>, hook: &Hook) -> Option<Note> {
     let mut told: Vec<(&Reason, Vec<&str>)> = Vec::new();
     // Of one agent's text, what several say of themselves is the same.
-    let is_same = |one: &Reason, other: &Reason| (&one.text.0, &one.text.1[1]) == (&other.text.0, &other.text.1[1]);
+    let is_same = |one: &Reason, other: &Reason| {
+        (&one.text.0, &one.text.1[1]) == (&other.text.0, &other.text.1[1])
+    };
     for reason in &reasons {
         match told.iter_mut().find(|(it, _)| is_same(it, reason)) {
             Some((_, agents)) => agents.push(reason.agent),
             None => told.push((reason, vec![reason.agent])),
         }
     }
-    let text = |(Reason { text: (before, [one, several]), .. }, agents): &(&Reason, Vec<&str>)| {
-        format!("{before}{}{}", agents.join(", "), if agents.len() == 1 { one } else { several })
+    let text = |(
+        Reason {
+            text: (before, [one, several]),
+            ..
+        },
+        agents,
+    ): &(&Reason, Vec<&str>)| {
+        format!(
+            "{before}{}{}",
+            agents.join(", "),
+            if agents.len() == 1 { one } else { several }
+        )
     };
     let told: Vec<String> = told.iter().map(text).collect();
     (!told.is_empty()).then(|| Note {
@@ -125,7 +181,10 @@ fn one_note(reasons: Vec<Reason>, hook: &Hook) -> Option<Note> {
 /// The agents that ask hookwire in a project, by its own configuration or the user's.
 fn askers(root: &Path) -> Vec<Asker> {
     let of = |agent| {
-        let entries: Vec<Entry> = InstallArgs::each(agent, root).iter().filter_map(InstallArgs::entry).collect();
+        let entries: Vec<Entry> = InstallArgs::each(agent, root)
+            .iter()
+            .filter_map(InstallArgs::entry)
+            .collect();
         Asker::new(agent, entries.iter())
     };
     AGENTS.iter().filter_map(of).collect()
@@ -134,21 +193,42 @@ fn askers(root: &Path) -> Vec<Asker> {
 /// A note about a hook; none if one of the agents asks about each of its events.
 fn unless_asked(askers: &[Asker], hook: &Hook) -> Option<Note> {
     let reasons: Vec<Vec<Reason>> = askers.iter().map(|asker| asker.reasons(hook)).collect();
-    if reasons.iter().any(Vec::is_empty) { None } else { one_note(reasons.into_iter().flatten().collect(), hook) }
+    if reasons.iter().any(Vec::is_empty) {
+        None
+    } else {
+        one_note(reasons.into_iter().flatten().collect(), hook)
+    }
 }
 
-/// A warning for each hook that the agents of a project don't ask about. The texts of the files give their places.
-pub(super) fn warnings(hooks: &[Arc<Hook>], root: &Path, mut text_of: impl FnMut(&str) -> Arc<str>) -> Vec<Diagnostic> {
+/// A warning for each hook that the agents of a project don't ask about. The texts of the files
+/// give their places.
+pub(super) fn warnings(
+    hooks: &[Arc<Hook>],
+    root: &Path,
+    mut text_of: impl FnMut(&str) -> Arc<str>,
+) -> Vec<Diagnostic> {
     let askers = askers(root);
     let mut found = Vec::new();
-    for (hook, note) in hooks.iter().filter_map(|hook| Some((hook, unless_asked(&askers, hook)?))) {
+    for (hook, note) in hooks
+        .iter()
+        .filter_map(|hook| Some((hook, unless_asked(&askers, hook)?)))
+    {
         let text = text_of(&hook.source.file);
         let lines = LineIndex::new(&text);
-        let (line, column) = (hook.source.line.saturating_sub(1), hook.source.column.saturating_sub(1));
+        let (line, column) = (
+            hook.source.line.saturating_sub(1),
+            hook.source.column.saturating_sub(1),
+        );
         let start = lines.offset_of_utf8(line, 0);
-        let rest = text.get(start..lines.offset_of_utf8(line, usize::MAX)).unwrap_or_default();
+        let rest = text
+            .get(start..lines.offset_of_utf8(line, usize::MAX))
+            .unwrap_or_default();
         let at = start + rest.char_indices().nth(column).map_or(0, |(at, _)| at);
-        let problem = if note.is_by_mistake { Problem::warning } else { Problem::hint };
+        let problem = if note.is_by_mistake {
+            Problem::warning
+        } else {
+            Problem::hint
+        };
         let problem = problem(&(at..start + rest.len()), "never-asked", note.text);
         let problem = match instead(hook).filter(|_| !note.is_by_mistake) {
             Some(help) => problem.help(help),
@@ -161,7 +241,9 @@ pub(super) fn warnings(hooks: &[Arc<Hook>], root: &Path, mut text_of: impl FnMut
 
 /// What a hook may do instead, for agents that have no moment for it.
 fn instead(hook: &Hook) -> Option<&'static str> {
-    let Handler::Guard(guard) = &hook.handler else { return None };
+    let Handler::Guard(guard) = &hook.handler else {
+        return None;
+    };
     match guard.name() {
         "step-limit" => Some("with `on: PreToolUse` it counts tool calls"),
         "token-limit" | "cost-limit" => Some(
@@ -174,7 +256,12 @@ fn instead(hook: &Hook) -> Option<&'static str> {
 /// Prints the notes for people who are about to trust a project's hooks.
 pub(super) fn tell(hooks: &[Arc<Hook>], root: &Path, out: &mut Output) {
     let askers = askers(root);
-    for note in hooks.iter().filter_map(|hook| unless_asked(&askers, hook)).filter(|_| !out.json).collect::<Vec<_>>() {
+    for note in hooks
+        .iter()
+        .filter_map(|hook| unless_asked(&askers, hook))
+        .filter(|_| !out.json)
+        .collect::<Vec<_>>()
+    {
         let note = out.tone(Tone::Warn, &safe(&note.text));
         out.line(&note);
     }

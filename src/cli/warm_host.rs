@@ -1,4 +1,5 @@
-//! The host of a project that agents share: it stays up between events, and the first who needs it starts it.
+//! The host of a project that agents share: it stays up between events, and the first who needs it
+//! starts it.
 
 use super::{Failure, StandingArgs};
 use hookwire_ask::project;
@@ -29,7 +30,10 @@ pub(super) struct WarmHost {
 
 impl WarmHost {
     pub(super) fn new(hooks: &StandingArgs, idle_exit: Duration) -> std::io::Result<WarmHost> {
-        Ok(WarmHost { warm: Warm::new(std::env::current_exe()?, hooks.wanted()?, places::all())?, idle_exit })
+        Ok(WarmHost {
+            warm: Warm::new(std::env::current_exe()?, hooks.wanted()?, places::all())?,
+            idle_exit,
+        })
     }
 
     /// A connection, for which it is started if it doesn't run.
@@ -39,7 +43,10 @@ impl WarmHost {
 
     /// The command that starts it anew where it is gone, and prints its socket.
     pub(super) fn starts(&self, self_defense: bool) -> Vec<OsString> {
-        self.warm.starts(&humantime::format_duration(self.idle_exit).to_string(), self_defense)
+        self.warm.starts(
+            &humantime::format_duration(self.idle_exit).to_string(),
+            self_defense,
+        )
     }
 
     /// Its socket.
@@ -49,18 +56,38 @@ impl WarmHost {
 
     fn start(&self, listener: OwnedFd) -> std::io::Result<()> {
         // It would inherit the limit, and stay though it can serve nobody.
-        if let Some(most) = getrlimit(Resource::Nofile).current.filter(|most| *most < MIN_FILES_OF_HOST) {
-            let problem = format!("only {most} files may be open (`ulimit -n`), a host needs {MIN_FILES_OF_HOST}");
+        if let Some(most) = getrlimit(Resource::Nofile)
+            .current
+            .filter(|most| *most < MIN_FILES_OF_HOST)
+        {
+            let problem = format!(
+                "only {most} files may be open (`ulimit -n`), a host needs {MIN_FILES_OF_HOST}"
+            );
             return Err(std::io::Error::other(problem));
         }
-        let Warm { socket, program, args, root } = &self.warm;
+        let Warm {
+            socket,
+            program,
+            args,
+            root,
+        } = &self.warm;
         let arguments = args.iter().map(|it| it.to_string_lossy().into_owned());
-        replace_superseded(root, socket, &arguments.chain([IDLE_EXIT.into()]).collect::<Vec<_>>());
+        replace_superseded(
+            root,
+            socket,
+            &arguments.chain([IDLE_EXIT.into()]).collect::<Vec<_>>(),
+        );
         let log = File::create(socket.with_extension("log"))?;
         let mut command = Command::new(program);
         command.arg("serve").args(args).arg(IDLE_EXIT);
-        command.arg(humantime::format_duration(self.idle_exit).to_string()).arg("--inherit").arg(socket);
-        command.stdin(Stdio::from(listener)).stdout(Stdio::null()).stderr(log);
+        command
+            .arg(humantime::format_duration(self.idle_exit).to_string())
+            .arg("--inherit")
+            .arg(socket);
+        command
+            .stdin(Stdio::from(listener))
+            .stdout(Stdio::null())
+            .stderr(log);
         // It outlives the agent's hook, and the agent must not wait for it.
         command.current_dir(root).process_group(0).spawn().map(drop)
     }
@@ -70,11 +97,15 @@ impl WarmHost {
 ///
 /// # Errors
 /// The root that was named isn't there.
-pub(super) fn for_agents(hooks: &StandingArgs, self_defense: bool) -> Result<StandingArgs, Failure> {
+pub(super) fn for_agents(
+    hooks: &StandingArgs,
+    self_defense: bool,
+) -> Result<StandingArgs, Failure> {
     let mut hooks = hooks.clone();
     let definitions = &mut hooks.host.definitions;
     definitions.self_defense = self_defense;
     let counts_trusted = !definitions.live && !definitions.isolated;
-    definitions.root = project::for_agents(&definitions.root, counts_trusted, places::data_dirs()).map_err(Failure)?;
+    definitions.root = project::for_agents(&definitions.root, counts_trusted, places::data_dirs())
+        .map_err(Failure)?;
     Ok(hooks)
 }

@@ -1,7 +1,8 @@
 //! `hookwire demo`: an agent's session against a real host, with hooks edited in between.
 //!
-//! The session is written, in Claude Code's own form. The rest is real: the host is this binary as `serve`, it
-//! judges each event with real hooks, and what is printed of a verdict comes from the replies on the wire.
+//! The session is written, in Claude Code's own form. The rest is real: the host is this binary as
+//! `serve`, it judges each event with real hooks, and what is printed of a verdict comes from the
+//! replies on the wire.
 
 #[cfg(feature = "fleet")]
 mod fleet;
@@ -89,10 +90,15 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
     if let Some(wire) = wire {
         host.log_into(wire);
     }
-    let head = out.tone(Tone::Strong, "A coding agent at work. A real hookwire host judges each step before it runs.");
+    let head = out.tone(
+        Tone::Strong,
+        "A coding agent at work. A real hookwire host judges each step before it runs.",
+    );
     out.line(&head);
-    let about =
-        format!("Process {}, with the hooks of examples/quickstart/hooks.", host.process_id().unwrap_or_default());
+    let about = format!(
+        "Process {}, with the hooks of examples/quickstart/hooks.",
+        host.process_id().unwrap_or_default()
+    );
     let about = out.tone(Tone::Dim, &about);
     out.line(&about);
     host.request(
@@ -108,7 +114,13 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
     for step in session()? {
         match step.scene.as_deref() {
             Some("add") => {
-                edit(&mut host, place, &format!("{GUARD}{ADDED}"), "You add the hook `people-merge` and save.", out)?;
+                edit(
+                    &mut host,
+                    place,
+                    &format!("{GUARD}{ADDED}"),
+                    "You add the hook `people-merge` and save.",
+                    out,
+                )?;
             }
             Some("break") => {
                 edit(
@@ -125,10 +137,20 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
         n_events += 1;
         n_stopped += usize::from(judged.verdict.decision == Decision::Deny);
         print_step(out, &step, &judged);
-        if judged.verdict.outcomes.iter().any(|outcome| &*outcome.hook == "audit") {
+        if judged
+            .verdict
+            .outcomes
+            .iter()
+            .any(|outcome| &*outcome.hook == "audit")
+        {
             host.notification("hooks/executed", |params| params["hook"] == "audit")?;
             let log = file::read_text(place.0.path().join("audit.log"))?;
-            detail(out, "audit.log", Tone::Dim, log.lines().last().unwrap_or_default());
+            detail(
+                out,
+                "audit.log",
+                Tone::Dim,
+                log.lines().last().unwrap_or_default(),
+            );
         }
         if printed_errors != judged.verdict.errors {
             for error in &judged.verdict.errors {
@@ -142,7 +164,8 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
     }
     host.end()?;
     out.line("");
-    let summary = format!("{n_events} events judged, {n_stopped} calls stopped. None of those ran.");
+    let summary =
+        format!("{n_events} events judged, {n_stopped} calls stopped. None of those ran.");
     let summary = out.tone(Tone::Strong, &summary);
     out.line(&summary);
     out.line("");
@@ -159,9 +182,15 @@ fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
     let text = |path: &str| step.payload.pointer(path).and_then(Value::as_str);
     let event = text("/hook_event_name").unwrap_or_default();
     let tool = text("/tool_name").unwrap_or_default();
-    let input = step.payload.get("tool_input").and_then(|input| main_argument(tool, input));
+    let input = step
+        .payload
+        .get("tool_input")
+        .and_then(|input| main_argument(tool, input));
     let about = text("/prompt").or(text("/last_assistant_message"));
-    let about = input.map(|(_, about)| about.into_owned()).or(about.map(str::to_string)).unwrap_or_default();
+    let about = input
+        .map(|(_, about)| about.into_owned())
+        .or(about.map(str::to_string))
+        .unwrap_or_default();
     // The project's own directory says nothing.
     let about = about.replace(&format!("{}/", text("/cwd").unwrap_or_default()), "");
     let decision = match (&verdict.decided_by, &verdict.subject) {
@@ -180,25 +209,52 @@ fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
     }
     out.line("");
     let (head, rest) = wrapped(&safe(&about), 43);
-    let line = format!("{} {head:<43} {word} {}", out.tone(Tone::Strong, &what), out.tone(Tone::Dim, &took));
+    let line = format!(
+        "{} {head:<43} {word} {}",
+        out.tone(Tone::Strong, &what),
+        out.tone(Tone::Dim, &took)
+    );
     out.line(line.trim_end());
     for line in rest {
         out.line(&format!("{:<19}{line}", ""));
     }
     if let Some(hook) = &verdict.decided_by {
-        detail(out, hook, Tone::of(verdict.decision), verdict.reason.as_deref().unwrap_or_default());
+        detail(
+            out,
+            hook,
+            Tone::of(verdict.decision),
+            verdict.reason.as_deref().unwrap_or_default(),
+        );
     }
     if let Some(subject) = &verdict.subject {
-        let by = verdict.outcomes.iter().find(|outcome| outcome.rewrote).map(|it| &*it.hook).unwrap_or_default();
-        detail(out, by, Tone::Warn, &format!("runs instead: {}", subject["command"].as_str().unwrap_or_default()));
+        let by = verdict
+            .outcomes
+            .iter()
+            .find(|outcome| outcome.rewrote)
+            .map(|it| &*it.hook)
+            .unwrap_or_default();
+        detail(
+            out,
+            by,
+            Tone::Warn,
+            &format!(
+                "runs instead: {}",
+                subject["command"].as_str().unwrap_or_default()
+            ),
+        );
     }
 }
 
 /// Prints what belongs to the event above: who says it, and what.
 fn detail(out: &mut Output, who: &str, tone: Tone, what: &str) {
     let (head, rest) = wrapped(&safe(what), WIDTH - 20);
-    let who = if who.is_empty() { String::new() } else { format!("{who}:") };
-    for (who, line) in std::iter::once((&*who, head)).chain(rest.into_iter().map(|line| ("", line))) {
+    let who = if who.is_empty() {
+        String::new()
+    } else {
+        format!("{who}:")
+    };
+    for (who, line) in std::iter::once((&*who, head)).chain(rest.into_iter().map(|line| ("", line)))
+    {
         let line = out.tone(tone, &line);
         out.line(&format!("    {who:<14} {line}"));
     }
@@ -225,7 +281,11 @@ fn session() -> Result<Vec<Step>, Failure> {
     let step = |line: &str| {
         let mut value = hookwire_base::support::json::parse(line)?;
         let text = |value: &Value| value.as_str().map(str::to_string);
-        Ok(Step { scene: text(&value["scene"]), why: text(&value["why"]), payload: value["stdin"].take() })
+        Ok(Step {
+            scene: text(&value["scene"]),
+            why: text(&value["why"]),
+            payload: value["stdin"].take(),
+        })
     };
     SESSION.lines().map(step).collect()
 }
@@ -259,11 +319,20 @@ fn judge(host: &mut Client, payload: &Value) -> Result<Judged, Failure> {
     let started = Instant::now();
     let mut result = host.request("hooks/dispatch", &json!({ "payload": payload }))?;
     let took = started.elapsed();
-    Ok(Judged { verdict: serde_json::from_value(result["verdict"].take())?, took })
+    Ok(Judged {
+        verdict: serde_json::from_value(result["verdict"].take())?,
+        took,
+    })
 }
 
 /// Saves another guard.yaml and waits until the host says that it is in force.
-fn edit(host: &mut Client, place: &Place, text: &str, what: &str, out: &mut Output) -> Result<(), Failure> {
+fn edit(
+    host: &mut Client,
+    place: &Place,
+    text: &str,
+    what: &str,
+    out: &mut Output,
+) -> Result<(), Failure> {
     let started = Instant::now();
     std::fs::write(place.guard(), text)?;
     let change = host.notification("hooks/changed", |_| true)?;
@@ -271,6 +340,14 @@ fn edit(host: &mut Client, place: &Place, text: &str, what: &str, out: &mut Outp
     out.line("");
     let line = out.tone(Tone::Strong, &format!("hooks/guard.yaml   {what}"));
     out.line(&line);
-    detail(out, "", Tone::Dim, &format!("Noticed after {took} ms, generation {}.", change["generation"]));
+    detail(
+        out,
+        "",
+        Tone::Dim,
+        &format!(
+            "Noticed after {took} ms, generation {}.",
+            change["generation"]
+        ),
+    );
     Ok(())
 }

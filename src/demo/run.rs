@@ -1,7 +1,8 @@
-//! `hookwire demo --run`: a little agent below `hookwire run`, whose Makefile pushes by force through an alias.
+//! `hookwire demo --run`: a little agent below `hookwire run`, whose Makefile pushes by force
+//! through an alias.
 //!
-//! All of it is real: the repository, its remote, the programs, the kernel's refusal. What is printed of a start is what the
-//! host says that it has judged.
+//! All of it is real: the repository, its remote, the programs, the kernel's refusal. What is
+//! printed of a start is what the host says that it has judged.
 
 use super::detail;
 use crate::cli::output::{Output, Tone, safe};
@@ -24,9 +25,18 @@ const GUARD: &str = "hooks:
 const MAKEFILE: &str = "test:\n\t@echo 3 tests passed\npublish:\n\tgit publish\n";
 /// The agent's calls, each with why it matters.
 const CALLS: &[(&str, &str)] = &[
-    ("make test", "The rule names neither make nor echo, so the kernel asks nobody."),
-    ("make publish", "The call names no push, and the Makefile names no force. The kernel asks at each start."),
-    ("git push origin HEAD:fix", "An ordinary push of a branch: the rule lets it start."),
+    (
+        "make test",
+        "The rule names neither make nor echo, so the kernel asks nobody.",
+    ),
+    (
+        "make publish",
+        "The call names no push, and the Makefile names no force. The kernel asks at each start.",
+    ),
+    (
+        "git push origin HEAD:fix",
+        "An ordinary push of a branch: the rule lets it start.",
+    ),
 ];
 const RUN: &[&str] = &[
     "run",
@@ -49,9 +59,15 @@ pub(super) fn run(out: &mut Output) -> Result<Finding, Failure> {
     let root = place.path();
     prepare(root)?;
     let main_before = remote_main(root)?;
-    let head = out.tone(Tone::Strong, "A little agent at work below `hookwire run`, in a repository of its own.");
+    let head = out.tone(
+        Tone::Strong,
+        "A little agent at work below `hookwire run`, in a repository of its own.",
+    );
     out.line(&head);
-    let about = out.tone(Tone::Dim, "The rule is no-force-push. Each program really starts, or really doesn't.");
+    let about = out.tone(
+        Tone::Dim,
+        "The rule is no-force-push. Each program really starts, or really doesn't.",
+    );
     out.line(&about);
     let mut n_shown = 0;
     for (call, why) in CALLS {
@@ -61,14 +77,18 @@ pub(super) fn run(out: &mut Output) -> Result<Finding, Failure> {
         let ran = hookwire(root, RUN).arg(call).output()?;
         let starts = judged(root)?;
         let mut shown = Vec::new();
-        starts.iter().skip(n_shown).for_each(|record| print_start(record, &mut shown, out));
+        starts
+            .iter()
+            .skip(n_shown)
+            .for_each(|record| print_start(record, &mut shown, out));
         n_shown = starts.len();
         print_ran(&ran, out);
         detail(out, "", Tone::Dim, why);
     }
     if remote_main(root)? != main_before {
         return Err(Failure(
-            "the remote's main branch has moved: this is a defect of hookwire, please report it".into(),
+            "the remote's main branch has moved: this is a defect of hookwire, please report it"
+                .into(),
         ));
     }
     out.line("");
@@ -83,12 +103,19 @@ pub(super) fn run(out: &mut Output) -> Result<Finding, Failure> {
 
 /// Whether this kernel can hold what starts.
 fn can_hold() -> Result<(), Failure> {
-    let probed = Command::new(supervisor()?).args(["run", "--probe"]).stdin(Stdio::null()).output()?;
+    let probed = Command::new(supervisor()?)
+        .args(["run", "--probe"])
+        .stdin(Stdio::null())
+        .output()?;
     if probed.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&probed.stderr).into_owned();
-    let why: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("no ")).map(str::trim).collect();
+    let why: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("no "))
+        .map(str::trim)
+        .collect();
     Err(Failure(format!(
         "this demo needs a kernel that can hold what starts, and here it can't ({}); `hookwire doctor` says more, and \
          `hookwire demo` runs everywhere",
@@ -96,7 +123,8 @@ fn can_hold() -> Result<(), Failure> {
     )))
 }
 
-/// A repository whose main branch only a forced push can move, with a Makefile and an alias that do that.
+/// A repository whose main branch only a forced push can move, with a Makefile and an alias that do
+/// that.
 fn prepare(root: &Path) -> Result<(), Failure> {
     std::fs::create_dir(root.join("hooks"))?;
     std::fs::write(root.join("hooks/guard.yaml"), GUARD)?;
@@ -116,15 +144,27 @@ fn prepare(root: &Path) -> Result<(), Failure> {
     ] {
         git(root, &text.split(' ').collect::<Vec<_>>())?;
     }
-    git(root, &["config", "alias.publish", "push --force origin HEAD:main"])?;
-    let made = Command::new("make").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    made.map(drop).map_err(|error| Failure(format!("this demo needs make: {error}")))
+    git(
+        root,
+        &["config", "alias.publish", "push --force origin HEAD:main"],
+    )?;
+    let made = Command::new("make")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    made.map(drop)
+        .map_err(|error| Failure(format!("this demo needs make: {error}")))
 }
 
 fn git(root: &Path, args: &[&str]) -> Result<String, Failure> {
     let mut command = Command::new("git");
     forget_git(&mut command);
-    let ran = command.args(args).current_dir(root).stdin(Stdio::null()).output();
+    let ran = command
+        .args(args)
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .output();
     let ran = ran.map_err(|error| Failure(format!("this demo needs git: {error}")))?;
     if !ran.status.success() {
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
@@ -146,7 +186,20 @@ fn hookwire(root: &Path, args: &[&str]) -> Command {
 
 /// The starts that the host was asked about, the first one first.
 fn judged(root: &Path) -> Result<Vec<Value>, Failure> {
-    let tail = hookwire(root, &["tail", "--root", ".", "--no-follow", "--last", "100", "--format", "json"]).output()?;
+    let tail = hookwire(
+        root,
+        &[
+            "tail",
+            "--root",
+            ".",
+            "--no-follow",
+            "--last",
+            "100",
+            "--format",
+            "json",
+        ],
+    )
+    .output()?;
     let text = String::from_utf8_lossy(&tail.stdout).into_owned();
     Ok(text
         .lines()
@@ -155,12 +208,21 @@ fn judged(root: &Path) -> Result<Vec<Value>, Failure> {
         .collect())
 }
 
-/// Prints a start in its place in the tree, without what was `shown` of that already, and its verdict.
+/// Prints a start in its place in the tree, without what was `shown` of that already, and its
+/// verdict.
 fn print_start(record: &Value, shown: &mut Vec<String>, out: &mut Output) {
-    let Some(event) = dialects::sent(record["params"].clone(), dialects::NATIVE) else { return };
+    let Some(event) = dialects::sent(record["params"].clone(), dialects::NATIVE) else {
+        return;
+    };
     let lines = tree(&event);
-    let n_same = lines.iter().zip(shown.iter()).take_while(|(a, b)| a == b).count();
-    let Some((start, parents)) = lines.split_last() else { return };
+    let n_same = lines
+        .iter()
+        .zip(shown.iter())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let Some((start, parents)) = lines.split_last() else {
+        return;
+    };
     for line in parents.iter().skip(n_same) {
         let line = out.tone(Tone::Dim, &format!("    {line}"));
         out.line(&line);
@@ -171,7 +233,12 @@ fn print_start(record: &Value, shown: &mut Vec<String>, out: &mut Output) {
     let decision = out.tone(tone, decision);
     out.line(&format!("    {start:<62}  {decision}"));
     if let Some(reason) = verdict["reason"].as_str() {
-        detail(out, verdict["decidedBy"].as_str().unwrap_or_default(), tone, reason);
+        detail(
+            out,
+            verdict["decidedBy"].as_str().unwrap_or_default(),
+            tone,
+            reason,
+        );
     }
     *shown = lines;
 }
@@ -179,7 +246,9 @@ fn print_start(record: &Value, shown: &mut Vec<String>, out: &mut Output) {
 /// Prints what the agent gets back.
 fn print_ran(ran: &Ran, out: &mut Output) {
     let code = ran.status.code().unwrap_or(-1);
-    let said = [&ran.stdout, &ran.stderr].map(|it| String::from_utf8_lossy(it).into_owned()).concat();
+    let said = [&ran.stdout, &ran.stderr]
+        .map(|it| String::from_utf8_lossy(it).into_owned())
+        .concat();
     for line in said.lines().filter(|line| !line.trim().is_empty()) {
         detail(out, "", Tone::Plain, &safe(line));
     }

@@ -1,9 +1,9 @@
-//! What running hosts have judged, kept on the disk of the user, without secrets, for as long as a person wants: searched
-//! by words and by what is known of an event, and told as JSON lines.
+//! What running hosts have judged, kept on the disk of the user, without secrets, for as long as a
+//! person wants: searched by words and by what is known of an event, and told as JSON lines.
 //!
-//! SQLite, because a million events are searched in milliseconds only with an index of their words. A scan of their texts
-//! alone took a quarter of a second. The index is in `parts`, so that a page of results costs what it shows and not what
-//! there is.
+//! SQLite, because a million events are searched in milliseconds only with an index of their words.
+//! A scan of their texts alone took a quarter of a second. The index is in `parts`, so that a page
+//! of results costs what it shows and not what there is.
 //!
 //! `cargo bench --bench history` measures a search of a million events.
 
@@ -29,8 +29,9 @@ use std::time::{Duration, SystemTime};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest text of an event that is searched, in characters.
 const MAX_TEXT: usize = 4000;
-/// An event's number begins with its time, in milliseconds, and these bits count the events of one: so events are in the
-/// order of time, whenever they were written, and a span of time is a span of numbers.
+/// An event's number begins with its time, in milliseconds, and these bits count the events of one:
+/// so events are in the order of time, whenever they were written, and a span of time is a span of
+/// numbers.
 const COUNT_BITS: u32 = 10;
 /// The version of the tables.
 const VERSION: i64 = 2;
@@ -47,7 +48,8 @@ const TABLES: &str = "
     PRAGMA user_version = 2;
 ";
 
-/// Where events are missing, by minutes. An older hookwire doesn't look at it, so it needs no version of its own.
+/// Where events are missing, by minutes. An older hookwire doesn't look at it, so it needs no
+/// version of its own.
 const GAPS: &str = "
     CREATE TABLE IF NOT EXISTS gap (minute INTEGER NOT NULL, run TEXT NOT NULL, events INTEGER NOT NULL,
         PRIMARY KEY (minute, run)) STRICT;
@@ -62,7 +64,8 @@ pub type Result<T> = std::result::Result<T, String>;
 /// See the module.
 pub struct History {
     writer: Mutex<Connection>,
-    /// Another connection, because a search doesn't wait for what is being written or let go. What is in memory has one.
+    /// Another connection, because a search doesn't wait for what is being written or let go. What
+    /// is in memory has one.
     reader: Option<Mutex<Connection>>,
 }
 
@@ -79,7 +82,11 @@ pub struct Wishes {
 
 impl Default for Wishes {
     fn default() -> Wishes {
-        Wishes { is_on: false, days: 30, mebibytes: 1024 }
+        Wishes {
+            is_on: false,
+            days: 30,
+            mebibytes: 1024,
+        }
     }
 }
 
@@ -103,7 +110,8 @@ pub struct Found {
     pub line: String,
 }
 
-/// Events that were judged and are not there: they came faster than they were written, or couldn't be written.
+/// Events that were judged and are not there: they came faster than they were written, or couldn't
+/// be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The minute in which that was noticed.
@@ -130,12 +138,22 @@ pub struct Span {
 /// # Errors
 /// The query makes no sense.
 pub fn span(query: &str) -> Result<Span> {
-    let Query { since, until, hosts, .. } = Query::read(query, SystemTime::now())?;
+    let Query {
+        since,
+        until,
+        hosts,
+        ..
+    } = Query::read(query, SystemTime::now())?;
     let time = |it: i64| SystemTime::UNIX_EPOCH + Duration::from_millis(it.max(0).cast_unsigned());
-    Ok(Span { since: since.map(time), until: until.map(time), hosts })
+    Ok(Span {
+        since: since.map(time),
+        until: until.map(time),
+        hosts,
+    })
 }
 
-/// Those of some records that a query finds. Each has a name, because hosts count their events from 1 after each start.
+/// Those of some records that a query finds. Each has a name, because hosts count their events from
+/// 1 after each start.
 ///
 /// # Errors
 /// The query makes no sense, or there is no memory for it.
@@ -147,7 +165,10 @@ pub fn sift(query: &str, records: &[(String, Value)], order: Order) -> Result<Ve
         record,
     }))?;
     let found = history.search(query, None, order, records.len())?;
-    found.iter().map(|it| parse(&it.line).map_err(said)).collect()
+    found
+        .iter()
+        .map(|it| parse(&it.line).map_err(said))
+        .collect()
 }
 
 /// In which order events are wanted.
@@ -169,7 +190,11 @@ impl Order {
 impl Found {
     /// Of a row of `id, run, line`.
     fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
-        Ok(Found { cursor: row.get(0)?, run: row.get(1)?, line: row.get(2)? })
+        Ok(Found {
+            cursor: row.get(0)?,
+            run: row.get(1)?,
+            line: row.get(2)?,
+        })
     }
 }
 
@@ -177,7 +202,8 @@ fn said(error: impl std::fmt::Display) -> String {
     format!("the history: {error}")
 }
 
-/// Where the history of this user is kept, if the user has a home directory. It need not be there yet.
+/// Where the history of this user is kept, if the user has a home directory. It need not be there
+/// yet.
 pub fn directory() -> Option<PathBuf> {
     places::data().map(|it| it.join("history"))
 }
@@ -188,22 +214,35 @@ impl History {
     /// # Errors
     /// It can't be opened, or another version of hookwire has made it.
     pub fn open(dir: &Path) -> Result<History> {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(said)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(said)?;
         let path = dir.join("events.sqlite");
         // SQLite gives the files beside it the same rights.
-        File::options().create(true).append(true).mode(0o600).open(&path).map_err(said)?;
+        File::options()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(said)?;
         let connect = || {
             let db = Connection::open(&path).map_err(said)?;
             db.busy_timeout(PATIENCE).map_err(said)?;
-            db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;").map_err(said)?;
+            db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;")
+                .map_err(said)?;
             Result::Ok(db)
         };
         let mut db = connect()?;
-        let version =
-            |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).map_err(said);
+        let version = |db: &Connection| {
+            db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))
+                .map_err(said)
+        };
         if version(&db)? == 0 {
             // Of two that come at once, one makes the tables.
-            db.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;").map_err(said)?;
+            db.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;")
+                .map_err(said)?;
             let begun = begin(&mut db)?;
             if version(&begun)? == 0 {
                 begun.execute_batch(TABLES).map_err(said)?;
@@ -220,7 +259,10 @@ impl History {
             }
         }
         db.execute_batch(GAPS).map_err(said)?;
-        Ok(History { writer: Mutex::new(db), reader: Some(Mutex::new(connect()?)) })
+        Ok(History {
+            writer: Mutex::new(db),
+            reader: Some(Mutex::new(connect()?)),
+        })
     }
 
     /// An empty one in memory, for events that are kept elsewhere.
@@ -231,7 +273,10 @@ impl History {
         let db = Connection::open_in_memory().map_err(said)?;
         db.execute_batch(TABLES).map_err(said)?;
         db.execute_batch(GAPS).map_err(said)?;
-        Ok(History { writer: Mutex::new(db), reader: None })
+        Ok(History {
+            writer: Mutex::new(db),
+            reader: None,
+        })
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {
@@ -245,10 +290,19 @@ impl History {
     pub fn wishes(&self) -> Result<Wishes> {
         let db = self.reader();
         let wish = |name: &str, default: u32| {
-            let found = db.query_row("SELECT value FROM wish WHERE name = ?1", [name], |row| row.get(0));
-            found.optional().map(|it| it.unwrap_or(default)).map_err(said)
+            let found = db.query_row("SELECT value FROM wish WHERE name = ?1", [name], |row| {
+                row.get(0)
+            });
+            found
+                .optional()
+                .map(|it| it.unwrap_or(default))
+                .map_err(said)
         };
-        let Wishes { is_on, days, mebibytes } = Wishes::default();
+        let Wishes {
+            is_on,
+            days,
+            mebibytes,
+        } = Wishes::default();
         Ok(Wishes {
             is_on: wish("on", is_on.into())? != 0,
             days: wish("days", days)?,
@@ -262,7 +316,11 @@ impl History {
     /// It can't be written.
     pub fn wish(&self, wishes: Wishes) -> Result<()> {
         let db = self.writer.lock();
-        for (name, value) in [("on", u32::from(wishes.is_on)), ("days", wishes.days), ("mebibytes", wishes.mebibytes)] {
+        for (name, value) in [
+            ("on", u32::from(wishes.is_on)),
+            ("days", wishes.days),
+            ("mebibytes", wishes.mebibytes),
+        ] {
             let set = "INSERT INTO wish VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
             db.execute(set, params![name, value]).map_err(said)?;
         }
@@ -279,24 +337,36 @@ impl History {
         let mut n_new = 0;
         let mut crowded: BTreeMap<String, u64> = BTreeMap::new();
         {
-            let mut last = begun.prepare("SELECT max(id) FROM event WHERE id BETWEEN ?1 AND ?2").map_err(said)?;
+            let mut last = begun
+                .prepare("SELECT max(id) FROM event WHERE id BETWEEN ?1 AND ?2")
+                .map_err(said)?;
             let mut into_events = begun
-                .prepare("INSERT INTO event VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run, seq) DO NOTHING")
+                .prepare(
+                    "INSERT INTO event VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run, seq) DO NOTHING",
+                )
                 .map_err(said)?;
             let mut into_words = parts::Writer::new(&begun)?;
             for Written { run, root, record } in events {
-                let at = record["at"].as_str().and_then(|it| humantime::parse_rfc3339(it).ok());
+                let at = record["at"]
+                    .as_str()
+                    .and_then(|it| humantime::parse_rfc3339(it).ok());
                 let at = millis(at.unwrap_or_else(SystemTime::now));
                 let seq = record["seq"].as_i64().unwrap_or_default();
                 let (first, end) = (first_of(at), first_of(at + 1));
-                let last: Option<i64> = last.query_row([first, end - 1], |row| row.get(0)).map_err(said)?;
+                let last: Option<i64> = last
+                    .query_row([first, end - 1], |row| row.get(0))
+                    .map_err(said)?;
                 let id = last.map_or(first, |last| last + 1);
                 // More than can be counted in one millisecond, or a clock that is far off.
                 if id >= end {
                     *crowded.entry(run.to_string()).or_default() += 1;
                     continue;
                 }
-                if into_events.execute(params![id, run, seq, record.to_string()]).map_err(said)? == 0 {
+                if into_events
+                    .execute(params![id, run, seq, record.to_string()])
+                    .map_err(said)?
+                    == 0
+                {
                     continue;
                 }
                 n_new += 1;
@@ -321,8 +391,8 @@ impl History {
         begun.commit().map_err(said)
     }
 
-    /// Where events are missing in the time that a query is about, the newest first. Nobody knows what they were, so what
-    /// else it looks for doesn't count.
+    /// Where events are missing in the time that a query is about, the newest first. Nobody knows
+    /// what they were, so what else it looks for doesn't count.
     ///
     /// # Errors
     /// The query makes no sense, or it can't be read.
@@ -334,9 +404,17 @@ impl History {
         let sql = "SELECT minute, run, events FROM gap WHERE minute BETWEEN ?1 AND ?2 ORDER BY minute DESC LIMIT ?3";
         let mut select = db.prepare(sql).map_err(said)?;
         let rows = select.query_map(params![first, last, MAX_GAPS], |row| {
-            let millis = row.get::<_, i64>(0)?.saturating_mul(MINUTE).max(0).cast_unsigned();
+            let millis = row
+                .get::<_, i64>(0)?
+                .saturating_mul(MINUTE)
+                .max(0)
+                .cast_unsigned();
             let at = SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
-            Ok(Gap { at, run: row.get(1)?, events: row.get::<_, i64>(2)?.max(0).cast_unsigned() })
+            Ok(Gap {
+                at,
+                run: row.get(1)?,
+                events: row.get::<_, i64>(2)?.max(0).cast_unsigned(),
+            })
         });
         rows.and_then(Iterator::collect).map_err(said)
     }
@@ -347,7 +425,10 @@ impl History {
     /// It can't be read.
     pub fn lost(&self, run: Option<&str>) -> Result<u64> {
         let sql = "SELECT coalesce(sum(events), 0) FROM gap WHERE ?1 IS NULL OR run = ?1";
-        let found: i64 = self.reader().query_row(sql, [run], |row| row.get(0)).map_err(said)?;
+        let found: i64 = self
+            .reader()
+            .query_row(sql, [run], |row| row.get(0))
+            .map_err(said)?;
         Ok(found.max(0).cast_unsigned())
     }
 
@@ -357,7 +438,10 @@ impl History {
     /// It can't be read.
     pub fn last_of(&self, run: &str) -> Result<Option<u64>> {
         let sql = "SELECT max(seq) FROM event WHERE run = ?1";
-        let found: Option<i64> = self.reader().query_row(sql, [run], |row| row.get(0)).map_err(said)?;
+        let found: Option<i64> = self
+            .reader()
+            .query_row(sql, [run], |row| row.get(0))
+            .map_err(said)?;
         Ok(found.map(|it| it.max(0).cast_unsigned()))
     }
 
@@ -365,8 +449,19 @@ impl History {
     ///
     /// # Errors
     /// The query makes no sense, or it can't be read.
-    pub fn search(&self, query: &str, behind: Option<i64>, order: Order, limit: usize) -> Result<Vec<Found>> {
-        let Query { matched, since, until, .. } = Query::read(query, SystemTime::now())?;
+    pub fn search(
+        &self,
+        query: &str,
+        behind: Option<i64>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Found>> {
+        let Query {
+            matched,
+            since,
+            until,
+            ..
+        } = Query::read(query, SystemTime::now())?;
         let mut first = since.map_or(0, first_of);
         let mut last = until.map_or(i64::MAX, |until| first_of(until.saturating_add(1)) - 1);
         match (behind, order) {
@@ -381,8 +476,9 @@ impl History {
             return parts::search(&seen, &matched, (first, last), order, limit);
         }
         let direction = order.direction();
-        let sql =
-            format!("SELECT id, run, line FROM event WHERE id BETWEEN ?1 AND ?2 ORDER BY id {direction} LIMIT ?3");
+        let sql = format!(
+            "SELECT id, run, line FROM event WHERE id BETWEEN ?1 AND ?2 ORDER BY id {direction} LIMIT ?3"
+        );
         let mut select = seen.prepare(&sql).map_err(said)?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = select.query_map(params![first, last, limit], Found::of);
@@ -402,7 +498,9 @@ impl History {
         let mut behind = behind;
         loop {
             let found = self.search(query, behind, Order::Oldest, READ_AT_ONCE)?;
-            let Some(last) = found.last() else { return Ok(()) };
+            let Some(last) = found.last() else {
+                return Ok(());
+            };
             behind = Some(last.cursor);
             if found.iter().any(|it| take(it).is_break()) {
                 return Ok(());
@@ -417,7 +515,10 @@ impl History {
     pub fn before_newest(&self, n: usize) -> Result<Option<i64>> {
         let n = i64::try_from(n).unwrap_or(i64::MAX);
         let found = "SELECT id FROM event ORDER BY id DESC LIMIT 1 OFFSET ?1";
-        self.reader().query_row(found, [n], |row| row.get(0)).optional().map_err(said)
+        self.reader()
+            .query_row(found, [n], |row| row.get(0))
+            .optional()
+            .map_err(said)
     }
 
     /// How many events there are, and the bytes of the file.
@@ -437,7 +538,10 @@ impl History {
         let oldest = now.checked_sub(Duration::from_secs(u64::from(wishes.days) * 24 * 3600));
         let oldest = oldest.map_or(0, millis);
         let old_gaps = "DELETE FROM gap WHERE minute < ?1";
-        self.writer.lock().execute(old_gaps, [oldest.div_euclid(MINUTE)]).map_err(said)?;
+        self.writer
+            .lock()
+            .execute(old_gaps, [oldest.div_euclid(MINUTE)])
+            .map_err(said)?;
         let oldest = first_of(oldest);
         let most = u64::from(wishes.mebibytes) << 20;
         let mut n_gone = 0;
@@ -446,25 +550,41 @@ impl History {
             let mut db = self.writer.lock();
             let is_full = bytes(&db)? > most;
             let begun = begin(&mut db)?;
-            let last = "SELECT max(id) FROM (SELECT id FROM event WHERE id < ?1 ORDER BY id LIMIT ?2)";
-            let last_old: Option<i64> = begun.query_row(last, [oldest, GO_AT_ONCE], |row| row.get(0)).map_err(said)?;
-            // A twentieth at a time, so that what goes is little more than what there is no room for.
-            let twentieth = if is_full { parts::count(&begun)? / 20 + 1 } else { 0 };
+            let last =
+                "SELECT max(id) FROM (SELECT id FROM event WHERE id < ?1 ORDER BY id LIMIT ?2)";
+            let last_old: Option<i64> = begun
+                .query_row(last, [oldest, GO_AT_ONCE], |row| row.get(0))
+                .map_err(said)?;
+            // A twentieth at a time, so that what goes is little more than what there is no room
+            // for.
+            let twentieth = if is_full {
+                parts::count(&begun)? / 20 + 1
+            } else {
+                0
+            };
             let last = "SELECT max(id) FROM (SELECT id FROM event ORDER BY id LIMIT ?1)";
-            let last_of_many: Option<i64> =
-                begun.query_row(last, [twentieth.min(GO_AT_ONCE)], |row| row.get(0)).map_err(said)?;
-            let Some(last) = last_old.max(last_of_many) else { return Ok(n_gone) };
+            let last_of_many: Option<i64> = begun
+                .query_row(last, [twentieth.min(GO_AT_ONCE)], |row| row.get(0))
+                .map_err(said)?;
+            let Some(last) = last_old.max(last_of_many) else {
+                return Ok(n_gone);
+            };
             parts::forget(&begun, last)?;
-            n_gone += begun.execute("DELETE FROM event WHERE id <= ?1", [last]).map_err(said)? as u64;
+            n_gone += begun
+                .execute("DELETE FROM event WHERE id <= ?1", [last])
+                .map_err(said)? as u64;
             begun.commit().map_err(said)?;
-            db.execute_batch("PRAGMA incremental_vacuum").map_err(said)?;
+            db.execute_batch("PRAGMA incremental_vacuum")
+                .map_err(said)?;
         }
     }
 }
 
-/// Begins to write. Who reads first and then writes would fail where another process writes in between.
+/// Begins to write. Who reads first and then writes would fail where another process writes in
+/// between.
 fn begin(db: &mut Connection) -> Result<Transaction<'_>> {
-    db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(said)
+    db.transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(said)
 }
 
 fn note(begun: &Transaction<'_>, gaps: &BTreeMap<String, u64>) -> Result<()> {
@@ -472,7 +592,9 @@ fn note(begun: &Transaction<'_>, gaps: &BTreeMap<String, u64>) -> Result<()> {
     let sql = "INSERT INTO gap VALUES (?1, ?2, ?3) ON CONFLICT (minute, run) DO UPDATE SET events = events + ?3";
     for (run, events) in gaps {
         let events = i64::try_from(*events).unwrap_or(i64::MAX);
-        begun.execute(sql, params![minute, run, events]).map_err(said)?;
+        begun
+            .execute(sql, params![minute, run, events])
+            .map_err(said)?;
     }
     Ok(())
 }
@@ -484,9 +606,15 @@ fn first_of(millisecond: i64) -> i64 {
 
 /// The bytes that are used of the file.
 fn bytes(db: &Connection) -> Result<u64> {
-    let value = |name: &str| db.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0)).map_err(said);
+    let value = |name: &str| {
+        db.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0))
+            .map_err(said)
+    };
     let pages = value("page_count")?.saturating_sub(value("freelist_count")?);
-    Ok(pages.saturating_mul(value("page_size")?).max(0).cast_unsigned())
+    Ok(pages
+        .saturating_mul(value("page_size")?)
+        .max(0)
+        .cast_unsigned())
 }
 
 /// The text of an event that is searched, and what else is known of it.
@@ -494,19 +622,45 @@ fn searched(record: &Value, root: &str) -> (String, String) {
     let event = told::event(record);
     let verdict = &record["verdict"];
     let about = told::about(record, event.as_ref());
-    let texts = [about.as_deref(), verdict["reason"].as_str(), verdict["decidedBy"].as_str()];
-    let text = texts.into_iter().flatten().map(|it| cut(it, MAX_TEXT)).collect::<Vec<_>>().join("\n");
-    let mut facets =
-        vec![ANY.to_string(), facet("project", root), facet("agent", &told::sender(record, event.as_ref()))];
+    let texts = [
+        about.as_deref(),
+        verdict["reason"].as_str(),
+        verdict["decidedBy"].as_str(),
+    ];
+    let text = texts
+        .into_iter()
+        .flatten()
+        .map(|it| cut(it, MAX_TEXT))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let mut facets = vec![
+        ANY.to_string(),
+        facet("project", root),
+        facet("agent", &told::sender(record, event.as_ref())),
+    ];
     let known = [
         ("decision", verdict["decision"].as_str()),
         ("tool", record["tool"].as_str()),
         ("event", record["event"].as_str()),
         ("host", record["of"]["host"].as_str()),
-        ("session", event.as_ref().map(|it| it.session()).filter(|it| !it.is_empty())),
+        (
+            "session",
+            event
+                .as_ref()
+                .map(|it| it.session())
+                .filter(|it| !it.is_empty()),
+        ),
     ];
-    facets.extend(known.into_iter().filter_map(|(key, value)| Some(facet(key, value?))));
-    let hooks = verdict["outcomes"].as_array().into_iter().flatten().filter_map(|it| it["hook"].as_str());
+    facets.extend(
+        known
+            .into_iter()
+            .filter_map(|(key, value)| Some(facet(key, value?))),
+    );
+    let hooks = verdict["outcomes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it["hook"].as_str());
     facets.extend(hooks.map(|hook| facet("hook", hook)));
     (text, facets.join(" "))
 }
@@ -525,29 +679,70 @@ mod tests {
     }
 
     fn write(history: &History, records: &[Value]) -> usize {
-        let written = |record| Written { run: "1@x", root: "/p", record };
+        let written = |record| Written {
+            run: "1@x",
+            root: "/p",
+            record,
+        };
         history.write(records.iter().map(written)).unwrap()
     }
 
     fn seqs(history: &History, query: &str) -> Vec<u64> {
         let found = history.search(query, None, Order::Newest, 100).unwrap();
-        found.iter().map(|it| serde_json::from_str::<Value>(&it.line).unwrap()["seq"].as_u64().unwrap()).collect()
+        found
+            .iter()
+            .map(|it| {
+                serde_json::from_str::<Value>(&it.line).unwrap()["seq"]
+                    .as_u64()
+                    .unwrap()
+            })
+            .collect()
     }
 
     #[test]
     fn what_is_missing_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let history = History::open(dir.path()).unwrap();
-        let gaps = |runs: &[(&str, u64)]| runs.iter().map(|(run, n)| (run.to_string(), *n)).collect::<BTreeMap<_, _>>();
+        let gaps = |runs: &[(&str, u64)]| {
+            runs.iter()
+                .map(|(run, n)| (run.to_string(), *n))
+                .collect::<BTreeMap<_, _>>()
+        };
         history.note_gaps(&gaps(&[("1@x", 3)])).unwrap();
         // More than one millisecond has room for.
         let now = SystemTime::now();
-        let crowd: Vec<_> = (1..=1030).map(|seq| record(seq, now, "ls", "allow")).collect();
+        let crowd: Vec<_> = (1..=1030)
+            .map(|seq| record(seq, now, "ls", "allow"))
+            .collect();
         assert_eq!(write(&history, &crowd), 1024);
-        assert_eq!((history.lost(None), history.lost(Some("1@x")), history.lost(Some("2@x"))), (Ok(9), Ok(9), Ok(0)));
-        assert_eq!((history.last_of("1@x"), history.last_of("2@x")), (Ok(Some(1024)), Ok(None)));
-        let told = |query: &str| history.gaps(query).unwrap().iter().map(|it| it.events).sum::<u64>();
-        assert_eq!((told(""), told("since:1h decision:deny"), told("until:2020-01-01")), (9, 9, 0));
+        assert_eq!(
+            (
+                history.lost(None),
+                history.lost(Some("1@x")),
+                history.lost(Some("2@x"))
+            ),
+            (Ok(9), Ok(9), Ok(0))
+        );
+        assert_eq!(
+            (history.last_of("1@x"), history.last_of("2@x")),
+            (Ok(Some(1024)), Ok(None))
+        );
+        let told = |query: &str| {
+            history
+                .gaps(query)
+                .unwrap()
+                .iter()
+                .map(|it| it.events)
+                .sum::<u64>()
+        };
+        assert_eq!(
+            (
+                told(""),
+                told("since:1h decision:deny"),
+                told("until:2020-01-01")
+            ),
+            (9, 9, 0)
+        );
         let later = now + Duration::from_secs(40 * 24 * 3600);
         history.trim(Wishes::default(), later).unwrap();
         assert_eq!(history.lost(None), Ok(0));
@@ -564,7 +759,11 @@ mod tests {
             record(2, ago(60), "cat src/main.rs", "allow"),
             record(3, ago(1), "git pull", "allow"),
         ];
-        assert_eq!((write(&history, &records), write(&history, &records)), (3, 0), "each is there once");
+        assert_eq!(
+            (write(&history, &records), write(&history, &records)),
+            (3, 0),
+            "each is there once"
+        );
         for (query, expected) in [
             ("", &[3, 2, 1][..]),
             ("push", &[1]),
@@ -581,7 +780,10 @@ mod tests {
             ("since:0s", &[]),
             ("agent:bo*", &[3, 2, 1]),
             ("agent:other", &[]),
-            ("hook:no-push session:s1 project:/p event:pretooluse \"not from\"", &[3, 2, 1]),
+            (
+                "hook:no-push session:s1 project:/p event:pretooluse \"not from\"",
+                &[3, 2, 1],
+            ),
             ("\" OR text:* ) NEAR(", &[]),
         ] {
             match history.search(query, None, Order::Newest, 100) {
@@ -590,7 +792,9 @@ mod tests {
             }
         }
         let page = history.search("", None, Order::Oldest, 2).unwrap();
-        let rest = history.search("", Some(page[1].cursor), Order::Oldest, 2).unwrap();
+        let rest = history
+            .search("", Some(page[1].cursor), Order::Oldest, 2)
+            .unwrap();
         assert_eq!((page.len(), rest.len()), (2, 1));
         // Another process finds the same.
         assert_eq!(seqs(&History::open(dir.path()).unwrap(), "push"), [1]);
@@ -603,36 +807,78 @@ mod tests {
         assert_eq!(history.wishes().unwrap(), Wishes::default());
         let now = SystemTime::now();
         let day = Duration::from_secs(24 * 3600);
-        write(&history, &[record(1, now - 3 * day, "old", "deny"), record(2, now - day, "new", "deny")]);
-        let wishes = Wishes { is_on: true, days: 2, mebibytes: 1 };
+        write(
+            &history,
+            &[
+                record(1, now - 3 * day, "old", "deny"),
+                record(2, now - day, "new", "deny"),
+            ],
+        );
+        let wishes = Wishes {
+            is_on: true,
+            days: 2,
+            mebibytes: 1,
+        };
         history.wish(wishes).unwrap();
         assert_eq!(history.wishes().unwrap(), wishes);
         assert_eq!(history.trim(wishes, now), Ok(1));
-        assert_eq!((seqs(&history, ""), seqs(&history, "old"), seqs(&history, "new")), (vec![2], vec![], vec![2]));
+        assert_eq!(
+            (
+                seqs(&history, ""),
+                seqs(&history, "old"),
+                seqs(&history, "new")
+            ),
+            (vec![2], vec![], vec![2])
+        );
         let many: Vec<Value> = (3..9000)
-            .map(|n| record(n, now + Duration::from_millis(n), &format!("word{n} {}", "x".repeat(100)), "allow"))
+            .map(|n| {
+                record(
+                    n,
+                    now + Duration::from_millis(n),
+                    &format!("word{n} {}", "x".repeat(100)),
+                    "allow",
+                )
+            })
             .collect();
         write(&history, &many);
         assert!(history.size().unwrap().1 > 1 << 20);
         assert!(history.trim(wishes, now).unwrap() > 0);
         assert!(history.size().unwrap().1 <= 1 << 20);
-        assert!(seqs(&history, "word8999").len() == 1 && seqs(&history, "word3").is_empty(), "the newest stay");
+        assert!(
+            seqs(&history, "word8999").len() == 1 && seqs(&history, "word3").is_empty(),
+            "the newest stay"
+        );
     }
 
-    /// What is found is the same in however many parts the index is, and whenever an event is written.
+    /// What is found is the same in however many parts the index is, and whenever an event is
+    /// written.
     #[test]
     fn parts_of_the_index_are_searched_as_one() {
         let dir = tempfile::tempdir().unwrap();
         let history = History::open(dir.path()).unwrap();
         let now = SystemTime::now();
         let at = |n: u64| now - Duration::from_secs(10_000 - n);
-        let event = |n: u64| record(n, at(n), if n.is_multiple_of(3) { "git push" } else { "ls" }, "allow");
+        let event = |n: u64| {
+            record(
+                n,
+                at(n),
+                if n.is_multiple_of(3) {
+                    "git push"
+                } else {
+                    "ls"
+                },
+                "allow",
+            )
+        };
         // Every seventh comes late, from another host, when the part of its time is full.
         let (late, rest): (Vec<u64>, Vec<u64>) = (1..=2000).partition(|n| n % 7 == 0);
         for batch in [rest, late] {
             write(&history, &batch.into_iter().map(event).collect::<Vec<_>>());
         }
-        let parts: i64 = history.reader().query_row("SELECT count(*) FROM part", [], |row| row.get(0)).unwrap();
+        let parts: i64 = history
+            .reader()
+            .query_row("SELECT count(*) FROM part", [], |row| row.get(0))
+            .unwrap();
         assert!(parts > 2, "{parts}");
         let pages = |query: &str, order: Order| {
             let (mut all, mut behind) = (Vec::new(), None);
@@ -640,25 +886,54 @@ mod tests {
                 let page = history.search(query, behind, order, 300).unwrap();
                 let Some(last) = page.last() else { return all };
                 behind = Some(last.cursor);
-                all.extend(
-                    page.iter().map(|it| serde_json::from_str::<Value>(&it.line).unwrap()["seq"].as_u64().unwrap()),
-                );
+                all.extend(page.iter().map(|it| {
+                    serde_json::from_str::<Value>(&it.line).unwrap()["seq"]
+                        .as_u64()
+                        .unwrap()
+                }));
             }
         };
         let pushes: Vec<u64> = (1..=2000).filter(|n| n % 3 == 0).collect();
         assert_eq!(pages("push", Order::Oldest), pushes);
-        assert_eq!(pages("gi*", Order::Newest), pushes.iter().rev().copied().collect::<Vec<_>>());
+        assert_eq!(
+            pages("gi*", Order::Newest),
+            pushes.iter().rev().copied().collect::<Vec<_>>()
+        );
         assert_eq!(pages("-ls", Order::Oldest), pushes);
-        assert_eq!(pages("since:10s until:5s push", Order::Oldest), Vec::<u64>::new());
+        assert_eq!(
+            pages("since:10s until:5s push", Order::Oldest),
+            Vec::<u64>::new()
+        );
         // Half of the time is gone, and with it whole parts.
-        let wishes = Wishes { is_on: true, days: 1, mebibytes: 100 };
-        assert_eq!(history.trim(wishes, at(1000) + Duration::from_secs(24 * 3600)), Ok(999));
-        assert_eq!(pages("push", Order::Oldest), pushes.iter().copied().filter(|n| *n >= 1000).collect::<Vec<_>>());
-        let left: i64 = history.reader().query_row("SELECT count(*) FROM part", [], |row| row.get(0)).unwrap();
+        let wishes = Wishes {
+            is_on: true,
+            days: 1,
+            mebibytes: 100,
+        };
+        assert_eq!(
+            history.trim(wishes, at(1000) + Duration::from_secs(24 * 3600)),
+            Ok(999)
+        );
+        assert_eq!(
+            pages("push", Order::Oldest),
+            pushes
+                .iter()
+                .copied()
+                .filter(|n| *n >= 1000)
+                .collect::<Vec<_>>()
+        );
+        let left: i64 = history
+            .reader()
+            .query_row("SELECT count(*) FROM part", [], |row| row.get(0))
+            .unwrap();
         assert!(left < parts, "{left} of {parts}");
         write(&history, &[event(3), event(2001)]);
         let found = pages("push", Order::Oldest);
-        assert_eq!((found.first(), found.last()), (Some(&3), Some(&2001)), "one that comes too late, and a new one");
+        assert_eq!(
+            (found.first(), found.last()),
+            (Some(&3), Some(&2001)),
+            "one that comes too late, and a new one"
+        );
         assert_eq!(history.size().unwrap().0, 1003);
     }
 }

@@ -1,14 +1,18 @@
-//! What is looked for in the history: `decision:deny tool:Bash tool:Edit -agent:codex since:7d "git push"`.
+//! What is looked for in the history: `decision:deny tool:Bash tool:Edit -agent:codex since:7d "git
+//! push"`.
 //!
-//! Terms of one key are alternatives; what has another key, and each word, must hold, too; what has a `-` must not. A
-//! value that ends in `*` is a beginning, a word of three letters always is one. Letter case makes no difference.
+//! Terms of one key are alternatives; what has another key, and each word, must hold, too; what has
+//! a `-` must not. A value that ends in `*` is a beginning, a word of three letters always is one.
+//! Letter case makes no difference.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 /// The keys of what is known of an event.
-pub(super) const KEYS: &[&str] = &["decision", "agent", "tool", "session", "event", "hook", "project", "host"];
+pub(super) const KEYS: &[&str] = &[
+    "decision", "agent", "tool", "session", "event", "hook", "project", "host",
+];
 /// The longest value that is looked for, in bytes.
 const MAX_VALUE: usize = 100;
 /// A word of fewer letters is looked for as it is, unless a `*` says otherwise.
@@ -30,7 +34,10 @@ pub(super) struct Query {
 
 /// What stands for a value in the index: a word of letters and digits.
 pub(super) fn facet(key: &str, value: &str) -> String {
-    let mut facet = format!("x{}", KEYS.iter().position(|it| *it == key).unwrap_or(KEYS.len()));
+    let mut facet = format!(
+        "x{}",
+        KEYS.iter().position(|it| *it == key).unwrap_or(KEYS.len())
+    );
     for byte in value.to_lowercase().bytes().take(MAX_VALUE) {
         // Writing to a string can't fail.
         let _ = write!(facet, "{byte:02x}");
@@ -62,10 +69,16 @@ impl Query {
             };
             let wrong = |why: &str| format!("`{term}`: {why}");
             let (key, value) = match written.split_once(':') {
-                Some((key, value)) if key.bytes().all(|it| it.is_ascii_lowercase()) && !key.is_empty() => (key, value),
+                Some((key, value))
+                    if key.bytes().all(|it| it.is_ascii_lowercase()) && !key.is_empty() =>
+                {
+                    (key, value)
+                }
                 _ => ("text", written),
             };
-            let (value, is_open) = value.strip_suffix('*').map_or((value, false), |value| (value, true));
+            let (value, is_open) = value
+                .strip_suffix('*')
+                .map_or((value, false), |value| (value, true));
             if value.contains('*') {
                 return Err(wrong("`*` stands at the end of a value"));
             }
@@ -75,8 +88,14 @@ impl Query {
             match key {
                 "since" | "until" => {
                     let at = time(value, now).filter(|_| !is_out && !is_open);
-                    let at = at.ok_or_else(|| wrong("a time is written as 7d, 2h or 2026-11-28"))?;
-                    if key == "since" { &mut query.since } else { &mut query.until }.replace(at);
+                    let at =
+                        at.ok_or_else(|| wrong("a time is written as 7d, 2h or 2026-11-28"))?;
+                    if key == "since" {
+                        &mut query.since
+                    } else {
+                        &mut query.until
+                    }
+                    .replace(at);
                 }
                 "text" => {
                     // A word without letters and digits is in no index.
@@ -84,12 +103,20 @@ impl Query {
                         continue;
                     }
                     // The beginnings of few letters are those of half of all words.
-                    let open = if is_open || value.chars().count() >= SHORT { " *" } else { "" };
+                    let open = if is_open || value.chars().count() >= SHORT {
+                        " *"
+                    } else {
+                        ""
+                    };
                     let phrase = format!("text : \"{}\"{open}", value.replace('"', " "));
                     if is_out { &mut none } else { &mut all }.push(phrase);
                 }
                 key if KEYS.contains(&key) => {
-                    let word = format!("facets : {}{}", facet(key, value), if is_open { " *" } else { "" });
+                    let word = format!(
+                        "facets : {}{}",
+                        facet(key, value),
+                        if is_open { " *" } else { "" }
+                    );
                     if key == "host" && !is_out {
                         has_open_host |= is_open;
                         query.hosts.push(value.to_string());
@@ -99,20 +126,33 @@ impl Query {
                         false => of_key.entry(key).or_default().push(word),
                     }
                 }
-                _ => return Err(wrong(&format!("there are {}, text, since and until", KEYS.join(", ")))),
+                _ => {
+                    return Err(wrong(&format!(
+                        "there are {}, text, since and until",
+                        KEYS.join(", ")
+                    )));
+                }
             }
         }
         if has_open_host {
             query.hosts.clear();
         }
-        all.extend(of_key.into_values().map(|words| format!("({})", words.join(" OR "))));
+        all.extend(
+            of_key
+                .into_values()
+                .map(|words| format!("({})", words.join(" OR "))),
+        );
         if all.is_empty() && !none.is_empty() {
             all.push(format!("facets : {ANY}"));
         }
         if !all.is_empty() {
             let all = all.join(" AND ");
             let none = none.join(" OR ");
-            query.matched = Some(if none.is_empty() { all } else { format!("({all}) NOT ({none})") });
+            query.matched = Some(if none.is_empty() {
+                all
+            } else {
+                format!("({all}) NOT ({none})")
+            });
         }
         Ok(query)
     }
@@ -120,7 +160,8 @@ impl Query {
 
 /// The terms of a text: blanks part them, but for those within quotes.
 fn terms(text: &str) -> Result<Vec<String>, String> {
-    let (mut terms, mut term, mut is_quoted, mut is_there) = (Vec::new(), String::new(), false, false);
+    let (mut terms, mut term, mut is_quoted, mut is_there) =
+        (Vec::new(), String::new(), false, false);
     for c in text.chars() {
         match c {
             '"' => (is_quoted, is_there) = (!is_quoted, true),
@@ -154,7 +195,9 @@ pub(super) fn time(text: &str, now: SystemTime) -> Option<i64> {
 
 /// Milliseconds since 1970.
 pub(super) fn millis(at: SystemTime) -> i64 {
-    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let since = at
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO);
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -167,24 +210,35 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let matched = |text: &str| Query::read(text, now).map(|it| it.matched.unwrap_or_default());
         let deny = format!("facets : {}", facet("decision", "deny"));
-        let (bash, edit) =
-            (format!("facets : {}", facet("tool", "bash")), format!("facets : {}", facet("tool", "edit")));
+        let (bash, edit) = (
+            format!("facets : {}", facet("tool", "bash")),
+            format!("facets : {}", facet("tool", "edit")),
+        );
         for (text, expected) in [
             ("", String::new()),
             (" - ", String::new()),
             ("push", "text : \"push\" *".into()),
-            ("\"git push\" -x", "(text : \"git push\" *) NOT (text : \"x\")".into()),
+            (
+                "\"git push\" -x",
+                "(text : \"git push\" *) NOT (text : \"x\")".into(),
+            ),
             ("text:push*", "text : \"push\" *".into()),
             ("gi gi*", "text : \"gi\" AND text : \"gi\" *".into()),
             ("decision:DENY", format!("({deny})")),
-            ("tool:Bash tool:edit decision:deny", format!("({deny}) AND ({bash} OR {edit})")),
+            (
+                "tool:Bash tool:edit decision:deny",
+                format!("({deny}) AND ({bash} OR {edit})"),
+            ),
             ("-decision:deny", format!("(facets : {ANY}) NOT ({deny})")),
             ("tool:ba*", format!("(facets : {} *)", facet("tool", "ba"))),
             ("a\"b", "text : \"ab".into()),
         ] {
             match matched(text) {
                 Ok(matched) => assert_eq!(matched, expected, "{text}"),
-                Err(problem) => assert!(text == "a\"b" && problem.contains("quote"), "{text}: {problem}"),
+                Err(problem) => assert!(
+                    text == "a\"b" && problem.contains("quote"),
+                    "{text}: {problem}"
+                ),
             }
         }
         for (text, problem) in [
@@ -198,9 +252,15 @@ mod tests {
             assert!(said.starts_with(problem), "{said}");
         }
         let hosts = |text: &str| Query::read(text, now).unwrap().hosts;
-        assert_eq!((hosts("host:a -host:b"), hosts("host:a host:b*")), (vec!["a".to_string()], vec![]));
+        assert_eq!(
+            (hosts("host:a -host:b"), hosts("host:a host:b*")),
+            (vec!["a".to_string()], vec![])
+        );
         let since = |text: &str| Query::read(text, now).unwrap().since;
-        assert_eq!((since("since:1s"), since("since:1970-01-02")), (Some(999_999_000), Some(86_400_000)));
+        assert_eq!(
+            (since("since:1s"), since("since:1970-01-02")),
+            (Some(999_999_000), Some(86_400_000))
+        );
         assert_eq!(since("since:1970-01-01T00:00:05.250Z"), Some(5250));
     }
 }

@@ -1,5 +1,6 @@
-//! Who may ask. A port of this machine is open to every user of it and to every web page in a browser, so a request
-//! has to show a token; and a page that has its own name point to this machine is known by that name.
+//! Who may ask. A port of this machine is open to every user of it and to every web page in a
+//! browser, so a request has to show a token; and a page that has its own name point to this
+//! machine is known by that name.
 
 use hookwire_base::support::digest::hex;
 use hyper::Request;
@@ -10,12 +11,14 @@ use std::fmt;
 use std::str::FromStr;
 use subtle::ConstantTimeEq;
 
-/// In a WebSocket's list of protocols, what comes before the token: JavaScript can set no other header.
+/// In a WebSocket's list of protocols, what comes before the token: JavaScript can set no other
+/// header.
 const TOKEN_PROTOCOL: &str = "hookwire.token.";
 /// The shortest token, in characters.
 const SHORTEST: usize = 32;
 
-/// What every request has to show. Only its digest is kept, so that a comparison tells nothing of it.
+/// What every request has to show. Only its digest is kept, so that a comparison tells nothing of
+/// it.
 pub struct Token([u8; 32]);
 
 impl Token {
@@ -37,8 +40,12 @@ impl Token {
     pub fn read(text: &str) -> Result<Token, String> {
         let is_usable = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
         match text.trim() {
-            text if text.len() < SHORTEST => Err(format!("a token has at least {SHORTEST} characters")),
-            text if !text.chars().all(is_usable) => Err("a token has letters, digits and `-._~+/=` only".to_string()),
+            text if text.len() < SHORTEST => {
+                Err(format!("a token has at least {SHORTEST} characters"))
+            }
+            text if !text.chars().all(is_usable) => {
+                Err("a token has letters, digits and `-._~+/=` only".to_string())
+            }
             text => Ok(Token::of(text)),
         }
     }
@@ -61,10 +68,17 @@ impl FromStr for Origin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Origin, String> {
-        let origin = url::Url::parse(text).map_err(|error| error.to_string())?.origin();
+        let origin = url::Url::parse(text)
+            .map_err(|error| error.to_string())?
+            .origin();
         let written = origin.ascii_serialization();
-        let is_whole = origin.is_tuple() && text.trim_end_matches('/').eq_ignore_ascii_case(&written);
-        if is_whole { Ok(Origin(written)) } else { Err("write https://HOST or https://HOST:PORT".into()) }
+        let is_whole =
+            origin.is_tuple() && text.trim_end_matches('/').eq_ignore_ascii_case(&written);
+        if is_whole {
+            Ok(Origin(written))
+        } else {
+            Err("write https://HOST or https://HOST:PORT".into())
+        }
     }
 }
 
@@ -94,7 +108,12 @@ pub(super) struct Access {
 
 impl Access {
     /// Looks at a request's head.
-    pub(super) fn check<B>(self, request: &Request<B>, token: &Token, origins: &[Origin]) -> Result<(), Refused> {
+    pub(super) fn check<B>(
+        self,
+        request: &Request<B>,
+        token: &Token,
+        origins: &[Origin],
+    ) -> Result<(), Refused> {
         let headers = request.headers();
         let host = only(headers, &HOST).and_then(|it| it.parse().ok());
         // A request to a proxy names the host in its first line.
@@ -102,7 +121,11 @@ impl Access {
         if !host.iter().chain(others).all(|it| self.is_own(it)) || host.is_none() {
             return Err(Refused::Host);
         }
-        let is_allowed = |it: &HeaderValue| origins.iter().any(|origin| origin.0.as_bytes() == it.as_bytes());
+        let is_allowed = |it: &HeaderValue| {
+            origins
+                .iter()
+                .any(|origin| origin.0.as_bytes() == it.as_bytes())
+        };
         if !headers.get_all(ORIGIN).iter().all(is_allowed) {
             return Err(Refused::Origin);
         }
@@ -114,7 +137,9 @@ impl Access {
 
     fn is_own(self, authority: &Authority) -> bool {
         let host = authority.host();
-        let is_here = ["127.0.0.1", "[::1]", "localhost"].iter().any(|name| host.eq_ignore_ascii_case(name));
+        let is_here = ["127.0.0.1", "[::1]", "localhost"]
+            .iter()
+            .any(|name| host.eq_ignore_ascii_case(name));
         let has_no_user = !authority.as_str().contains('@');
         is_here && has_no_user && authority.port_u16().unwrap_or(80) == self.port
     }
@@ -158,38 +183,86 @@ mod tests {
             ("/", &[("host", "LOCALHOST:8129"), good], Ok(())),
             ("/", &[("host", "[::1]:8129"), good], Ok(())),
             ("/", &[host, ("sec-websocket-protocol", &protocols)], Ok(())),
-            ("/", &[host, good, ("origin", "https://ide.example")], Ok(())),
+            (
+                "/",
+                &[host, good, ("origin", "https://ide.example")],
+                Ok(()),
+            ),
             ("http://127.0.0.1:8129/", &[host, good], Ok(())),
             ("http://evil.example/", &[host, good], Err(Refused::Host)),
             ("/", &[good], Err(Refused::Host)),
             ("/", &[host, host, good], Err(Refused::Host)),
             ("/", &[("host", "127.0.0.1:8130"), good], Err(Refused::Host)),
             ("/", &[("host", "127.0.0.1"), good], Err(Refused::Host)),
-            ("/", &[("host", "evil.example:8129"), good], Err(Refused::Host)),
-            ("/", &[("host", "127.0.0.1.evil.example:8129"), good], Err(Refused::Host)),
-            ("/", &[("host", "a@127.0.0.1:8129"), good], Err(Refused::Host)),
+            (
+                "/",
+                &[("host", "evil.example:8129"), good],
+                Err(Refused::Host),
+            ),
+            (
+                "/",
+                &[("host", "127.0.0.1.evil.example:8129"), good],
+                Err(Refused::Host),
+            ),
+            (
+                "/",
+                &[("host", "a@127.0.0.1:8129"), good],
+                Err(Refused::Host),
+            ),
             ("/", &[host, good, ("origin", "null")], Err(Refused::Origin)),
-            ("/", &[host, good, ("origin", "http://127.0.0.1:8129")], Err(Refused::Origin)),
-            ("/", &[host, good, ("origin", "https://ide.example"), ("origin", "null")], Err(Refused::Origin)),
+            (
+                "/",
+                &[host, good, ("origin", "http://127.0.0.1:8129")],
+                Err(Refused::Origin),
+            ),
+            (
+                "/",
+                &[
+                    host,
+                    good,
+                    ("origin", "https://ide.example"),
+                    ("origin", "null"),
+                ],
+                Err(Refused::Origin),
+            ),
             ("/", &[host], Err(Refused::Token)),
-            ("/", &[host, ("authorization", &longer)], Err(Refused::Token)),
-            ("/", &[host, ("authorization", &bearer[..bearer.len() - 1])], Err(Refused::Token)),
+            (
+                "/",
+                &[host, ("authorization", &longer)],
+                Err(Refused::Token),
+            ),
+            (
+                "/",
+                &[host, ("authorization", &bearer[..bearer.len() - 1])],
+                Err(Refused::Token),
+            ),
             ("/", &[host, good, good], Err(Refused::Token)),
             ("/", &[host, ("authorization", &text)], Err(Refused::Token)),
-            ("/", &[host, ("sec-websocket-protocol", &text)], Err(Refused::Token)),
+            (
+                "/",
+                &[host, ("sec-websocket-protocol", &text)],
+                Err(Refused::Token),
+            ),
         ] {
             let mut request = Request::builder().uri(uri);
             for (name, value) in headers {
                 request = request.header(*name, *value);
             }
             let request = request.body(()).unwrap();
-            assert_eq!(Access { port: 8129 }.check(&request, &token, &origins), expected, "{uri} {headers:?}");
+            assert_eq!(
+                Access { port: 8129 }.check(&request, &token, &origins),
+                expected,
+                "{uri} {headers:?}"
+            );
         }
     }
 
     #[test]
     fn tokens_and_origins_that_are_given() {
-        for (text, is_token) in [("0123456789abcdef0123456789ABCD+/=\n", true), ("short", false)] {
+        for (text, is_token) in [
+            ("0123456789abcdef0123456789ABCD+/=\n", true),
+            ("short", false),
+        ] {
             assert_eq!(Token::read(text).is_ok(), is_token, "{text}");
         }
         assert!(Token::read(&"ä".repeat(32)).is_err());

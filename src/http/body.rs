@@ -23,8 +23,14 @@ pub(crate) enum Unread {
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unread::TooLong(max) => write!(f, "the message is longer than {max} bytes (--max-message)"),
-            Unread::TooSlow => write!(f, "the message took longer than {} s to come", PATIENCE.as_secs()),
+            Unread::TooLong(max) => {
+                write!(f, "the message is longer than {max} bytes (--max-message)")
+            }
+            Unread::TooSlow => write!(
+                f,
+                "the message took longer than {} s to come",
+                PATIENCE.as_secs()
+            ),
             Unread::Broken(error) => write!(f, "the message didn't come: {error}"),
         }
     }
@@ -41,14 +47,17 @@ impl Unread {
     }
 }
 
-/// Reads a body. One that is too long is read to its end all the same, and dropped: a client that was cut off while
-/// it sends may never read the answer, and what it asked about would go on as if nobody had said no.
+/// Reads a body. One that is too long is read to its end all the same, and dropped: a client that
+/// was cut off while it sends may never read the answer, and what it asked about would go on as if
+/// nobody had said no.
 pub(crate) async fn read(mut body: Incoming, max: usize) -> Result<Bytes, Unread> {
     let all = async {
         let mut bytes = BytesMut::new();
         let mut is_too_long = body.size_hint().lower() > max as u64;
         while let Some(frame) = body.frame().await {
-            let Ok(part) = frame.map_err(Unread::Broken)?.into_data() else { continue };
+            let Ok(part) = frame.map_err(Unread::Broken)?.into_data() else {
+                continue;
+            };
             is_too_long |= bytes.len() + part.len() > max;
             if is_too_long {
                 bytes = BytesMut::new();
@@ -56,7 +65,11 @@ pub(crate) async fn read(mut body: Incoming, max: usize) -> Result<Bytes, Unread
                 bytes.extend_from_slice(&part);
             }
         }
-        if is_too_long { Err(Unread::TooLong(max)) } else { Ok(bytes.freeze()) }
+        if is_too_long {
+            Err(Unread::TooLong(max))
+        } else {
+            Ok(bytes.freeze())
+        }
     };
     timeout(PATIENCE, all).await.unwrap_or(Err(Unread::TooSlow))
 }

@@ -1,7 +1,8 @@
-//! `POST /hook/AGENT`: an agent's event in, the agent's own reply out, as `hookwire hook AGENT` gives it.
+//! `POST /hook/AGENT`: an agent's event in, the agent's own reply out, as `hookwire hook AGENT`
+//! gives it.
 //!
-//! To the agents, no status code is a "no": one that isn't 2xx is a hook that failed, and the tool runs. So what fails
-//! in here is said as a verdict, in words that the agent obeys.
+//! To the agents, no status code is a "no": one that isn't 2xx is a hook that failed, and the tool
+//! runs. So what fails in here is said as a verdict, in words that the agent obeys.
 
 use super::Service;
 use super::body;
@@ -17,12 +18,17 @@ use tokio::time::timeout;
 /// How much longer than its deadline an event may take before it counts as lost.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Answers one event. The connection ends with the reply, because an agent that uses it again just when it is closed
-/// would take that for a hook that failed.
-pub(super) async fn answer(service: &Service, agent: &'static Dialect, request: Request<Incoming>) -> Reply {
+/// Answers one event. The connection ends with the reply, because an agent that uses it again just
+/// when it is closed would take that for a hook that failed.
+pub(super) async fn answer(
+    service: &Service,
+    agent: &'static Dialect,
+    request: Request<Incoming>,
+) -> Reply {
     let mut asked = Asked::new(agent, None);
     let query = request.uri().query().unwrap_or_default().to_string();
-    // The body is read whatever the address says, because an agent reads no reply before it has sent all.
+    // The body is read whatever the address says, because an agent reads no reply before it has
+    // sent all.
     let body = body::read(request.into_body(), service.max_message).await;
     let body = body.map_err(|unread| unread.to_string());
     let judged = match (read_options(&mut asked, &query), body) {
@@ -30,7 +36,9 @@ pub(super) async fn answer(service: &Service, agent: &'static Dialect, request: 
         (Err(problem), _) | (_, Err(problem)) => Err(problem),
     };
     let said = judged.unwrap_or_else(|problem| {
-        let refusal = asked.agent.refusing_reply(&asked::refusal(&problem), &asked.moment);
+        let refusal = asked
+            .agent
+            .refusing_reply(&asked::refusal(&problem), &asked.moment);
         let refusal = refusal.filter(|_| !asked.fails_open);
         // What can't be denied isn't, but somebody should know.
         let is_denied = refusal.is_some();
@@ -53,9 +61,14 @@ fn read_options(asked: &mut Asked, query: &str) -> Result<(), String> {
             ("fail", "open") => asked.fails_open = true,
             ("fail", "closed") => asked.fails_open = false,
             ("timeout", time) => {
-                asked.time_limit = humantime::parse_duration(time).map_err(|error| format!("?timeout={error}"))?;
+                asked.time_limit =
+                    humantime::parse_duration(time).map_err(|error| format!("?timeout={error}"))?;
             }
-            (name, _) => return Err(format!("?{name}: there are event, fail=open or closed, and timeout")),
+            (name, _) => {
+                return Err(format!(
+                    "?{name}: there are event, fail=open or closed, and timeout"
+                ));
+            }
         }
     }
     Ok(())
@@ -63,8 +76,16 @@ fn read_options(asked: &mut Asked, query: &str) -> Result<(), String> {
 
 async fn judge(service: &Service, asked: &mut Asked, body: &[u8]) -> Result<String, String> {
     let payload = asked.read(body, "?event=")?;
-    let judged = single::judge(&service.host, &service.runtime, asked.agent, payload, asked.time_limit);
+    let judged = single::judge(
+        &service.host,
+        &service.runtime,
+        asked.agent,
+        payload,
+        asked.time_limit,
+    );
     let judged = timeout(asked.time_limit.saturating_add(GRACE), judged).await;
     let judged = judged.map_err(|_| "there was no verdict in time")??;
-    Ok(asked::said(&asked.agent.reply_to(&judged.event, &judged.verdict)))
+    Ok(asked::said(
+        &asked.agent.reply_to(&judged.event, &judged.verdict),
+    ))
 }

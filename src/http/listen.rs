@@ -43,13 +43,21 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Address, String> {
-        let rest = text.strip_prefix(PREFIX).map(|rest| rest.strip_suffix('/').unwrap_or(rest));
-        let (host, port) = rest.and_then(|rest| rest.rsplit_once(':')).ok_or("write http://127.0.0.1:PORT")?;
-        let known = ["127.0.0.1", "[::1]", "localhost"].into_iter().find(|it| it.eq_ignore_ascii_case(host));
+        let rest = text
+            .strip_prefix(PREFIX)
+            .map(|rest| rest.strip_suffix('/').unwrap_or(rest));
+        let (host, port) = rest
+            .and_then(|rest| rest.rsplit_once(':'))
+            .ok_or("write http://127.0.0.1:PORT")?;
+        let known = ["127.0.0.1", "[::1]", "localhost"]
+            .into_iter()
+            .find(|it| it.eq_ignore_ascii_case(host));
         let host = known.ok_or_else(|| {
             format!("{host}: hookwire listens on this machine's own addresses only, 127.0.0.1, [::1] or localhost")
         })?;
-        let port = port.parse().map_err(|_| format!("{port}: a port is a number up to 65535; 0 is any"))?;
+        let port = port
+            .parse()
+            .map_err(|_| format!("{port}: a port is a number up to 65535; 0 is any"))?;
         Ok(Address { host, port })
     }
 }
@@ -75,13 +83,16 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds an address. `localhost` is both of the machine's own, or another user could take the other one and be
-    /// shown the token.
+    /// Binds an address. `localhost` is both of the machine's own, or another user could take the
+    /// other one and be shown the token.
     ///
     /// # Errors
     /// It can't be bound.
     pub async fn bind(mut address: Address) -> Result<Listener> {
-        let (v4, v6) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
+        let (v4, v6) = (
+            IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(Ipv6Addr::LOCALHOST),
+        );
         let mut listeners = Vec::new();
         let wanted = match address.host {
             "127.0.0.1" => &[v4][..],
@@ -95,11 +106,16 @@ impl Listener {
                     listeners.push(listener);
                 }
                 // Not every machine has both.
-                Err(error) if error.kind() == ErrorKind::AddrNotAvailable && !listeners.is_empty() => {}
+                Err(error)
+                    if error.kind() == ErrorKind::AddrNotAvailable && !listeners.is_empty() => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Listener { listeners, address, guests: Guests::new() })
+        Ok(Listener {
+            listeners,
+            address,
+            guests: Guests::new(),
+        })
     }
 
     /// Where it listens, with the port that it got.
@@ -116,7 +132,9 @@ impl Listener {
     pub(crate) fn serve<S: Answers>(self, service: S) -> Arc<Guests> {
         let service = Arc::new(service);
         for listener in self.listeners {
-            service.runtime().spawn(accept(listener, service.clone(), self.guests.clone()));
+            service
+                .runtime()
+                .spawn(accept(listener, service.clone(), self.guests.clone()));
         }
         self.guests
     }
@@ -126,10 +144,12 @@ impl Listener {
 pub(crate) trait Answers: Send + Sync + 'static {
     /// The body of a reply.
     type Body: Body<Data = Bytes, Error = Infallible> + Send + 'static;
-    /// How many may be connected; without those of [`STRANGERS`](Answers::STRANGERS), if there is such a number.
+    /// How many may be connected; without those of [`STRANGERS`](Answers::STRANGERS), if there is
+    /// such a number.
     const MOST: usize;
-    /// How many may be connected that haven't shown yet who they are, in places of their own. Where these are taken, one of the
-    /// user leaves who has most of them, so that nobody can keep the others out.
+    /// How many may be connected that haven't shown yet who they are, in places of their own. Where
+    /// these are taken, one of the user leaves who has most of them, so that nobody can keep the
+    /// others out.
     const STRANGERS: Option<usize> = None;
 
     /// Where requests are answered: a runtime with several threads.
@@ -176,18 +196,28 @@ struct Strangers(VecDeque<Stranger>);
 impl Strangers {
     /// How many there are now.
     fn count(&mut self) -> usize {
-        self.0.retain(|it| it.caller.upgrade().is_some_and(|it| !it.is_known.load(Ordering::Relaxed)));
+        self.0.retain(|it| {
+            it.caller
+                .upgrade()
+                .is_some_and(|it| !it.is_known.load(Ordering::Relaxed))
+        });
         self.0.len()
     }
 
-    /// Takes one more in, unless its user has all the places that there are for a user. If there are as many as may be, one
-    /// leaves, and then its place is free, too.
+    /// Takes one more in, unless its user has all the places that there are for a user. If there
+    /// are as many as may be, one leaves, and then its place is free, too.
     async fn take(&mut self, caller: &Arc<Caller>, user: Option<u32>, most: usize) -> bool {
         let now = Instant::now();
         if self.count() >= most {
             let own = Some(rustix::process::geteuid().as_raw());
-            let there: Vec<_> = self.0.iter().map(|it| (it.user, now.duration_since(it.since))).collect();
-            let Some(leaving) = leaving(&there, user, own).and_then(|it| self.0.remove(it)) else { return false };
+            let there: Vec<_> = self
+                .0
+                .iter()
+                .map(|it| (it.user, now.duration_since(it.since)))
+                .collect();
+            let Some(leaving) = leaving(&there, user, own).and_then(|it| self.0.remove(it)) else {
+                return false;
+            };
             if let Some(leaving) = leaving.caller.upgrade() {
                 leaving.end.cancel();
             }
@@ -196,19 +226,35 @@ impl Strangers {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
-        self.0.push_back(Stranger { caller: Arc::downgrade(caller), user, since: now });
+        self.0.push_back(Stranger {
+            caller: Arc::downgrade(caller),
+            user,
+            since: now,
+        });
         true
     }
 }
 
-/// Who leaves for a newcomer, where all places are taken: of the user who has most of them, the one that came first. Others
-/// than this process's own user keep themselves out: a newcomer of theirs gets no place that is new itself.
-fn leaving(there: &[(Option<u32>, Duration)], newcomer: Option<u32>, own: Option<u32>) -> Option<usize> {
+/// Who leaves for a newcomer, where all places are taken: of the user who has most of them, the one
+/// that came first. Others than this process's own user keep themselves out: a newcomer of theirs
+/// gets no place that is new itself.
+fn leaving(
+    there: &[(Option<u32>, Duration)],
+    newcomer: Option<u32>,
+    own: Option<u32>,
+) -> Option<usize> {
     let count = |user: Option<u32>| there.iter().filter(|it| it.0 == user).count();
     let most = there.iter().map(|it| count(it.0)).max()?;
     let is_of_newcomer = count(newcomer) == most;
-    let first = there.iter().position(|it| if is_of_newcomer { it.0 == newcomer } else { count(it.0) == most })?;
-    let is_free = !is_of_newcomer || newcomer == own || newcomer.is_none() || there.get(first)?.1 >= OLD;
+    let first = there.iter().position(|it| {
+        if is_of_newcomer {
+            it.0 == newcomer
+        } else {
+            count(it.0) == most
+        }
+    })?;
+    let is_free =
+        !is_of_newcomer || newcomer == own || newcomer.is_none() || there.get(first)?.1 >= OLD;
     is_free.then_some(first)
 }
 
@@ -230,20 +276,34 @@ async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<
             tracing::warn!("A connection over HTTP was refused: {before} are open.");
             continue;
         }
-        let (is_known, end) = (AtomicBool::new(S::STRANGERS.is_none()), CancellationToken::new());
-        let caller = Arc::new(Caller { theirs, ours, is_known, end, _place: place });
+        let (is_known, end) = (
+            AtomicBool::new(S::STRANGERS.is_none()),
+            CancellationToken::new(),
+        );
+        let caller = Arc::new(Caller {
+            theirs,
+            ours,
+            is_known,
+            end,
+            _place: place,
+        });
         if let Some(most) = S::STRANGERS
             && !strangers.take(&caller, owner::of(theirs, ours), most).await
         {
-            tracing::debug!("A connection over HTTP was refused: others of its user are open and new.");
+            tracing::debug!(
+                "A connection over HTTP was refused: others of its user are open and new."
+            );
             continue;
         }
-        service.runtime().spawn(serve(stream, service.clone(), caller));
+        service
+            .runtime()
+            .spawn(serve(stream, service.clone(), caller));
     }
 }
 
 async fn serve<S: Answers>(stream: TcpStream, service: Arc<S>, caller: Arc<Caller>) {
-    // A reply is written at once; without this it may wait for the acknowledgement of what was sent before.
+    // A reply is written at once; without this it may wait for the acknowledgement of what was sent
+    // before.
     let _ = stream.set_nodelay(true);
     let end = caller.end.clone();
     let answer = service_fn(|request| {
@@ -251,8 +311,12 @@ async fn serve<S: Answers>(stream: TcpStream, service: Arc<S>, caller: Arc<Calle
         async move { Ok::<_, Infallible>(service.answer(request, caller).await) }
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MAX_HEAD);
-    let connection = http.serve_connection(TokioIo::new(stream), answer).with_upgrades();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(MAX_HEAD);
+    let connection = http
+        .serve_connection(TokioIo::new(stream), answer)
+        .with_upgrades();
     tokio::select! {
         ended = connection => if let Err(error) = ended {
             tracing::debug!(%error, "A connection over HTTP ended.");
@@ -281,7 +345,11 @@ mod tests {
             (&[(unknown, new), (unknown, new)], unknown, Some(0)),
             (&[(own, old), (other, old), (third, old)], unknown, Some(0)),
         ] {
-            assert_eq!(leaving(there, newcomer, own), expected, "{there:?} {newcomer:?}");
+            assert_eq!(
+                leaving(there, newcomer, own),
+                expected,
+                "{there:?} {newcomer:?}"
+            );
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The host over loopback HTTP: agents' http hooks, single JSON-RPC messages, and WebSockets as sessions.
+//! The host over loopback HTTP: agents' http hooks, single JSON-RPC messages, and WebSockets as
+//! sessions.
 //!
-//! Every request is checked before anything of its body is read: it has the token, names this host, and no web page
-//! has sent it. What comes in is bounded, in size, number and time.
+//! Every request is checked before anything of its body is read: it has the token, names this host,
+//! and no web page has sent it. What comes in is bounded, in size, number and time.
 
 mod access;
 pub(crate) mod body;
@@ -63,7 +64,9 @@ impl Answers for Service {
     /// Answers a request. A session keeps the connection's place for as long as it lasts.
     async fn answer(&self, request: Request<Incoming>, caller: Arc<Caller>) -> Reply {
         let (method, path) = (request.method().clone(), request.uri().path().to_string());
-        let access = Access { port: caller.ours.port() };
+        let access = Access {
+            port: caller.ours.port(),
+        };
         if let Err(refused) = access.check(&request, &self.token, &self.origins) {
             // What it sent may hold secrets.
             tracing::warn!("A request over HTTP was refused: {refused}.");
@@ -76,7 +79,9 @@ impl Answers for Service {
         match path.strip_prefix(HOOK) {
             Some(agent) if method == Method::POST => match asked::agent(agent) {
                 Ok(agent) => hook::answer(self, agent, request).await,
-                Err(known) => reply::refusal(StatusCode::NOT_FOUND, &format!("the agent is {known}")),
+                Err(known) => {
+                    reply::refusal(StatusCode::NOT_FOUND, &format!("the agent is {known}"))
+                }
             },
             Some(_) => not_allowed("POST"),
             None if path == RPC && method == Method::POST => self.rpc(request).await,
@@ -102,6 +107,8 @@ impl Service {
 /// The route has other methods.
 pub(crate) fn not_allowed(methods: &'static str) -> Reply {
     let mut refusal = reply::refusal(StatusCode::METHOD_NOT_ALLOWED, methods);
-    refusal.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static(methods));
+    refusal
+        .headers_mut()
+        .insert(ALLOW, hyper::header::HeaderValue::from_static(methods));
     refusal
 }

@@ -1,5 +1,5 @@
-//! Whose a connection over TCP is: the user who has opened its other end, as the kernel says. Asking costs some microseconds,
-//! where the table of all connections may be long.
+//! Whose a connection over TCP is: the user who has opened its other end, as the kernel says.
+//! Asking costs some microseconds, where the table of all connections may be long.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,10 @@ pub(super) fn of(_theirs: SocketAddr, _ours: SocketAddr) -> Option<u32> {
 /// See sock_diag(7).
 #[cfg(target_os = "linux")]
 mod linux {
-    use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};
+    use rustix::net::{
+        AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send,
+        socket_with,
+    };
 
     /// `SOCK_DIAG_BY_FAMILY`.
     pub(super) const BY_FAMILY: u16 = 20;
@@ -26,7 +29,13 @@ mod linux {
     /// The kernel's answer to a question.
     pub(super) fn ask(question: &[u8]) -> Option<Vec<u8>> {
         let protocol = Some(netlink::SOCK_DIAG);
-        let kernel = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, protocol).ok()?;
+        let kernel = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            protocol,
+        )
+        .ok()?;
         send(&kernel, question, SendFlags::empty()).ok()?;
         let mut answer = vec![0; 4096];
         // It has answered once the question is sent.
@@ -82,11 +91,17 @@ mod tests {
     #[test]
     fn a_connection_is_its_users_while_it_stands() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
-            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let Ok(listener) = TcpListener::bind(address) else {
+                continue;
+            };
             let ours = listener.local_addr().unwrap();
             let theirs = TcpStream::connect(ours).unwrap();
             let (_accepted, from) = listener.accept().unwrap();
-            assert_eq!(of(from, ours), Some(rustix::process::geteuid().as_raw()), "{address}");
+            assert_eq!(
+                of(from, ours),
+                Some(rustix::process::geteuid().as_raw()),
+                "{address}"
+            );
             drop(theirs);
             assert_eq!(of(from, ours), None, "{address}: nobody has it");
         }

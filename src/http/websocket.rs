@@ -1,7 +1,8 @@
-//! `GET /rpc` as a WebSocket: a session as over the socket, in both directions, one message a frame.
+//! `GET /rpc` as a WebSocket: a session as over the socket, in both directions, one message a
+//! frame.
 //!
-//! The session's reader and writer are those of the socket. Between them and the WebSocket, messages have
-//! `Content-Length` headers, so that whatever is in a frame stays one message.
+//! The session's reader and writer are those of the socket. Between them and the WebSocket,
+//! messages have `Content-Length` headers, so that whatever is in a frame stays one message.
 
 use super::Service;
 use super::reply::{self, Reply};
@@ -32,23 +33,42 @@ type ToClient<S> = SplitSink<WebSocketStream<S>, Message>;
 
 /// The protocols that a client offers for its WebSocket.
 pub(super) fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let lists = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|it| it.to_str().ok());
+    let lists = headers
+        .get_all(SEC_WEBSOCKET_PROTOCOL)
+        .iter()
+        .filter_map(|it| it.to_str().ok());
     lists.flat_map(|list| list.split(',').map(str::trim))
 }
 
 /// Opens a WebSocket. The session keeps the connection's place.
-pub(super) fn open(service: &Service, request: Request<body::Incoming>, place: impl Send + 'static) -> Reply {
+pub(super) fn open(
+    service: &Service,
+    request: Request<body::Incoming>,
+    place: impl Send + 'static,
+) -> Reply {
     let mut reply = match create_response_with_body(&request, Full::<Bytes>::default) {
         Ok(reply) => reply,
-        Err(error) => return reply::refusal(StatusCode::BAD_REQUEST, &format!("a WebSocket is opened here: {error}")),
+        Err(error) => {
+            return reply::refusal(
+                StatusCode::BAD_REQUEST,
+                &format!("a WebSocket is opened here: {error}"),
+            );
+        }
     };
     // Never the protocol that holds the token.
     if protocols(request.headers()).any(|it| it == PROTOCOL) {
-        reply.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
+        reply
+            .headers_mut()
+            .insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
     }
     let ours = match begin(service, place) {
         Ok(ours) => ours,
-        Err(error) => return reply::refusal(StatusCode::SERVICE_UNAVAILABLE, &format!("no session: {error}")),
+        Err(error) => {
+            return reply::refusal(
+                StatusCode::SERVICE_UNAVAILABLE,
+                &format!("no session: {error}"),
+            );
+        }
     };
     let max = service.max_message;
     service.runtime.spawn(async move {
@@ -70,9 +90,12 @@ fn begin(service: &Service, place: impl Send + 'static) -> io::Result<UnixStream
     Ok(ours)
 }
 
-/// Passes messages on until one side has ended. What the session still has to say then is sent, if the client takes it.
+/// Passes messages on until one side has ended. What the session still has to say then is sent, if
+/// the client takes it.
 async fn relay<S: AsyncRead + AsyncWrite + Unpin>(stream: S, ours: UnixStream, max: usize) {
-    let config = WebSocketConfig::default().max_message_size(Some(max)).max_frame_size(Some(max));
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(max))
+        .max_frame_size(Some(max));
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let (to_client, from_client) = socket.split();
     let to_client = Mutex::new(to_client);
@@ -97,7 +120,8 @@ async fn pass_in<S: AsyncRead + AsyncWrite + Unpin>(
     loop {
         let message = match from_client.next().await {
             Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => message.into_data(),
-            // Its answer is sent before more is read, or a client that pings and never reads would fill the memory.
+            // Its answer is sent before more is read, or a client that pings and never reads would
+            // fill the memory.
             Some(Ok(Message::Ping(_))) => match to_client.lock().await.flush().await {
                 Ok(()) => continue,
                 Err(_) => return,
@@ -117,7 +141,10 @@ async fn pass_in<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-async fn pass_out<S: AsyncRead + AsyncWrite + Unpin>(mut from_session: OwnedReadHalf, to_client: &Mutex<ToClient<S>>) {
+async fn pass_out<S: AsyncRead + AsyncWrite + Unpin>(
+    mut from_session: OwnedReadHalf,
+    to_client: &Mutex<ToClient<S>>,
+) {
     // What the session says is bounded by what it was asked.
     let mut decoder = Decoder::new(usize::MAX);
     let mut bytes = vec![0; READ_SIZE];
@@ -125,9 +152,19 @@ async fn pass_out<S: AsyncRead + AsyncWrite + Unpin>(mut from_session: OwnedRead
         decoder.push(bytes.get(..read).unwrap_or_default());
         while let Some(incoming) = decoder.next_message() {
             // The session writes nothing else.
-            let Incoming::Message(message) = incoming else { return };
-            let Ok(text) = String::from_utf8(message.into()) else { return };
-            if to_client.lock().await.send(Message::text(text)).await.is_err() {
+            let Incoming::Message(message) = incoming else {
+                return;
+            };
+            let Ok(text) = String::from_utf8(message.into()) else {
+                return;
+            };
+            if to_client
+                .lock()
+                .await
+                .send(Message::text(text))
+                .await
+                .is_err()
+            {
                 return;
             }
         }
@@ -151,7 +188,10 @@ mod tests {
         let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[b'p'; 125]].concat();
         let mut sent = 0;
         // The clock goes on only when nobody has anything to do.
-        while timeout(Duration::from_secs(1), client.write_all(&ping)).await.is_ok() {
+        while timeout(Duration::from_secs(1), client.write_all(&ping))
+            .await
+            .is_ok()
+        {
             sent += ping.len();
             assert!(sent < 1 << 20, "{sent} bytes of pings were taken in");
         }

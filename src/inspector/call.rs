@@ -22,9 +22,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// The methods of a host that are passed on to it. None changes a definition, and none judges an event.
-const OF_HOST: &[&str] =
-    &["hooks/list", "hooks/explain", "hooks/check", "hooks/recent", "approvals/list", "approvals/answer"];
+/// The methods of a host that are passed on to it. None changes a definition, and none judges an
+/// event.
+const OF_HOST: &[&str] = &[
+    "hooks/list",
+    "hooks/explain",
+    "hooks/check",
+    "hooks/recent",
+    "approvals/list",
+    "approvals/answer",
+];
 
 /// A request.
 #[derive(Deserialize)]
@@ -56,7 +63,8 @@ struct OfEvent {
     seq: u64,
 }
 
-/// An event that a host has judged, or its record as a page has it: of one that the host has forgotten.
+/// An event that a host has judged, or its record as a page has it: of one that the host has
+/// forgotten.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OfReply {
@@ -87,7 +95,11 @@ impl Call {
             "inspect/against" => kept.against(&self.params::<Against>()?, &self.root()?),
             "inspect/save" => {
                 let save = self.params::<Save>()?;
-                let recent = self.running()?.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
+                let recent = self
+                    .running()?
+                    .client
+                    .request("hooks/recent", &json!({ "limit": 0 }))?
+                    .to_string();
                 save.answer(&serde_json::from_str(&recent)?)
             }
             "inspect/try" => self.params::<Try>()?.answer(&self.root()?),
@@ -101,14 +113,23 @@ impl Call {
     }
 
     pub(super) fn params<T: DeserializeOwned>(&self) -> Answer<T> {
-        let params = if self.params.is_null() { json!({}) } else { self.params.clone() };
-        serde_json::from_value(params).map_err(|error| Problem::params(format!("`params`: {error}")))
+        let params = if self.params.is_null() {
+            json!({})
+        } else {
+            self.params.clone()
+        };
+        serde_json::from_value(params)
+            .map_err(|error| Problem::params(format!("`params`: {error}")))
     }
 
     /// The host that it is for.
     fn running(&self) -> Answer<Running> {
-        let id = self.host.as_deref().ok_or_else(|| Problem::params("`host` is missing: the id of a running host"))?;
-        let run = shown::run(id).ok_or_else(|| Problem::params("`host` is not the id of a host"))?;
+        let id = self
+            .host
+            .as_deref()
+            .ok_or_else(|| Problem::params("`host` is missing: the id of a running host"))?;
+        let run =
+            shown::run(id).ok_or_else(|| Problem::params("`host` is not the id of a host"))?;
         Ok(running::of_run(&run)?)
     }
 
@@ -119,25 +140,40 @@ impl Call {
     }
 
     fn pass_on(&self) -> Answer {
-        let params = if self.params.is_null() { json!({}) } else { self.params.clone() };
+        let params = if self.params.is_null() {
+            json!({})
+        } else {
+            self.params.clone()
+        };
         let result = self.running()?.client.request(&self.method, &params)?;
-        Ok(if self.method == "hooks/recent" { without_secrets(result) } else { result })
+        Ok(if self.method == "hooks/recent" {
+            without_secrets(result)
+        } else {
+            result
+        })
     }
 
     /// The event that is asked about, as the host has kept it, and that host.
     fn record(&self, seq: u64) -> Answer<(Running, Value)> {
         let mut host = self.running()?;
-        let mut recent = host.client.request("hooks/recent", &json!({ "after": seq.saturating_sub(1) }))?;
-        let records = recent["records"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let mut recent = host
+            .client
+            .request("hooks/recent", &json!({ "after": seq.saturating_sub(1) }))?;
+        let records = recent["records"]
+            .as_array_mut()
+            .map(std::mem::take)
+            .unwrap_or_default();
         let record = records.into_iter().find(|it| it["seq"] == seq);
-        let record = record.ok_or_else(|| Problem::params("the host has kept newer events only"))?;
+        let record =
+            record.ok_or_else(|| Problem::params("the host has kept newer events only"))?;
         if record["params"].is_null() {
             return Err(Problem::params("the event was too large to be kept"));
         }
         Ok((host, record))
     }
 
-    /// What the hooks in force say of an event as it was sent, secrets and all, which the page doesn't have.
+    /// What the hooks in force say of an event as it was sent, secrets and all, which the page
+    /// doesn't have.
     fn explain(&self) -> Answer {
         let OfEvent { seq } = self.params()?;
         let (mut host, mut record) = self.record(seq)?;
@@ -146,25 +182,41 @@ impl Call {
             // The client had said so when it connected.
             params["dialect"] = record["dialect"].take();
         }
-        Ok(without_secrets(host.client.request("hooks/explain", &params)?))
+        Ok(without_secrets(
+            host.client.request("hooks/explain", &params)?,
+        ))
     }
 
-    /// What the agent got, in its own words: what the command that it ran said, or the body of the reply to its http hook,
-    /// or the reply to the client that asked for it.
+    /// What the agent got, in its own words: what the command that it ran said, or the body of the
+    /// reply to its http hook, or the reply to the client that asked for it.
     pub(super) fn reply(&self) -> Answer {
         let mut record = match self.params()? {
-            OfReply { record: Some(record), seq: None } => record,
-            OfReply { seq: Some(seq), record: None } => self.record(seq)?.1,
+            OfReply {
+                record: Some(record),
+                seq: None,
+            } => record,
+            OfReply {
+                seq: Some(seq),
+                record: None,
+            } => self.record(seq)?.1,
             _ => return Err(Problem::params("one of `seq` and `record` is wanted")),
         };
         let event = told::event(&record).ok_or("the event can't be read")?;
         let dialect = dialects::by_name(record["dialect"].as_str().unwrap_or_default())?;
         let verdict: Verdict = serde_json::from_value(record["verdict"].take())?;
         let reply = without_secrets(dialect.reply_to(&event, &verdict));
-        let via: Option<Via> = record.get_mut("via").map(Value::take).map(serde_json::from_value).transpose()?;
+        let via: Option<Via> = record
+            .get_mut("via")
+            .map(Value::take)
+            .map(serde_json::from_value)
+            .transpose()?;
         Ok(match via {
             Some(Via::Command) => {
-                let Said { stdout, stderr, exit } = asked::said_of(dialect, &record["params"]["payload"], reply);
+                let Said {
+                    stdout,
+                    stderr,
+                    exit,
+                } = asked::said_of(dialect, &record["params"]["payload"], reply);
                 json!({ "stdout": stdout, "stderr": stderr, "exit": exit })
             }
             Some(Via::Http) => json!({ "body": asked::said(&reply) }),
@@ -187,20 +239,29 @@ impl Call {
         let checked = host.client.request("hooks/check", &json!({}))?;
         let named = |list: &Value, at: &str| {
             let mut all = list.as_array().into_iter().flatten();
-            all.any(|it| it.pointer(at).and_then(Value::as_str).is_some_and(|it| Path::new(it) == file))
+            all.any(|it| {
+                it.pointer(at)
+                    .and_then(Value::as_str)
+                    .is_some_and(|it| Path::new(it) == file)
+            })
         };
-        if !file.is_absolute() || !named(&hooks["hooks"], "/source/file") && !named(&checked["diagnostics"], "/file") {
+        if !file.is_absolute()
+            || !named(&hooks["hooks"], "/source/file") && !named(&checked["diagnostics"], "/file")
+        {
             return Err(Problem::params("`file` is no definition file of that host"));
         }
-        let (text, _) = file::read(&file).map_err(|unread| format!("{}: {unread}", file.display()))?;
+        let (text, _) =
+            file::read(&file).map_err(|unread| format!("{}: {unread}", file.display()))?;
         Ok(json!({ "text": text }))
     }
 
-    /// What there is to approve in the host's project. It isn't approved here: that is said in a terminal or an editor.
+    /// What there is to approve in the host's project. It isn't approved here: that is said in a
+    /// terminal or an editor.
     fn trust(&self) -> Answer {
         let Nothing {} = self.params()?;
         let root = self.root()?;
-        let store = approved::store(&root).ok_or("there is no home directory in which it is kept what was trusted")?;
+        let store = approved::store(&root)
+            .ok_or("there is no home directory in which it is kept what was trusted")?;
         let review = trust::review(&store, &root).map_err(|refusal| refusal.0)?;
         let mut told = summary(&review);
         let line = |(look, text): &(Look, String)| json!({ "look": look.as_str(), "text": text });
@@ -214,7 +275,10 @@ fn hosts() -> Answer {
     let mut hosts = Vec::new();
     for mut running in running::find(None)? {
         let socket = running.socket.clone();
-        let recent = running.client.request("hooks/recent", &json!({ "limit": 0 })).map(|it| it.to_string());
+        let recent = running
+            .client
+            .request("hooks/recent", &json!({ "limit": 0 }))
+            .map(|it| it.to_string());
         let about = running.about();
         hosts.push(match (recent, about) {
             (Ok(recent), Ok(about)) => {
@@ -225,7 +289,9 @@ fn hosts() -> Answer {
                 host["socket"] = json!(socket);
                 host
             }
-            (Err(error), _) | (_, Err(error)) => json!({ "socket": socket, "error": error.to_string() }),
+            (Err(error), _) | (_, Err(error)) => {
+                json!({ "socket": socket, "error": error.to_string() })
+            }
         });
     }
     Ok(json!({ "hosts": hosts }))

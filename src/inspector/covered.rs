@@ -1,4 +1,5 @@
-//! Which case reaches which hook of a host: so much of `hookwire test` as can be told without starting anything.
+//! Which case reaches which hook of a host: so much of `hookwire test` as can be told without
+//! starting anything.
 
 use super::problem::Answer;
 use hookwire_base::support::places;
@@ -15,19 +16,30 @@ const LOOK_TIME: Duration = Duration::from_secs(10);
 /// Cases that are named for a hook.
 const MAX_CASES: usize = 100;
 
-/// Gives for each hook of a host, as `hooks/list` has them, the cases beside its file that reach it, and for each file
-/// where its cases are or would be. The files are read as they are now.
+/// Gives for each hook of a host, as `hooks/list` has them, the cases beside its file that reach
+/// it, and for each file where its cases are or would be. The files are read as they are now.
 pub(super) fn covered(listed: &Value, root: &Path) -> Answer {
     let mut files: BTreeMap<PathBuf, BTreeSet<&str>> = BTreeMap::new();
     for hook in listed["hooks"].as_array().into_iter().flatten() {
-        let place = hook["source"]["file"].as_str().map(Path::new).filter(|it| it.is_absolute());
-        let (Some(file), Some(name)) = (place, hook["name"].as_str()) else { continue };
+        let place = hook["source"]["file"]
+            .as_str()
+            .map(Path::new)
+            .filter(|it| it.is_absolute());
+        let (Some(file), Some(name)) = (place, hook["name"].as_str()) else {
+            continue;
+        };
         files.entry(file.to_path_buf()).or_default().insert(name);
     }
     let until = Instant::now() + LOOK_TIME;
     let is_cut = files.len() > MAX_FILES;
-    let mut look =
-        Look { root, until, is_partial: is_cut, beside: HashMap::new(), hooks: Vec::new(), files: Vec::new() };
+    let mut look = Look {
+        root,
+        until,
+        is_partial: is_cut,
+        beside: HashMap::new(),
+        hooks: Vec::new(),
+        files: Vec::new(),
+    };
     for (file, names) in files.into_iter().take(MAX_FILES) {
         look.at(&file, &names);
     }
@@ -47,15 +59,27 @@ struct Look<'a> {
 impl Look<'_> {
     fn at(&mut self, file: &Path, names: &BTreeSet<&str>) {
         let dir = directory(file).to_path_buf();
-        let all = self.beside.entry(dir.clone()).or_insert_with(|| beside(&dir));
+        let all = self
+            .beside
+            .entry(dir.clone())
+            .or_insert_with(|| beside(&dir));
         let about: Vec<&Beside> = all.iter().filter(|it| it.is_about(file)).collect();
-        let problems: Vec<&String> = about.iter().filter_map(|it| it.cases.as_ref().err()).collect();
+        let problems: Vec<&String> = about
+            .iter()
+            .filter_map(|it| it.cases.as_ref().err())
+            .collect();
         // The way to the first case: the file that is there, else the one that would be found.
-        let own = about.first().map(|it| it.path.clone()).unwrap_or_else(|| file.with_extension("test.yaml"));
+        let own = about
+            .first()
+            .map(|it| it.path.clone())
+            .unwrap_or_else(|| file.with_extension("test.yaml"));
         self.files.push(
             json!({ "file": file, "cases": own.to_string_lossy(), "isThere": !about.is_empty(), "problems": problems }),
         );
-        if !about.iter().any(|it| it.cases.as_ref().is_ok_and(|it| !it.is_empty())) {
+        if !about
+            .iter()
+            .any(|it| it.cases.as_ref().is_ok_and(|it| !it.is_empty()))
+        {
             return;
         }
         let host = Host::new(HostOptions {
@@ -68,24 +92,42 @@ impl Look<'_> {
             ..HostOptions::default()
         });
         let set = host.hooks();
-        let is_wanted = |name: &str, source: &str| names.contains(name) && Path::new(source) == file;
-        let hooks: Vec<_> = set.hooks.iter().filter(|it| is_wanted(&it.name, &it.source.file)).collect();
+        let is_wanted =
+            |name: &str, source: &str| names.contains(name) && Path::new(source) == file;
+        let hooks: Vec<_> = set
+            .hooks
+            .iter()
+            .filter(|it| is_wanted(&it.name, &it.source.file))
+            .collect();
         let home = places::home().unwrap_or_else(|| PathBuf::from("/"));
-        let scene = Scene { dir: self.root, home: &home, files: &dir, session: "inspect" };
+        let scene = Scene {
+            dir: self.root,
+            home: &home,
+            files: &dir,
+            session: "inspect",
+        };
         let mut found = vec![Vec::new(); hooks.len()];
-        for (path, case) in about.iter().flat_map(|it| it.cases.iter().flatten().map(|case| (&it.path, case))) {
+        for (path, case) in about
+            .iter()
+            .flat_map(|it| it.cases.iter().flatten().map(|case| (&it.path, case)))
+        {
             if Instant::now() > self.until {
                 self.is_partial = true;
                 break;
             }
-            for (found, reach) in found.iter_mut().zip(reach(case, &scene, &set.tool_names, &hooks)) {
+            for (found, reach) in found
+                .iter_mut()
+                .zip(reach(case, &scene, &set.tool_names, &hooks))
+            {
                 if reach != Reach::No && found.len() < MAX_CASES {
                     found.push(told(path, case, reach));
                 }
             }
         }
         let told = hooks.iter().zip(found);
-        self.hooks.extend(told.map(|(hook, cases)| json!({ "hook": hook.name, "file": file, "cases": cases })));
+        self.hooks.extend(
+            told.map(|(hook, cases)| json!({ "hook": hook.name, "file": file, "cases": cases })),
+        );
     }
 }
 

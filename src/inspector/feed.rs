@@ -1,5 +1,5 @@
-//! What pages are told as it happens: the last messages, in memory, and each page's place in them. A page that reads
-//! slowly is told how many it has missed; nothing waits for it.
+//! What pages are told as it happens: the last messages, in memory, and each page's place in them.
+//! A page that reads slowly is told how many it has missed; nothing waits for it.
 
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
@@ -63,14 +63,17 @@ impl Feed {
         kept.lines.push_back(line);
         kept.forget_state_before(kind);
         while kept.lines.len() > MAX_KEPT || kept.bytes > MAX_BYTES {
-            let Some(oldest) = kept.lines.pop_front() else { break };
+            let Some(oldest) = kept.lines.pop_front() else {
+                break;
+            };
             kept.bytes -= oldest.len();
         }
         drop(kept);
         self.written.send_replace(());
     }
 
-    /// The messages behind this number, or all that are kept, and then each one as it comes, until the end.
+    /// The messages behind this number, or all that are kept, and then each one as it comes, until
+    /// the end.
     pub(super) fn read(
         self: &Arc<Feed>,
         after: Option<u64>,
@@ -80,10 +83,19 @@ impl Feed {
         let kept = self.kept.lock();
         let oldest = kept.oldest();
         // A number that was never told is of an earlier process.
-        let heard = after.filter(|after| *after <= kept.last).unwrap_or(oldest - 1);
+        let heard = after
+            .filter(|after| *after <= kept.last)
+            .unwrap_or(oldest - 1);
         drop(kept);
-        let reader = Reader { feed: self.clone(), written, heard, end };
-        unfold(reader, async |mut reader| Some((Ok(Frame::data(reader.next().await?)), reader)))
+        let reader = Reader {
+            feed: self.clone(),
+            written,
+            heard,
+            end,
+        };
+        unfold(reader, async |mut reader| {
+            Some((Ok(Frame::data(reader.next().await?)), reader))
+        })
     }
 }
 
@@ -93,11 +105,19 @@ impl Kept {
         self.last + 1 - self.lines.len() as u64
     }
 
-    /// The list of a thousand hosts, told often, would leave no room for what they judge. Numbers stay as they are.
+    /// The list of a thousand hosts, told often, would leave no room for what they judge. Numbers
+    /// stay as they are.
     fn forget_state_before(&mut self, kind: &str) {
-        let Some(nth) = STATES.iter().position(|it| *it == kind) else { return };
-        let (oldest, before) = (self.oldest(), std::mem::replace(&mut self.states[nth], self.last));
-        let line = before.checked_sub(oldest).and_then(|at| self.lines.get_mut(usize::try_from(at).ok()?));
+        let Some(nth) = STATES.iter().position(|it| *it == kind) else {
+            return;
+        };
+        let (oldest, before) = (
+            self.oldest(),
+            std::mem::replace(&mut self.states[nth], self.last),
+        );
+        let line = before
+            .checked_sub(oldest)
+            .and_then(|at| self.lines.get_mut(usize::try_from(at).ok()?));
         if let Some(line) = line {
             self.bytes -= line.len();
             *line = Bytes::from_static(b"\n");
@@ -157,11 +177,17 @@ mod tests {
     }
 
     /// The messages that are there.
-    fn read(stream: &mut (impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Unpin)) -> Vec<Value> {
+    fn read(
+        stream: &mut (impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Unpin),
+    ) -> Vec<Value> {
         let mut found = Vec::new();
         while let Some(Some(Ok(frame))) = stream.next().now_or_never() {
             let lines = frame.into_data().unwrap();
-            found.extend(lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()));
+            found.extend(
+                lines
+                    .split(|byte| *byte == b'\n')
+                    .filter_map(|line| serde_json::from_slice(line).ok()),
+            );
         }
         found
     }
@@ -173,7 +199,10 @@ mod tests {
         let mut all = Box::pin(feed.read(None, CancellationToken::new()));
         let mut rest = Box::pin(feed.read(Some(1), CancellationToken::new()));
         tell(&feed, "c");
-        assert_eq!(read(&mut rest), [json!({"seq": 2, "kind": "lost", "text": "c"})]);
+        assert_eq!(
+            read(&mut rest),
+            [json!({"seq": 2, "kind": "lost", "text": "c"})]
+        );
         for _ in 0..MAX_KEPT {
             tell(&feed, "d");
         }
@@ -181,14 +210,24 @@ mod tests {
         let read_all = read(&mut all);
         assert_eq!(
             (&read_all[0], read_all.len()),
-            (&json!({"kind": "missed", "count": 2, "first": 1, "last": 2}), MAX_KEPT + 1)
+            (
+                &json!({"kind": "missed", "count": 2, "first": 1, "last": 2}),
+                MAX_KEPT + 1
+            )
         );
         let large = "x".repeat(MAX_BYTES / 3);
         (0..4).for_each(|_| tell(&feed, &large));
         assert!(feed.kept.lock().bytes <= MAX_BYTES);
         let first = &read(&mut rest)[0];
-        assert_eq!((&first["kind"], &first["count"]), (&json!("missed"), &json!(2)));
-        assert_eq!(first["last"].as_u64().unwrap() + 1 - first["first"].as_u64().unwrap(), 2, "{first}");
+        assert_eq!(
+            (&first["kind"], &first["count"]),
+            (&json!("missed"), &json!(2))
+        );
+        assert_eq!(
+            first["last"].as_u64().unwrap() + 1 - first["first"].as_u64().unwrap(),
+            2,
+            "{first}"
+        );
         drop((all, rest));
     }
 
@@ -203,8 +242,14 @@ mod tests {
         feed.tell("hosts", list("last"));
         let mut all = Box::pin(feed.read(None, CancellationToken::new()));
         let found = read(&mut all);
-        assert_eq!((&found[0]["text"], &found[1]["hosts"], found.len()), (&json!("a"), &json!("last"), 2));
-        assert_eq!((&found[0]["seq"], &found[1]["seq"]), (&json!(2), &json!(12)));
+        assert_eq!(
+            (&found[0]["text"], &found[1]["hosts"], found.len()),
+            (&json!("a"), &json!("last"), 2)
+        );
+        assert_eq!(
+            (&found[0]["seq"], &found[1]["seq"]),
+            (&json!(2), &json!(12))
+        );
     }
 
     #[tokio::test]

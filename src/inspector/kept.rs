@@ -65,7 +65,9 @@ impl Lost {
     fn add(&self, run: &str, events: u64) {
         let mut lost = self.0.lock();
         let is_known = lost.contains_key(run) || lost.len() < MAX_RUNS;
-        *lost.entry(if is_known { run.into() } else { String::new() }).or_default() += events;
+        *lost
+            .entry(if is_known { run.into() } else { String::new() })
+            .or_default() += events;
     }
 
     fn sum(&self) -> u64 {
@@ -79,7 +81,10 @@ impl Lost {
             return;
         }
         if let Err(problem) = history.note_gaps(&lost) {
-            tracing::warn!(problem, "What is missing in the history isn't noted there yet.");
+            tracing::warn!(
+                problem,
+                "What is missing in the history isn't noted there yet."
+            );
             lost.iter().for_each(|(run, events)| self.add(run, *events));
         }
     }
@@ -127,8 +132,13 @@ impl Kept {
     pub(super) fn start() -> Kept {
         let kept = Kept::default();
         let is_there = directory().is_some_and(|it| it.is_dir());
-        let wishes = if is_there { kept.history().and_then(|it| it.wishes()) } else { Ok(Wishes::default()) };
-        kept.is_on.store(wishes.is_ok_and(|it| it.is_on), Ordering::Relaxed);
+        let wishes = if is_there {
+            kept.history().and_then(|it| it.wishes())
+        } else {
+            Ok(Wishes::default())
+        };
+        kept.is_on
+            .store(wishes.is_ok_and(|it| it.is_on), Ordering::Relaxed);
         kept
     }
 
@@ -143,10 +153,15 @@ impl Kept {
             let (waiting, rows) = sync_channel(MAX_WAITING);
             let (into, lost) = (history.clone(), self.lost.clone());
             let write = move || write(&into, &rows, &lost);
-            std::thread::Builder::new().name("history".into()).spawn(write).map_err(|error| error.to_string())?;
+            std::thread::Builder::new()
+                .name("history".into())
+                .spawn(write)
+                .map_err(|error| error.to_string())?;
             let _ = self.writer.set(Writer { history, waiting });
         }
-        self.writer.get().ok_or_else(|| "the history isn't open".into())
+        self.writer
+            .get()
+            .ok_or_else(|| "the history isn't open".into())
     }
 
     fn history(&self) -> Result<&Arc<History>, String> {
@@ -158,8 +173,15 @@ impl Kept {
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }
-        let row = Row { run: run.into(), root: root.into(), record: record.clone() };
-        if !self.writer().is_ok_and(|it| it.waiting.try_send(row).is_ok()) {
+        let row = Row {
+            run: run.into(),
+            root: root.into(),
+            record: record.clone(),
+        };
+        if !self
+            .writer()
+            .is_ok_and(|it| it.waiting.try_send(row).is_ok())
+        {
             self.lost.add(run, 1);
         }
     }
@@ -171,8 +193,8 @@ impl Kept {
         }
     }
 
-    /// A host is followed that has judged so many events, and still has these. Of what it judged since the last one that is
-    /// written, the others are lost.
+    /// A host is followed that has judged so many events, and still has these. Of what it judged
+    /// since the last one that is written, the others are lost.
     pub(super) fn begin(&self, run: &str, total: u64, there: impl Iterator<Item = u64>) {
         let is_new = {
             let mut heard = self.heard.lock();
@@ -219,12 +241,25 @@ impl Kept {
     }
 
     /// `inspect/history`.
-    pub(super) fn search(&self, Search { query, before, limit }: &Search) -> Answer {
+    pub(super) fn search(
+        &self,
+        Search {
+            query,
+            before,
+            limit,
+        }: &Search,
+    ) -> Answer {
         let before = before.as_ref().map(|it| it.parse()).transpose();
         let before = before.map_err(|_| Problem::params("`before` is no cursor"))?;
         let limit = limit.unwrap_or(ON_PAGE).clamp(1, MAX_ON_PAGE);
-        let gaps = if before.is_none() { self.history()?.gaps(query).map_err(Problem::params)? } else { Vec::new() };
-        let gaps = gaps.iter().map(|it| json!({ "at": rfc3339(it.at), "host": it.run, "events": it.events }));
+        let gaps = if before.is_none() {
+            self.history()?.gaps(query).map_err(Problem::params)?
+        } else {
+            Vec::new()
+        };
+        let gaps = gaps
+            .iter()
+            .map(|it| json!({ "at": rfc3339(it.at), "host": it.run, "events": it.events }));
         let gaps: Vec<Value> = gaps.collect();
         let found = self.history()?.search(query, before, Order::Newest, limit);
         let found = found.map_err(Problem::params)?;
@@ -259,40 +294,58 @@ impl Kept {
         Ok(json!({ "proposals": suggestions.proposals() }))
     }
 
-    /// `inspect/against`: which events a definition file would decide otherwise than the file that it replaces. Hooks
-    /// that start something aren't asked.
+    /// `inspect/against`: which events a definition file would decide otherwise than the file that
+    /// it replaces. Hooks that start something aren't asked.
     pub(super) fn against(&self, wanted: &Against, root: &Path) -> Answer {
         // What a call ran then is not what it would run now.
         let after = wanted.definition.load(root, Purpose::Replay)?;
         let before = wanted.definition.saved(root).load(root, Purpose::Replay)?;
-        for hook in after.host.hooks().hooks.iter().chain(before.host.hooks().hooks.iter()) {
+        for hook in after
+            .host
+            .hooks()
+            .hooks
+            .iter()
+            .chain(before.host.hooks().hooks.iter())
+        {
             if hook.handler.effect().is_some_and(|it| it != Effect::Person) {
-                let problem =
-                    format!("`{}` starts something; `hookwire history replay --against` judges by it", hook.name);
+                let problem = format!(
+                    "`{}` starts something; `hookwire history replay --against` judges by it",
+                    hook.name
+                );
                 return Err(Problem::params(problem));
             }
         }
         let runtime = tokio::runtime::Handle::current();
         let (mut n_judged, mut from, mut differences) = (0, None, Vec::new());
-        each_of_last(self.history()?, &format!("since:{}", wanted.since), |line| {
-            let Ok(Recorded { event, dialect, .. }) = Recorded::read(line, hookwire_dialects::native()) else {
-                return ControlFlow::Continue(());
-            };
-            let judged = runtime.block_on(async {
-                let (before, _) = before.host.judge_as(dialect, &event).await;
-                (before, after.host.judge_as(dialect, &event).await.0)
-            });
-            n_judged += 1;
-            let record = parse(line).unwrap_or_default();
-            from.get_or_insert_with(|| record["at"].clone());
-            if judged.0.differs(&judged.1) {
-                let mut event = shown::kept(record);
-                event.insert("before".into(), json!(judged.0));
-                event.insert("after".into(), json!(judged.1));
-                differences.push(Value::Object(event));
-            }
-            if differences.len() < MAX_DIFFERENCES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
+        each_of_last(
+            self.history()?,
+            &format!("since:{}", wanted.since),
+            |line| {
+                let Ok(Recorded { event, dialect, .. }) =
+                    Recorded::read(line, hookwire_dialects::native())
+                else {
+                    return ControlFlow::Continue(());
+                };
+                let judged = runtime.block_on(async {
+                    let (before, _) = before.host.judge_as(dialect, &event).await;
+                    (before, after.host.judge_as(dialect, &event).await.0)
+                });
+                n_judged += 1;
+                let record = parse(line).unwrap_or_default();
+                from.get_or_insert_with(|| record["at"].clone());
+                if judged.0.differs(&judged.1) {
+                    let mut event = shown::kept(record);
+                    event.insert("before".into(), json!(judged.0));
+                    event.insert("after".into(), json!(judged.1));
+                    differences.push(Value::Object(event));
+                }
+                if differences.len() < MAX_DIFFERENCES {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            },
+        )?;
         Ok(json!({
             "judged": n_judged, "from": from, "differences": differences, "diagnostics": after.diagnostics(),
         }))
@@ -300,7 +353,11 @@ impl Kept {
 }
 
 /// Hands on the last events in the order of time, within bounds of number and time.
-fn each_of_last(history: &History, query: &str, mut take: impl FnMut(&str) -> ControlFlow<()>) -> Result<(), Problem> {
+fn each_of_last(
+    history: &History,
+    query: &str,
+    mut take: impl FnMut(&str) -> ControlFlow<()>,
+) -> Result<(), Problem> {
     let behind = history.before_newest(MAX_LOOKED)?;
     let started = Instant::now();
     let looked = history.each(query, behind, |it| match take(&it.line) {
@@ -315,12 +372,19 @@ fn catch_up(history: &History) -> Result<(), String> {
     let rows = Mutex::new(Vec::new());
     let take = |run: &_, news: News<'_>| {
         match news {
-            News::Here(recent) => rows.lock().push((shown::id(run), recent.root.to_string(), Value::Null)),
+            News::Here(recent) => {
+                rows.lock()
+                    .push((shown::id(run), recent.root.to_string(), Value::Null))
+            }
             News::Judged(record) => {
                 let record = without_secrets(serde_json::to_value(record).unwrap_or_default());
                 let mut rows = rows.lock();
                 let id = shown::id(run);
-                let root = rows.iter().rev().find(|(it, ..)| *it == id).map(|(_, root, _)| root.clone());
+                let root = rows
+                    .iter()
+                    .rev()
+                    .find(|(it, ..)| *it == id)
+                    .map(|(_, root, _)| root.clone());
                 rows.push((id, root.unwrap_or_default(), record));
             }
             _ => {}
@@ -330,7 +394,9 @@ fn catch_up(history: &History) -> Result<(), String> {
     Following::new().catch_up(&socket::of_projects(&[]).unwrap_or_default(), &take);
     let rows = rows.into_inner();
     let events = rows.iter().filter(|(.., record)| !record.is_null());
-    history.write(events.map(|(run, root, record)| Written { run, root, record })).map(drop)
+    history
+        .write(events.map(|(run, root, record)| Written { run, root, record }))
+        .map(drop)
 }
 
 /// Writes what comes, and lets go what is too old.
@@ -344,14 +410,18 @@ fn write(history: &History, rows: &Receiver<Row>, lost: &Lost) {
             Err(RecvTimeoutError::Disconnected) => return,
         }
         batch.extend(rows.try_iter().take(AT_ONCE));
-        let events = batch.iter().map(|Row { run, root, record }| Written { run, root, record });
+        let events = batch
+            .iter()
+            .map(|Row { run, root, record }| Written { run, root, record });
         if let Err(problem) = history.write(events) {
             tracing::warn!(problem, "Events are not recorded.");
             batch.iter().for_each(|row| lost.add(&row.run, 1));
         }
         lost.note(history);
         if trimmed.is_none_or(|it| it.elapsed() >= TRIM) {
-            let gone = history.wishes().and_then(|wishes| history.trim(wishes, SystemTime::now()));
+            let gone = history
+                .wishes()
+                .and_then(|wishes| history.trim(wishes, SystemTime::now()));
             if let Err(problem) = gone {
                 tracing::warn!(problem, "What is too old stays in the history.");
             }

@@ -1,8 +1,9 @@
-//! The page on which a person watches agents: a listener of this machine's own, for one browser of one user.
+//! The page on which a person watches agents: a listener of this machine's own, for one browser of
+//! one user.
 //!
-//! A port of this machine is open to every user of it and to every web page in a browser. So each request names this
-//! address exactly, comes from this page, and shows a token that only this page has (`sessions`); and none of a program
-//! that `hookwire run` holds is answered.
+//! A port of this machine is open to every user of it and to every web page in a browser. So each
+//! request names this address exactly, comes from this page, and shows a token that only this page
+//! has (`sessions`); and none of a program that `hookwire run` holds is answered.
 
 mod call;
 mod covered;
@@ -83,7 +84,10 @@ pub enum Source {
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 type Refusal = (StatusCode, &'static str);
 
-const NO_TOKEN: Refusal = (StatusCode::UNAUTHORIZED, "the token is missing or wrong; `hookwire inspect` makes a link");
+const NO_TOKEN: Refusal = (
+    StatusCode::UNAUTHORIZED,
+    "the token is missing or wrong; `hookwire inspect` makes a link",
+);
 
 /// Makes the links that open the page.
 #[derive(Clone)]
@@ -95,7 +99,11 @@ impl Links {
     /// # Errors
     /// The system gives no random bits.
     pub fn make(&self) -> io::Result<String> {
-        Ok(format!("http://{}/#start={}", self.0.host, self.0.sessions.start()?))
+        Ok(format!(
+            "http://{}/#start={}",
+            self.0.host,
+            self.0.sessions.start()?
+        ))
     }
 }
 
@@ -120,7 +128,14 @@ impl Inspector {
         };
         let calls = Arc::new(Semaphore::new(MAX_CALLS));
         let host = format!("127.0.0.1:{port}");
-        let inspector = Arc::new(Inspector { sessions: Sessions::default(), feed, watched, calls, host, runtime });
+        let inspector = Arc::new(Inspector {
+            sessions: Sessions::default(),
+            feed,
+            watched,
+            calls,
+            host,
+            runtime,
+        });
         Ok((Service(inspector.clone()), Links(inspector)))
     }
 
@@ -140,21 +155,37 @@ impl Inspector {
             return Ok(());
         }
         if n_origins == 0 {
-            return Err((StatusCode::FORBIDDEN, "it has no Origin, and what changes something comes from this page"));
+            return Err((
+                StatusCode::FORBIDDEN,
+                "it has no Origin, and what changes something comes from this page",
+            ));
         }
-        let kind = only(headers, &CONTENT_TYPE).and_then(|it| it.split(';').next()).map(str::trim);
+        let kind = only(headers, &CONTENT_TYPE)
+            .and_then(|it| it.split(';').next())
+            .map(str::trim);
         if kind.is_some_and(|it| it.eq_ignore_ascii_case("application/json")) {
             Ok(())
         } else {
-            Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "its Content-Type is not application/json"))
+            Err((
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "its Content-Type is not application/json",
+            ))
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, caller: &Caller) -> Result<Response<Body>, Refusal> {
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        caller: &Caller,
+    ) -> Result<Response<Body>, Refusal> {
         self.admit(&request)?;
         let path = request.uri().path().to_string();
         let method = request.method().clone();
-        let session = || bearer(request.headers()).and_then(|it| self.sessions.find(it)).ok_or(NO_TOKEN);
+        let session = || {
+            bearer(request.headers())
+                .and_then(|it| self.sessions.find(it))
+                .ok_or(NO_TOKEN)
+        };
         match (&*path, method) {
             ("/api/session", Method::POST) => self.session(request, caller).await,
             ("/api/call", Method::POST) => {
@@ -167,13 +198,19 @@ impl Inspector {
                 self.admit_free(caller).await?;
                 let query = request.uri().query().unwrap_or_default();
                 let after = query.strip_prefix("after=").map(str::parse).transpose();
-                let after = after.map_err(|_| (StatusCode::BAD_REQUEST, "after is the number of a message"))?;
-                let head = reply::reply(StatusCode::OK, "", &[(CONTENT_TYPE, "application/x-ndjson")]);
+                let after = after
+                    .map_err(|_| (StatusCode::BAD_REQUEST, "after is the number of a message"))?;
+                let head = reply::reply(
+                    StatusCode::OK,
+                    "",
+                    &[(CONTENT_TYPE, "application/x-ndjson")],
+                );
                 Ok(head.map(|_| StreamBody::new(self.feed.read(after, end)).boxed_unsync()))
             }
             ("/api/session" | "/api/call", _) => Ok(whole(not_allowed("POST"))),
             (_, Method::GET) => {
-                let file = page::at(&path).ok_or((StatusCode::NOT_FOUND, "there is no such file"))?;
+                let file =
+                    page::at(&path).ok_or((StatusCode::NOT_FOUND, "there is no such file"))?;
                 self.admit_free(caller).await?;
                 Ok(whole(file))
             }
@@ -181,7 +218,11 @@ impl Inspector {
         }
     }
 
-    async fn session(&self, request: Request<Incoming>, caller: &Caller) -> Result<Response<Body>, Refusal> {
+    async fn session(
+        &self,
+        request: Request<Incoming>,
+        caller: &Caller,
+    ) -> Result<Response<Body>, Refusal> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Start {
@@ -228,13 +269,19 @@ impl Inspector {
         })
     }
 
-    /// Refuses who is held. It is looked up for each request, because a connection can be handed on; and behind the token,
-    /// because it takes long and anybody may send requests.
+    /// Refuses who is held. It is looked up for each request, because a connection can be handed
+    /// on; and behind the token, because it takes long and anybody may send requests.
     async fn admit_free(&self, caller: &Caller) -> Result<(), Refusal> {
         let (theirs, ours) = (caller.theirs, caller.ours);
-        let is_held = self.runtime.spawn_blocking(move || tcp_peer::is_held(theirs, ours)).await;
+        let is_held = self
+            .runtime
+            .spawn_blocking(move || tcp_peer::is_held(theirs, ours))
+            .await;
         match is_held.unwrap_or(true) {
-            true => Err((StatusCode::FORBIDDEN, "who asks is, or may be, held by `hookwire run`")),
+            true => Err((
+                StatusCode::FORBIDDEN,
+                "who asks is, or may be, held by `hookwire run`",
+            )),
             false => Ok(()),
         }
     }
@@ -268,13 +315,15 @@ fn whole(reply: reply::Reply) -> Response<Body> {
 
 /// The body of a request.
 async fn read<T: for<'de> Deserialize<'de>>(request: Request<Incoming>) -> Result<T, reply::Reply> {
-    let bytes = body::read(request.into_body(), MAX_BODY).await.map_err(|unread| {
-        let problem = match unread {
-            Unread::TooLong(max) => format!("the request is longer than {max} bytes"),
-            _ => unread.to_string(),
-        };
-        reply::refusal(unread.status(), &problem)
-    })?;
+    let bytes = body::read(request.into_body(), MAX_BODY)
+        .await
+        .map_err(|unread| {
+            let problem = match unread {
+                Unread::TooLong(max) => format!("the request is longer than {max} bytes"),
+                _ => unread.to_string(),
+            };
+            reply::refusal(unread.status(), &problem)
+        })?;
     let bad = |problem: String| reply::refusal(StatusCode::BAD_REQUEST, &problem);
     let text = std::str::from_utf8(&bytes).map_err(|error| bad(error.to_string()))?;
     let value = parse(text).map_err(|error| bad(error.to_string()))?;

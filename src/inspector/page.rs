@@ -6,7 +6,8 @@ use hookwire_base::support::file;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY};
 
-/// Nothing but these files runs in the page, it speaks to nobody else, and nobody shows it in a frame.
+/// Nothing but these files runs in the page, it speaks to nobody else, and nobody shows it in a
+/// frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'";
@@ -41,8 +42,14 @@ pub(super) fn at(path: &str) -> Option<Reply> {
         (CONTENT_TYPE, file.kind),
         (CONTENT_SECURITY_POLICY, POLICY),
         (REFERRER_POLICY, "no-referrer"),
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
     ];
     Some(reply::reply(StatusCode::OK, bytes_of(file), &headers))
 }
@@ -55,8 +62,13 @@ fn bytes_of(file: &File) -> Bytes {
 /// Whoever works on the page sees what they have just built.
 #[cfg(debug_assertions)]
 fn bytes_of(file: &File) -> Bytes {
-    let name = if file.path == "/" { "index.html" } else { file.path.trim_start_matches('/') };
-    let built = std::env::var_os("HOOKWIRE_INSPECTOR_PAGE").map(|dir| std::path::Path::new(&dir).join(name));
+    let name = if file.path == "/" {
+        "index.html"
+    } else {
+        file.path.trim_start_matches('/')
+    };
+    let built = std::env::var_os("HOOKWIRE_INSPECTOR_PAGE")
+        .map(|dir| std::path::Path::new(&dir).join(name));
     built
         .and_then(|path| file::read_small(&path, file::MAX_FILE).ok())
         .map_or(Bytes::from_static(file.bytes), Bytes::from)

@@ -16,31 +16,47 @@ const FAILED: i32 = -32000;
 
 impl<E: std::fmt::Display> From<E> for Problem {
     fn from(error: E) -> Problem {
-        Problem { code: FAILED, message: error.to_string() }
+        Problem {
+            code: FAILED,
+            message: error.to_string(),
+        }
     }
 }
 
 impl Problem {
     pub(super) fn params(message: impl Into<String>) -> Problem {
-        Problem { code: BAD_PARAMS, message: message.into() }
+        Problem {
+            code: BAD_PARAMS,
+            message: message.into(),
+        }
     }
 
     /// It makes sense, and isn't done for this reason.
     #[cfg(feature = "fleet")]
     pub(super) fn refused(message: impl Into<String>) -> Problem {
-        Problem { code: FAILED, message: message.into() }
+        Problem {
+            code: FAILED,
+            message: message.into(),
+        }
     }
 
     /// Only a host can tell it.
     #[cfg(feature = "fleet")]
     pub(super) fn of_host(method: &str) -> Problem {
-        let message =
-            format!("there is no method `{method}` for a fleet; `hookwire inspect` has more on a host's machine");
-        Problem { code: UNKNOWN_METHOD, message }
+        let message = format!(
+            "there is no method `{method}` for a fleet; `hookwire inspect` has more on a host's machine"
+        );
+        Problem {
+            code: UNKNOWN_METHOD,
+            message,
+        }
     }
 
     pub(super) fn unknown(method: &str) -> Problem {
-        Problem { code: UNKNOWN_METHOD, message: format!("there is no method `{method}` here") }
+        Problem {
+            code: UNKNOWN_METHOD,
+            message: format!("there is no method `{method}` here"),
+        }
     }
 
     pub(super) fn to_value(&self) -> Value {

@@ -1,4 +1,5 @@
-//! A definition from the page, written into a project. It is in force once a person trusts it, in a terminal or an editor.
+//! A definition from the page, written into a project. It is in force once a person trusts it, in a
+//! terminal or an editor.
 
 use super::problem::{Answer, Problem};
 use hookwire_base::support::below;
@@ -25,13 +26,20 @@ pub(super) struct Save {
 }
 
 impl Save {
-    /// Writes it into the project of a host that takes the project's files only as far as they are trusted.
+    /// Writes it into the project of a host that takes the project's files only as far as they are
+    /// trusted.
     pub(super) fn answer(&self, recent: &Recent<'_>) -> Answer {
         let root = Path::new(&*recent.root);
         let name = &self.name;
         let is_name = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
-        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_name) || name.starts_with('-') {
-            return Err(Problem::params("`name` has small letters, digits and `-` only, and begins with no `-`"));
+        if name.is_empty()
+            || name.len() > MAX_NAME
+            || !name.chars().all(is_name)
+            || name.starts_with('-')
+        {
+            return Err(Problem::params(
+                "`name` has small letters, digits and `-` only, and begins with no `-`",
+            ));
         }
         let dir = root.join(DEFINITIONS);
         if takes_files_as_they_are(recent, &dir) {
@@ -39,10 +47,16 @@ impl Save {
                            would be in force at once; write it yourself";
             return Err(Problem::params(problem));
         }
-        let (file, cases) = (dir.join(format!("{name}.yaml")), dir.join(format!("{name}.test.yaml")));
+        let (file, cases) = (
+            dir.join(format!("{name}.yaml")),
+            dir.join(format!("{name}.test.yaml")),
+        );
         for (path, text) in [(&file, &self.definition), (&cases, &self.cases)] {
             let found = check(&path.to_string_lossy(), text, Layer::Project, None).diagnostics;
-            let mistakes = found.iter().filter(|it| it.severity == Severity::Error).map(Diagnostic::one_line);
+            let mistakes = found
+                .iter()
+                .filter(|it| it.severity == Severity::Error)
+                .map(Diagnostic::one_line);
             let is_wanted = *path == file || !text.is_empty();
             if let Some(mistake) = mistakes.into_iter().next().filter(|_| is_wanted) {
                 return Err(Problem::params(mistake));
@@ -59,17 +73,28 @@ impl Save {
 /// Whether what is written into a project is in force without anybody's trust.
 fn takes_files_as_they_are(recent: &Recent<'_>, dir: &Path) -> bool {
     // One that doesn't say may.
-    let Some(program) = &recent.program else { return true };
+    let Some(program) = &recent.program else {
+        return true;
+    };
     let words = &program.arguments;
-    let is_named =
-        |it: &[String]| it[0] == "--hooks" && (dir.starts_with(&it[1]) || Path::new(&it[1]).starts_with(dir));
-    words.iter().any(|it| it == "--live" || it.starts_with("--hooks=")) || words.windows(2).any(is_named)
+    let is_named = |it: &[String]| {
+        it[0] == "--hooks" && (dir.starts_with(&it[1]) || Path::new(&it[1]).starts_with(dir))
+    };
+    words
+        .iter()
+        .any(|it| it == "--live" || it.starts_with("--hooks="))
+        || words.windows(2).any(is_named)
 }
 
 /// Writes a file that isn't there yet.
 fn write_new(path: &Path, root: &Path, text: &str) -> Answer<()> {
-    Ok(below::write_new(path, root, text, 0o666).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => format!("{}: it is there already; choose another name", path.display()),
-        _ => format!("{}: {error}", path.display()),
-    })?)
+    Ok(
+        below::write_new(path, root, text, 0o666).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => format!(
+                "{}: it is there already; choose another name",
+                path.display()
+            ),
+            _ => format!("{}: {error}", path.display()),
+        })?,
+    )
 }

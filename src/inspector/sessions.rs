@@ -1,6 +1,6 @@
-//! Who may use the page. The address that a browser is started with holds a start token, and any process of this user
-//! can read the arguments of another: so it counts once, for a minute, and gives the page a token of its own, which is in
-//! no address, no file and no argument.
+//! Who may use the page. The address that a browser is started with holds a start token, and any
+//! process of this user can read the arguments of another: so it counts once, for a minute, and
+//! gives the page a token of its own, which is in no address, no file and no argument.
 
 use crate::http::Token;
 use parking_lot::Mutex;
@@ -69,7 +69,11 @@ impl Sessions {
         let (token, text) = Token::make()?;
         let mut state = self.0.lock();
         make_room(&mut state.starts);
-        state.starts.push(Start { token, until: Instant::now() + START_TIME, gave: None });
+        state.starts.push(Start {
+            token,
+            until: Instant::now() + START_TIME,
+            gave: None,
+        });
         Ok(text)
     }
 
@@ -87,9 +91,13 @@ impl Sessions {
         let mut state = self.0.lock();
         let State { starts, open } = &mut *state;
         starts.retain(|it| it.until > now);
-        let start = starts.iter_mut().find(|it| it.token.is(start)).ok_or(NoStart::Unknown)?;
+        let start = starts
+            .iter_mut()
+            .find(|it| it.token.is(start))
+            .ok_or(NoStart::Unknown)?;
         if let Some(given) = &start.gave {
-            // One of the two who have shown it isn't the person's browser, and which one can't be told.
+            // One of the two who have shown it isn't the person's browser, and which one can't be
+            // told.
             given.cancel();
             return Err(NoStart::Used);
         }
@@ -127,10 +135,17 @@ mod tests {
         let start = sessions.start().unwrap();
         assert_eq!(sessions.exchange("0"), Err(NoStart::Unknown));
         let now = Instant::now();
-        assert_eq!(sessions.exchange_at(&start, now + START_TIME), Err(NoStart::Unknown), "too late");
+        assert_eq!(
+            sessions.exchange_at(&start, now + START_TIME),
+            Err(NoStart::Unknown),
+            "too late"
+        );
         let start = sessions.start().unwrap();
         assert!(sessions.knows(&start) && !sessions.knows(&start[1..]));
-        assert!(sessions.find(&start).is_none(), "it opens nothing by itself");
+        assert!(
+            sessions.find(&start).is_none(),
+            "it opens nothing by itself"
+        );
         let token = sessions.exchange(&start).unwrap();
         assert!(sessions.find(&token).is_some() && sessions.find(&token[1..]).is_none());
         // Shown again while the browser may just have started: both lose.
@@ -140,7 +155,10 @@ mod tests {
         // Shown again later, it harms nobody.
         let start = sessions.start().unwrap();
         let token = sessions.exchange(&start).unwrap();
-        assert_eq!(sessions.exchange_at(&start, now + 2 * START_TIME), Err(NoStart::Unknown));
+        assert_eq!(
+            sessions.exchange_at(&start, now + 2 * START_TIME),
+            Err(NoStart::Unknown)
+        );
         assert!(sessions.find(&token).is_some());
     }
 

@@ -18,7 +18,10 @@ pub(super) fn id(run: &Run) -> String {
 /// The run that has a name.
 pub(super) fn run(id: &str) -> Option<Run> {
     let (pid, started) = id.split_once('@')?;
-    Some(Run { pid: pid.parse().ok()?, started: started.to_string() })
+    Some(Run {
+        pid: pid.parse().ok()?,
+        started: started.to_string(),
+    })
 }
 
 /// A host as pages know it.
@@ -35,19 +38,28 @@ pub(super) fn shown(record: Value) -> Map<String, Value> {
     kept(without_secrets(record))
 }
 
-/// The same of a record that has no secrets any more: to look for them takes most of the time of a page of results.
+/// The same of a record that has no secrets any more: to look for them takes most of the time of a
+/// page of results.
 pub(super) fn kept(record: Value) -> Map<String, Value> {
     let event = told::event(&record);
     let text = |at: &str| event.as_ref().and_then(|it| it.text(at)).map(safe);
     let said = told::about(&record, event.as_ref()).map(|it| safe(&cut(&it, MAX_ABOUT)));
     let tree = event.as_ref().filter(|it| it.spec.start).map(told::tree);
     let tree = tree.map(|it| {
-        it.iter().map(|(depth, line)| "  ".repeat(*depth) + &safe(&cut(line, MAX_ABOUT))).collect::<Vec<_>>()
+        it.iter()
+            .map(|(depth, line)| "  ".repeat(*depth) + &safe(&cut(line, MAX_ABOUT)))
+            .collect::<Vec<_>>()
     });
-    let session = event.as_ref().map(|it| safe(it.session())).filter(|it| !it.is_empty());
+    let session = event
+        .as_ref()
+        .map(|it| safe(it.session()))
+        .filter(|it| !it.is_empty());
     let about = [
         ("session", json!(session)),
-        ("run", json!(event.as_ref().and_then(|it| it.run()).map(safe))),
+        (
+            "run",
+            json!(event.as_ref().and_then(|it| it.run()).map(safe)),
+        ),
         ("parentRun", json!(text("/parentRun"))),
         ("agent", json!(safe(&told::sender(&record, event.as_ref())))),
         ("cwd", json!(text("/cwd"))),
@@ -55,7 +67,10 @@ pub(super) fn kept(record: Value) -> Map<String, Value> {
         ("subject", json!(event.as_ref().and_then(|it| it.subject()))),
         ("tree", json!(tree)),
     ];
-    let about = about.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_string(), value));
+    let about = about
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, value)| (name.to_string(), value));
     let about = Value::Object(about.collect());
     Map::from_iter([("record".to_string(), record), ("about".to_string(), about)])
 }

@@ -1,4 +1,5 @@
-//! A definition that isn't saved, held against an event: what it would say, without starting anything.
+//! A definition that isn't saved, held against an event: what it would say, without starting
+//! anything.
 
 use super::problem::{Answer, Problem};
 use crate::rpc::protocol::ExplainResult;
@@ -52,24 +53,39 @@ impl Definition {
     #[cfg(feature = "history")]
     pub(super) fn saved(&self, root: &Path) -> Definition {
         let name = self.path.as_ref().and_then(|it| Path::new(it).file_name());
-        let path = name.map(|it| root.join(hookwire_engine::definitions::approved::DEFINITIONS).join(it));
-        let text = path.and_then(|it| hookwire_base::support::file::read(&it).ok()).map(|(text, _)| text);
-        Definition { text: text.unwrap_or_else(|| NONE.into()), path: self.path.clone().filter(|_| name.is_some()) }
+        let path = name.map(|it| {
+            root.join(hookwire_engine::definitions::approved::DEFINITIONS)
+                .join(it)
+        });
+        let text = path
+            .and_then(|it| hookwire_base::support::file::read(&it).ok())
+            .map(|(text, _)| text);
+        Definition {
+            text: text.unwrap_or_else(|| NONE.into()),
+            path: self.path.clone().filter(|_| name.is_some()),
+        }
     }
 
     /// Loads it by itself for a project.
     pub(super) fn load(&self, root: &Path, purpose: Purpose) -> Answer<Alone> {
         let name = self.path.clone().unwrap_or_else(|| UNNAMED.into());
-        let base = Path::new(&name).file_name().map(Path::new).filter(|it| is_definition_file(it));
-        let base = base
-            .ok_or_else(|| Problem::params("`path` is no definition file: those end in .yaml, .yml, .toml or .json"))?;
+        let base = Path::new(&name)
+            .file_name()
+            .map(Path::new)
+            .filter(|it| is_definition_file(it));
+        let base = base.ok_or_else(|| {
+            Problem::params(
+                "`path` is no definition file: those end in .yaml, .yml, .toml or .json",
+            )
+        })?;
         let dir = tempfile::Builder::new().prefix("hookwire-try-").tempdir()?;
         let found = dir.path().canonicalize()?;
         let file = found.join(base);
         std::fs::write(&file, &self.text)?;
         let host = Host::new(HostOptions {
             root: root.into(),
-            // A project's definitions are found in a directory, too, where a file of something else counts for nothing.
+            // A project's definitions are found in a directory, too, where a file of something else
+            // counts for nothing.
             hooks: vec![found],
             projects: Projects::None,
             system: false,
@@ -77,7 +93,12 @@ impl Definition {
             purpose,
             ..HostOptions::default()
         });
-        Ok(Alone { host, name, file: file.to_string_lossy().into_owned(), _dir: dir })
+        Ok(Alone {
+            host,
+            name,
+            file: file.to_string_lossy().into_owned(),
+            _dir: dir,
+        })
     }
 }
 
@@ -87,7 +108,13 @@ impl Alone {
         let named = |text: &str| text.replace(&self.file, &self.name);
         let published = self.host.published();
         let found = published.diagnostics.iter();
-        found.map(|it| Diagnostic { file: named(&it.file), message: named(&it.message), ..it.clone() }).collect()
+        found
+            .map(|it| Diagnostic {
+                file: named(&it.file),
+                message: named(&it.message),
+                ..it.clone()
+            })
+            .collect()
     }
 }
 
@@ -96,15 +123,26 @@ impl Try {
         let alone = self.definition.load(root, Purpose::Try)?;
         let (dialect, event) = event(self.event)?;
         // The engine's own verdict, because every other way to one is wrong somewhere.
-        let (verdict, _) = tokio::runtime::Handle::current().block_on(alone.host.judge_as(dialect, &event));
+        let (verdict, _) =
+            tokio::runtime::Handle::current().block_on(alone.host.judge_as(dialect, &event));
         let hooks = alone.host.hooks();
         let facts = Facts::new(Arc::new(event), root).with_names(&hooks.tool_names);
-        let explanation = ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts);
-        let not_run: Vec<_> = verdict.outcomes.iter().filter(|it| it.reason.as_deref() == Some(NOT_RUN)).collect();
+        let explanation =
+            ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts);
+        let not_run: Vec<_> = verdict
+            .outcomes
+            .iter()
+            .filter(|it| it.reason.as_deref() == Some(NOT_RUN))
+            .collect();
         // With what didn't run, a case could expect something else.
-        let is_whole =
-            not_run.is_empty() && verdict.outcomes.iter().all(|it| it.error.is_none() || it.opaque.is_some());
-        let expect = Expected::of(&verdict).filter(|_| is_whole).map(|it| it.to_value());
+        let is_whole = not_run.is_empty()
+            && verdict
+                .outcomes
+                .iter()
+                .all(|it| it.error.is_none() || it.opaque.is_some());
+        let expect = Expected::of(&verdict)
+            .filter(|_| is_whole)
+            .map(|it| it.to_value());
         // A reason may name the file: people know it by its name.
         let [file, name] = [&alone.file, &alone.name].map(|it| json!(it).to_string());
         let (file, name) = (&file[1..file.len() - 1], &name[1..name.len() - 1]);
@@ -113,7 +151,11 @@ impl Try {
             "diagnostics": alone.diagnostics(), "explanation": explanation, "verdict": verdict, "expect": expect,
             "notRun": not_run.iter().map(|it| &it.hook).collect::<Vec<_>>(),
         });
-        for hook in tried["explanation"]["hooks"].as_array_mut().into_iter().flatten() {
+        for hook in tried["explanation"]["hooks"]
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+        {
             hook["source"]["file"] = alone.name.as_str().into();
         }
         Ok(tried)
@@ -122,7 +164,14 @@ impl Try {
 
 /// The event behind the params of `hooks/dispatch`, and the vocabulary of who sends it.
 fn event(params: Value) -> Answer<(&'static Dialect, Event)> {
-    let dialect = params["dialect"].as_str().unwrap_or(dialects::NATIVE).to_string();
-    let event = dialects::sent(params, &dialect).ok_or_else(|| Problem::params("`event` is no event"))?;
-    Ok((dialects::by_name(&dialect).map_err(|unknown| Problem::params(unknown.to_string()))?, event))
+    let dialect = params["dialect"]
+        .as_str()
+        .unwrap_or(dialects::NATIVE)
+        .to_string();
+    let event =
+        dialects::sent(params, &dialect).ok_or_else(|| Problem::params("`event` is no event"))?;
+    Ok((
+        dialects::by_name(&dialect).map_err(|unknown| Problem::params(unknown.to_string()))?,
+        event,
+    ))
 }

@@ -1,4 +1,5 @@
-//! Watches the running hosts and tells the pages: what is judged, what waits for a person, which hosts there are.
+//! Watches the running hosts and tells the pages: what is judged, what waits for a person, which
+//! hosts there are.
 
 use super::feed::Feed;
 use super::kept::Kept;
@@ -21,25 +22,37 @@ use std::sync::Arc;
 /// # Errors
 /// No thread could be started.
 pub(super) fn start(feed: &Arc<Feed>, kept: &Arc<Kept>) -> Result<()> {
-    let hosts = Hosts { feed: feed.clone(), kept: kept.clone(), here: Mutex::default() };
+    let hosts = Hosts {
+        feed: feed.clone(),
+        kept: kept.clone(),
+        here: Mutex::default(),
+    };
     let take: Arc<Take<'static>> = Arc::new(move |run: &Run, news: News<'_>| {
         hosts.take(run, &news);
         ControlFlow::Continue(())
     });
     let look = move || Following::new().follow(|| socket::of_projects(&[]), &take, || false);
-    std::thread::Builder::new().name("look".into()).spawn(look)?;
+    std::thread::Builder::new()
+        .name("look".into())
+        .spawn(look)?;
     let (notices, feed) = (notices_of_questions()?, feed.clone());
     let ask = move || {
         let mut told = Vec::new();
         for () in notices {
             let found = all_questions().unwrap_or_default();
             if found != told {
-                feed.tell("approvals", Map::from_iter([("approvals".to_string(), Value::Array(found.clone()))]));
+                feed.tell(
+                    "approvals",
+                    Map::from_iter([("approvals".to_string(), Value::Array(found.clone()))]),
+                );
                 told = found;
             }
         }
     };
-    std::thread::Builder::new().name("approvals".into()).spawn(ask).map(drop)
+    std::thread::Builder::new()
+        .name("approvals".into())
+        .spawn(ask)
+        .map(drop)
 }
 
 /// The hosts that are followed.
@@ -59,30 +72,46 @@ impl Hosts {
         };
         match news {
             News::Here(recent) => {
-                self.kept.begin(&id, recent.total, recent.records.iter().map(|it| it.seq));
+                self.kept
+                    .begin(&id, recent.total, recent.records.iter().map(|it| it.seq));
                 self.change(|here| drop(here.insert(id.clone(), host(recent))));
             }
             News::Gone => self.change(|here| drop(here.remove(&id))),
             News::Judged(record) => {
-                let Ok(record) = serde_json::to_value(record) else { return };
+                let Ok(record) = serde_json::to_value(record) else {
+                    return;
+                };
                 let mut message = shown(record);
-                let root = self.here.lock().get(&id).map(|it| it["root"].clone()).unwrap_or_default();
-                self.kept.take(&id, root.as_str().unwrap_or_default(), &message["record"]);
+                let root = self
+                    .here
+                    .lock()
+                    .get(&id)
+                    .map(|it| it["root"].clone())
+                    .unwrap_or_default();
+                self.kept
+                    .take(&id, root.as_str().unwrap_or_default(), &message["record"]);
                 message.insert("host".into(), id.into());
                 self.feed.tell("verdict", message);
             }
             News::Ended(ended) => {
-                self.feed.tell("ended", of_host(json!({ "ended": without_secrets(json!(ended)) })));
+                self.feed.tell(
+                    "ended",
+                    of_host(json!({ "ended": without_secrets(json!(ended)) })),
+                );
             }
             News::Lost(count) => {
                 self.kept.lose(&id, *count);
                 self.feed.tell("lost", of_host(json!({ "count": count })));
             }
             News::Changed(changed) => {
-                self.feed.tell("definitions", of_host(json!({ "changed": changed })));
+                self.feed
+                    .tell("definitions", of_host(json!({ "changed": changed })));
                 self.change(|here| {
-                    let Some(host) = here.get_mut(&id) else { return };
-                    (host["generation"], host["hash"]) = (json!(changed.generation), json!(changed.hash));
+                    let Some(host) = here.get_mut(&id) else {
+                        return;
+                    };
+                    (host["generation"], host["hash"]) =
+                        (json!(changed.generation), json!(changed.hash));
                 });
             }
             News::Standing(_) | News::Questions => {}
@@ -94,11 +123,15 @@ impl Hosts {
         let mut here = self.here.lock();
         change(&mut here);
         let hosts = here.values().cloned().collect();
-        self.feed.tell("hosts", Map::from_iter([("hosts".to_string(), Value::Array(hosts))]));
+        self.feed.tell(
+            "hosts",
+            Map::from_iter([("hosts".to_string(), Value::Array(hosts))]),
+        );
     }
 }
 
-/// The questions that wait in a host. Nothing is taken out of them: nobody can mean what they haven't seen.
+/// The questions that wait in a host. Nothing is taken out of them: nobody can mean what they
+/// haven't seen.
 fn questions(id: &str, client: &mut Client) -> Result<Vec<Value>> {
     let list: ApprovalList = serde_json::from_value(client.request("approvals/list", &json!({}))?)?;
     let of_host = |approval: &_| {
@@ -115,7 +148,10 @@ pub(super) fn all_questions() -> Result<Vec<Value>> {
     for mut host in running::find(None)? {
         // One that doesn't answer keeps no other's questions back.
         let run = host.run();
-        found.extend(run.and_then(|run| questions(&id(&run), &mut host.client)).unwrap_or_default());
+        found.extend(
+            run.and_then(|run| questions(&id(&run), &mut host.client))
+                .unwrap_or_default(),
+        );
     }
     Ok(found)
 }

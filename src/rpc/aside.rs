@@ -4,8 +4,9 @@ use std::future::poll_fn;
 use std::pin::pin;
 use tokio::task::{block_in_place, yield_now};
 
-/// Does work that computes for long beside the reader, which polls it once, and without keeping what else
-/// runs waiting for a thread. For the runtimes of connections only, which have several threads.
+/// Does work that computes for long beside the reader, which polls it once, and without keeping
+/// what else runs waiting for a thread. For the runtimes of connections only, which have several
+/// threads.
 pub(super) async fn aside<T>(work: impl Future<Output = T>) -> T {
     yield_now().await;
     let mut work = pin!(work);

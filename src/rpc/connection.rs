@@ -5,9 +5,13 @@
 
 pub use super::methods::Next;
 
-use super::envelope::{Envelope, Method, Reply, canonical_id, is_id, is_other_than_object, read_parsed};
+use super::envelope::{
+    Envelope, Method, Reply, canonical_id, is_id, is_other_than_object, read_parsed,
+};
 use super::error::RpcError;
-use super::in_flight::{Admission, Batch, MAX_BATCH_REPLIES, MAX_IN_FLIGHT, ReplyTo, Request, Task};
+use super::in_flight::{
+    Admission, Batch, MAX_BATCH_REPLIES, MAX_IN_FLIGHT, ReplyTo, Request, Task,
+};
 use super::methods::{DirectCall, METHODS, Run, find, router};
 use super::params;
 use super::protocol::{Trace, code};
@@ -65,7 +69,10 @@ enum Called {
 impl Connection {
     /// A connection of a session.
     pub fn new(session: Arc<Session>) -> Connection {
-        Connection { session, router: OnceLock::new() }
+        Connection {
+            session,
+            router: OnceLock::new(),
+        }
     }
 
     /// The session.
@@ -76,7 +83,13 @@ impl Connection {
     /// Takes one message in. Replies that are ready are framed into `out`.
     pub fn receive(&self, message: &[u8], out: &mut Vec<u8>) -> Next {
         let Ok(text) = std::str::from_utf8(message) else {
-            self.refuse(None, code::PARSE, "parse error: the message is not UTF-8", &ReplyTo::Client, out);
+            self.refuse(
+                None,
+                code::PARSE,
+                "parse error: the message is not UTF-8",
+                &ReplyTo::Client,
+                out,
+            );
             return Next::Read;
         };
         if text.trim_start().starts_with('[') {
@@ -95,12 +108,21 @@ impl Connection {
         let messages: Vec<&RawValue> = match serde_json::from_str(text) {
             Ok(messages) => messages,
             Err(error) => {
-                self.refuse(None, code::PARSE, format!("parse error: {error}"), &ReplyTo::Client, out);
+                self.refuse(
+                    None,
+                    code::PARSE,
+                    format!("parse error: {error}"),
+                    &ReplyTo::Client,
+                    out,
+                );
                 return Next::Read;
             }
         };
         if messages.is_empty() || messages.len() > MAX_BATCH {
-            let problem = format!("a batch has 1 to {MAX_BATCH} messages, found {}", messages.len());
+            let problem = format!(
+                "a batch has 1 to {MAX_BATCH} messages, found {}",
+                messages.len()
+            );
             self.refuse_invalid(None, &problem, &ReplyTo::Client, out);
             return Next::Read;
         }
@@ -116,7 +138,8 @@ impl Connection {
     }
 
     fn receive_one(&self, text: &str, to: &ReplyTo, out: &mut Vec<u8>) -> Next {
-        let wants_parsed = |name: &str| find(name).is_some_and(|method| matches!(method.run, Run::Direct(_)));
+        let wants_parsed =
+            |name: &str| find(name).is_some_and(|method| matches!(method.run, Run::Direct(_)));
         if let Some(request) = read_parsed(text, wants_parsed) {
             let params = SentParams::Parsed(request.params, request.params_text);
             self.request(request.id, request.method, params, to, out);
@@ -162,7 +185,9 @@ impl Connection {
                     return next;
                 }
             },
-            (Some(Method::Name(_)), Some(_)) => "`jsonrpc` is not \"2.0\", the only version there is",
+            (Some(Method::Name(_)), Some(_)) => {
+                "`jsonrpc` is not \"2.0\", the only version there is"
+            }
         };
         self.refuse_invalid(id, problem, to, out);
         Next::Read
@@ -172,7 +197,9 @@ impl Connection {
     fn take_reply(&self, id: &str, result: Option<&RawValue>, error: Option<&RawValue>) {
         let reply = match (result, error) {
             (_, Some(error)) => Err(error_text(error)),
-            (Some(result), None) => json::parse(result.get()).map_err(|error| format!("unreadable reply: {error}")),
+            (Some(result), None) => {
+                json::parse(result.get()).map_err(|error| format!("unreadable reply: {error}"))
+            }
             (None, None) => return,
         };
         self.session.reply(id, reply);
@@ -190,14 +217,21 @@ impl Connection {
         })
     }
 
-    /// A request that was sent as a notification, such as an event whose verdict the client doesn't need.
+    /// A request that was sent as a notification, such as an event whose verdict the client doesn't
+    /// need.
     fn request_without_reply(&self, name: &str, params: Option<&str>) {
         let Some(method) = self.find(name).filter(|_| !self.session.is_shut_down()) else {
-            tracing::debug!(method = name, "A notification that means nothing was ignored.");
+            tracing::debug!(
+                method = name,
+                "A notification that means nothing was ignored."
+            );
             return;
         };
         if self.session.in_flight.is_full() {
-            tracing::warn!(method = name, "A notification was dropped: {MAX_IN_FLIGHT} requests are in flight.");
+            tracing::warn!(
+                method = name,
+                "A notification was dropped: {MAX_IN_FLIGHT} requests are in flight."
+            );
             return;
         }
         match self.call(&method, "null", SentParams::Text(params)) {
@@ -212,7 +246,14 @@ impl Connection {
         }
     }
 
-    fn request(&self, id: &str, name: &str, params: SentParams<'_>, to: &ReplyTo, out: &mut Vec<u8>) {
+    fn request(
+        &self,
+        id: &str,
+        name: &str,
+        params: SentParams<'_>,
+        to: &ReplyTo,
+        out: &mut Vec<u8>,
+    ) {
         let started = (self.session.trace() == Trace::Verbose).then(Instant::now);
         trace_received(&self.session, name, Some(id));
         if !is_id(id) {
@@ -222,17 +263,24 @@ impl Connection {
         match self.session.in_flight.admits(id) {
             Admission::Yes => {}
             Admission::Duplicate => {
-                return self.refuse_invalid(Some(id), "the second request was not carried out", to, out);
+                return self.refuse_invalid(
+                    Some(id),
+                    "the second request was not carried out",
+                    to,
+                    out,
+                );
             }
             Admission::Overloaded => {
-                let message = format!("overloaded: {MAX_IN_FLIGHT} requests are in flight; wait for replies");
+                let message =
+                    format!("overloaded: {MAX_IN_FLIGHT} requests are in flight; wait for replies");
                 return self.refuse(Some(id), code::OVERLOADED, message, to, out);
             }
         }
         if matches!(to, ReplyTo::Batch(batch) if batch.is_full()) {
             let most = MAX_BATCH_REPLIES >> 20;
-            let message =
-                format!("overloaded: the replies of this batch are more than {most} MiB; ask for less at once");
+            let message = format!(
+                "overloaded: the replies of this batch are more than {most} MiB; ask for less at once"
+            );
             return self.refuse(Some(id), code::OVERLOADED, message, to, out);
         }
         if self.session.is_shut_down() {
@@ -247,7 +295,11 @@ impl Connection {
         let is_answered = matches!(called, Called::Done(_));
         let insert = || {
             let cancelled = CancellationToken::new();
-            let request = Request { cancelled: cancelled.clone(), to: to.clone(), is_answered };
+            let request = Request {
+                cancelled: cancelled.clone(),
+                to: to.clone(),
+                is_answered,
+            };
             self.session.in_flight.insert(id, request);
             cancelled
         };
@@ -263,8 +315,8 @@ impl Connection {
                 deliver(&self.session, Some(&reply), to, Some(out));
             }
             Called::Waits(future) => {
-                // What is answered already must not be overtaken: that a hook couldn't be registered, by the verdict on the
-                // next event.
+                // What is answered already must not be overtaken: that a hook couldn't be
+                // registered, by the verdict on the next event.
                 self.session.outbox.send_framed(out);
                 out.clear();
                 self.answer_later(id, name, future, insert(), to, started);
@@ -305,7 +357,9 @@ impl Connection {
         }
         // A name that is there twice is a bug that every test would meet.
         #[expect(clippy::expect_used, reason = "the table is static")]
-        let router = self.router.get_or_init(|| router(self.session.clone()).expect("the method table is sound"));
+        let router = self
+            .router
+            .get_or_init(|| router(self.session.clone()).expect("the method table is sound"));
         router.method(name).map(Callable::Routed)
     }
 
@@ -314,7 +368,10 @@ impl Connection {
         // Tasks and timers that a method starts belong to the runtime.
         let _guard = self.session.runtime.enter();
         let called = catch_unwind(AssertUnwindSafe(|| {
-            assert!(!failpoint::is_due("method"), "a test lets this method panic");
+            assert!(
+                !failpoint::is_due("method"),
+                "a test lets this method panic"
+            );
             match method {
                 Callable::Direct(run) => self.call_direct(*run, id, params),
                 Callable::Routed(callback) => call_routed(callback, id, params),
@@ -342,7 +399,11 @@ impl Connection {
         };
         match params {
             Ok(params) => {
-                let call = DirectCall { id: id.to_string(), params, params_text: text };
+                let call = DirectCall {
+                    id: id.to_string(),
+                    params,
+                    params_text: text,
+                };
                 poll_once(run(self.session.clone(), call))
             }
             Err(error) => Called::Done(Reply::error(id, &error)),
@@ -351,16 +412,32 @@ impl Connection {
 
     /// Answers that a message is not a valid request.
     fn refuse_invalid(&self, id: Option<&str>, problem: &str, to: &ReplyTo, out: &mut Vec<u8>) {
-        self.refuse(id, code::INVALID_REQUEST, format!("invalid request: {problem}"), to, out);
+        self.refuse(
+            id,
+            code::INVALID_REQUEST,
+            format!("invalid request: {problem}"),
+            to,
+            out,
+        );
     }
 
     /// Answers with an error. An id that is in flight belongs to another request: a reply under it
     /// would be taken for that request's reply.
-    fn refuse(&self, id: Option<&str>, code: i32, message: impl Into<String>, to: &ReplyTo, out: &mut Vec<u8>) {
+    fn refuse(
+        &self,
+        id: Option<&str>,
+        code: i32,
+        message: impl Into<String>,
+        to: &ReplyTo,
+        out: &mut Vec<u8>,
+    ) {
         let mut message = message.into();
         let id = id.filter(|id| is_id(id)).map(canonical_id);
         let mut reply_id = id.as_deref().unwrap_or("null");
-        if id.as_deref().is_some_and(|id| self.session.in_flight.contains(id)) {
+        if id
+            .as_deref()
+            .is_some_and(|id| self.session.in_flight.contains(id))
+        {
             message.push_str(&format!(" (id {reply_id} is in flight)"));
             reply_id = "null";
         }
@@ -369,8 +446,8 @@ impl Connection {
         deliver(&self.session, Some(&reply), to, Some(out));
     }
 
-    /// The connection ends: hooks in flight get `hooks` to finish by themselves, then `after` to take
-    /// their failure direction. What still waits after that is cancelled and answered here.
+    /// The connection ends: hooks in flight get `hooks` to finish by themselves, then `after` to
+    /// take their failure direction. What still waits after that is cancelled and answered here.
     pub fn drain(&self, hooks: Duration, after: Duration) {
         let in_flight = &self.session.in_flight;
         self.session.hang_up();
@@ -386,8 +463,8 @@ impl Connection {
                 }
             }
         }
-        // Detached hooks have the same time, though their answers go nowhere. Another connection's end may have
-        // ended the runtime, which then has no time to give.
+        // Detached hooks have the same time, though their answers go nowhere. Another connection's
+        // end may have ended the runtime, which then has no time to give.
         let engine = &self.session.host.engine;
         if !engine.is_settled() {
             let settled = async { tokio::time::timeout_at(until.into(), engine.settle()).await };
@@ -395,8 +472,8 @@ impl Connection {
         }
     }
 
-    /// To be held while messages are received, so that another thread that is ending the process waits
-    /// for their replies.
+    /// To be held while messages are received, so that another thread that is ending the process
+    /// waits for their replies.
     pub fn receiving(&self) -> Task {
         self.session.in_flight.start_task()
     }
@@ -422,11 +499,24 @@ fn call_routed(callback: &MethodCallback, id: &str, params: SentParams<'_>) -> C
         }
         MethodCallback::Async(method) => {
             let id = id.to_string();
-            let future = method(Id::Null, params.into_owned(), jsonrpsee::ConnectionId(0), MAX_REPLY, extensions);
-            poll_once(future.map(move |response| Reply::from_jsonrpsee(&id, &response)).boxed())
+            let future = method(
+                Id::Null,
+                params.into_owned(),
+                jsonrpsee::ConnectionId(0),
+                MAX_REPLY,
+                extensions,
+            );
+            poll_once(
+                future
+                    .map(move |response| Reply::from_jsonrpsee(&id, &response))
+                    .boxed(),
+            )
         }
         MethodCallback::Subscription(_) | MethodCallback::Unsubscription(_) => {
-            Called::Done(Reply::error(id, &RpcError::new(code::METHOD_NOT_FOUND, "no subscriptions")))
+            Called::Done(Reply::error(
+                id,
+                &RpcError::new(code::METHOD_NOT_FOUND, "no subscriptions"),
+            ))
         }
     }
 }
@@ -443,7 +533,9 @@ fn deliver(session: &Session, reply: Option<&Reply>, to: &ReplyTo, out: Option<&
     let reply = reply.map(|reply| &*reply.json);
     let whole = match to {
         ReplyTo::Client => reply.map(Cow::Borrowed),
-        ReplyTo::Batch(batch) => batch.close_member(reply, &session.in_flight).map(Cow::Owned),
+        ReplyTo::Batch(batch) => batch
+            .close_member(reply, &session.in_flight)
+            .map(Cow::Owned),
     };
     match (whole, out) {
         (Some(whole), Some(out)) => session.outbox.frame(&whole, out),
@@ -461,7 +553,12 @@ fn trace_received(session: &Session, name: &str, id: Option<&str>) {
 /// `started`: if a reply's time is told.
 fn trace_answered(name: &str, id: &str, started: Option<Instant>) {
     if let Some(started) = started {
-        tracing::info!(method = name, id, micros = started.elapsed().as_micros(), "Request answered.");
+        tracing::info!(
+            method = name,
+            id,
+            micros = started.elapsed().as_micros(),
+            "Request answered."
+        );
     }
 }
 
@@ -473,7 +570,10 @@ fn log_failure(reply: &Reply) {
 }
 
 async fn or_panic_reply(id: &str, future: BoxFuture<'static, Reply>) -> Reply {
-    AssertUnwindSafe(future).catch_unwind().await.unwrap_or_else(|panic| panic_reply(id, &*panic))
+    AssertUnwindSafe(future)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|panic| panic_reply(id, &*panic))
 }
 
 fn panic_reply(id: &str, panic: &(dyn Any + Send)) -> Reply {
@@ -481,7 +581,10 @@ fn panic_reply(id: &str, panic: &(dyn Any + Send)) -> Reply {
         panic = hookwire_engine::engine::panic_text(panic),
         "A method panicked; this is a bug in hookwire."
     );
-    Reply::error(id, &RpcError::internal("internal error: the method panicked; this is a bug in hookwire"))
+    Reply::error(
+        id,
+        &RpcError::internal("internal error: the method panicked; this is a bug in hookwire"),
+    )
 }
 
 fn unknown_method(name: &str) -> RpcError {
@@ -490,7 +593,10 @@ fn unknown_method(name: &str) -> RpcError {
     }
     let nearest = did_you_mean(closest(name, METHODS.iter().map(|method| method.name)));
     let shown: String = name.chars().take(100).collect();
-    RpcError::new(code::METHOD_NOT_FOUND, format!("method not found: `{shown}`{nearest}"))
+    RpcError::new(
+        code::METHOD_NOT_FOUND,
+        format!("method not found: `{shown}`{nearest}"),
+    )
 }
 
 fn error_text(error: &RawValue) -> String {
@@ -520,14 +626,39 @@ mod tests {
         r#"{"jsonrpc":"2.0","id":null,"method":"hooks/explain","params":[{"event":"Stop","\u0061":"\ud83d\ude00"}]}"#,
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"},"result":[[[1e9]]]}"#,
     ];
-    const FRAGMENTS: [&str; 14] =
-        ["{", "}", "[", "]", "\"", ",", ":", "\\u", "\\ud800", "null", "-1e999", "\"id\":1,", "\u{1f600}", "\n"];
+    const FRAGMENTS: [&str; 14] = [
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"",
+        ",",
+        ":",
+        "\\u",
+        "\\ud800",
+        "null",
+        "-1e999",
+        "\"id\":1,",
+        "\u{1f600}",
+        "\n",
+    ];
 
     fn connection(out: std::fs::File) -> (Connection, tokio::runtime::Runtime) {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let host = Host::new(HostOptions { root: "/".into(), ..HostOptions::default() });
-        let session =
-            Session::new(host, Outbox::new(out.into(), || {}).unwrap(), runtime.handle().clone(), Side::Parent);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let host = Host::new(HostOptions {
+            root: "/".into(),
+            ..HostOptions::default()
+        });
+        let session = Session::new(
+            host,
+            Outbox::new(out.into(), || {}).unwrap(),
+            runtime.handle().clone(),
+            Side::Parent,
+        );
         (Connection::new(session), runtime)
     }
 
@@ -539,8 +670,11 @@ mod tests {
         receive(
             r#"{"jsonrpc":"2.0","id":0,"method":"hooks/register","params":{"hooks":[{"name":"h","on":"Stop","callback":"c"}]}}"#,
         );
-        let stop =
-            |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"hooks/dispatch","params":{{"event":"Stop"}}}}"#);
+        let stop = |id: u32| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"hooks/dispatch","params":{{"event":"Stop"}}}}"#
+            )
+        };
         // The only worker is kept from running the tasks.
         let (go_on, wait) = std::sync::mpsc::channel::<()>();
         runtime.spawn(async move { wait.recv() });
@@ -576,12 +710,18 @@ mod tests {
             br#"{"jsonrpc":"2.0","id":1,"method":"hooks/register","params":{"hooks":[{"name":"x"}]}}"#,
             &mut out,
         );
-        connection
-            .receive(br#"{"jsonrpc":"2.0","id":2,"method":"hooks/dispatch","params":{"event":"Stop"}}"#, &mut out);
+        connection.receive(
+            br#"{"jsonrpc":"2.0","id":2,"method":"hooks/dispatch","params":{"event":"Stop"}}"#,
+            &mut out,
+        );
         let sent = std::fs::read_to_string(file.path()).unwrap();
-        let messages = sent.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let ids: Vec<_> =
-            messages.filter(|it| it.get("method").is_none()).map(|reply| reply["id"].to_string()).collect();
+        let messages = sent
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let ids: Vec<_> = messages
+            .filter(|it| it.get("method").is_none())
+            .map(|reply| reply["id"].to_string())
+            .collect();
         assert_eq!(ids, ["0", "1"], "{sent}");
         assert!(out.is_empty());
     }
@@ -589,7 +729,10 @@ mod tests {
     #[test]
     fn whatever_is_sent_the_next_request_is_answered_once() {
         let (connection, _runtime) = connection(std::fs::File::create("/dev/null").unwrap());
-        let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..20_usize, 0..20_usize), 1..6);
+        let edits = prop::collection::vec(
+            (any::<prop::sample::Index>(), 0..20_usize, 0..20_usize),
+            1..6,
+        );
         // `PROPTEST_CASES` says how many.
         proptest!(|(seed in 0..SEEDS.len(), edits in edits)| {
             let mut sent = SEEDS[seed].as_bytes().to_vec();

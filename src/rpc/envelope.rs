@@ -56,9 +56,12 @@ pub(super) struct ParsedRequest<'a> {
     pub(super) params_text: &'a str,
 }
 
-/// Reads a request of a method that wants its params parsed, in one pass. `None` for everything that is
-/// unusual or wrong: then [`Envelope`] decides what it is.
-pub(super) fn read_parsed(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<ParsedRequest<'_>> {
+/// Reads a request of a method that wants its params parsed, in one pass. `None` for everything
+/// that is unusual or wrong: then [`Envelope`] decides what it is.
+pub(super) fn read_parsed(
+    text: &str,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Option<ParsedRequest<'_>> {
     let (mut version, mut id, mut method, mut params) = (None, None, None, None);
     let mut rest = skip_space(text).strip_prefix('{')?;
     loop {
@@ -87,7 +90,12 @@ pub(super) fn read_parsed(text: &str, is_wanted: impl Fn(&str) -> bool) -> Optio
         }
     }
     let (params, params_text) = params?;
-    let request = ParsedRequest { id: id?, method: method?, params, params_text };
+    let request = ParsedRequest {
+        id: id?,
+        method: method?,
+        params,
+        params_text,
+    };
     (version == Some("2.0")).then_some(request)
 }
 
@@ -110,7 +118,9 @@ static IS_SPECIAL: [bool; 256] = {
 /// The string at the beginning of a text, if nothing in it is escaped, and what is behind it.
 fn read_text(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix('"')?;
-    let end = rest.bytes().position(|byte| IS_SPECIAL[usize::from(byte)])?;
+    let end = rest
+        .bytes()
+        .position(|byte| IS_SPECIAL[usize::from(byte)])?;
     let (string, end) = rest.split_at_checked(end)?;
     Some((string, end.strip_prefix('"')?))
 }
@@ -188,7 +198,10 @@ impl Reply {
         match written {
             Ok(()) => {
                 json.push(b'}');
-                Reply { json, is_error: false }
+                Reply {
+                    json,
+                    is_error: false,
+                }
             }
             Err(error) => Reply::error(id, &error),
         }
@@ -200,20 +213,32 @@ impl Reply {
         // An error is made of numbers, texts and JSON: all of it can be written.
         let _ = serde_json::to_writer(&mut json, error);
         json.push(b'}');
-        Reply { json, is_error: true }
+        Reply {
+            json,
+            is_error: true,
+        }
     }
 
-    /// jsonrpsee's reply, under its id. jsonrpsee itself was given null, because it has no place for a
-    /// number that is negative, fractional or very large.
+    /// jsonrpsee's reply, under its id. jsonrpsee itself was given null, because it has no place
+    /// for a number that is negative, fractional or very large.
     pub(super) fn from_jsonrpsee(id: &str, response: &MethodResponse) -> Reply {
-        let Some(rest) = response.as_ref().strip_prefix(r#"{"jsonrpc":"2.0","id":null"#) else {
-            return Reply::error(id, &RpcError::internal("internal error: the router's reply has no id"));
+        let Some(rest) = response
+            .as_ref()
+            .strip_prefix(r#"{"jsonrpc":"2.0","id":null"#)
+        else {
+            return Reply::error(
+                id,
+                &RpcError::internal("internal error: the router's reply has no id"),
+            );
         };
         let mut json = Vec::with_capacity(response.as_ref().len() + id.len());
         for part in [r#"{"jsonrpc":"2.0","id":"#, id, rest] {
             json.extend_from_slice(part.as_bytes());
         }
-        Reply { json, is_error: response.is_error() }
+        Reply {
+            json,
+            is_error: response.is_error(),
+        }
     }
 
     fn begin_with(id: &str, member: &str) -> Vec<u8> {
@@ -234,25 +259,54 @@ mod tests {
         let request = read_parsed(text, |name| name == "m")?;
         let envelope: Envelope<'_> = serde_json::from_str(text).unwrap();
         assert_eq!(envelope.id.unwrap().get(), request.id, "{text}");
-        assert_eq!(envelope.params.map_or("null", RawValue::get), request.params_text, "{text}");
-        assert_eq!(json::parse(request.params_text).unwrap(), request.params, "{text}");
+        assert_eq!(
+            envelope.params.map_or("null", RawValue::get),
+            request.params_text,
+            "{text}"
+        );
+        assert_eq!(
+            json::parse(request.params_text).unwrap(),
+            request.params,
+            "{text}"
+        );
         Some((request.id.into(), request.params_text.into()))
     }
 
     #[test]
     fn one_pass_reads_what_is_usual_and_leaves_the_rest() {
         for (text, expected) in [
-            (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1.5]}}"#, Some(("1", r#"{"a":[1.5]}"#))),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1.5]}}"#,
+                Some(("1", r#"{"a":[1.5]}"#)),
+            ),
             (
                 " {\r\n\t\"method\" : \"m\" , \"params\" : [ {} ] , \"id\" : \"\\u00e9\" , \"jsonrpc\" : \"2.0\" } ",
                 Some((r#""\u00e9""#, "[ {} ]")),
             ),
-            (r#"{"jsonrpc":"2.0","id":null,"method":"m","params":null}"#, Some(("null", "null"))),
-            (r#"{"jsonrpc":"2.0","id":-1e999,"method":"m","params":7}"#, Some(("-1e999", "7"))),
-            (r#"{"jsonrpc":"2.0","id":0,"method":"m","params":7}"#, Some(("0", "7"))),
-            (r#"{"jsonrpc":"2.0","id":1234567890123456 ,"method":"m","params":7}"#, Some(("1234567890123456", "7"))),
-            (r#"{"jsonrpc":"2.0","id":1.5,"method":"m","params":7}"#, Some(("1.5", "7"))),
-            (r#"{"jsonrpc":"2.0","method":"m","params":7,"id":12}"#, Some(("12", "7"))),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"method":"m","params":null}"#,
+                Some(("null", "null")),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":-1e999,"method":"m","params":7}"#,
+                Some(("-1e999", "7")),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":0,"method":"m","params":7}"#,
+                Some(("0", "7")),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1234567890123456 ,"method":"m","params":7}"#,
+                Some(("1234567890123456", "7")),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1.5,"method":"m","params":7}"#,
+                Some(("1.5", "7")),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"m","params":7,"id":12}"#,
+                Some(("12", "7")),
+            ),
             (r#"{"jsonrpc":"2.0","id":01,"method":"m","params":7}"#, None),
             (r#"{"jsonrpc":"2.0","id":1a,"method":"m","params":7}"#, None),
             (r#"{"jsonrpc":"2.0","id":,"method":"m","params":7}"#, None),
@@ -263,21 +317,46 @@ mod tests {
             (r#"{"id":1,"method":"m","params":{}}"#, None),
             (r#"{"jsonrpc":"2.0","method":"m","params":{}}"#, None),
             (r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#, None),
-            (r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"m","params":{}}"#, None),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{},"more":1}"#, None),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"m","params":{}}"#,
+                None,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{},"more":1}"#,
+                None,
+            ),
             (r#"{"jsonrpc":"1.0","id":1,"method":"m","params":{}}"#, None),
-            (r#"{"jsonrpc":"2.0","\u0069d":1,"method":"m","params":{}}"#, None),
+            (
+                r#"{"jsonrpc":"2.0","\u0069d":1,"method":"m","params":{}}"#,
+                None,
+            ),
             // Not JSON, or not strict JSON.
-            (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1,"a":2}}"#, None),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{}}}"#, None),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{},}"#, None),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1,"a":2}}"#,
+                None,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{}}}"#,
+                None,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{},}"#,
+                None,
+            ),
             (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{}"#, None),
-            (r#"{,"jsonrpc":"2.0","id":1,"method":"m","params":{}}"#, None),
-            ("{\x0c\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{}}", None),
+            (
+                r#"{,"jsonrpc":"2.0","id":1,"method":"m","params":{}}"#,
+                None,
+            ),
+            (
+                "{\x0c\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{}}",
+                None,
+            ),
             ("{}", None),
             ("", None),
         ] {
-            let expected = expected.map(|(id, params): (&str, &str)| (id.to_string(), params.to_string()));
+            let expected =
+                expected.map(|(id, params): (&str, &str)| (id.to_string(), params.to_string()));
             assert_eq!(read(text), expected, "{text}");
         }
     }

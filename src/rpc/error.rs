@@ -24,12 +24,19 @@ pub struct RpcError {
 impl RpcError {
     /// An error without data.
     pub(super) fn new(code: i32, message: impl Into<String>) -> RpcError {
-        RpcError { code, message: message.into(), data: None }
+        RpcError {
+            code,
+            message: message.into(),
+            data: None,
+        }
     }
 
     /// The params are not what the method takes.
     pub fn params(message: impl Display) -> RpcError {
-        RpcError::new(code::INVALID_PARAMS, format!("invalid params: {}", without_types(&message)))
+        RpcError::new(
+            code::INVALID_PARAMS,
+            format!("invalid params: {}", without_types(&message)),
+        )
     }
 
     /// The request can't be served now.
@@ -53,7 +60,9 @@ impl From<lsp::Refusal> for RpcError {
     fn from(refusal: lsp::Refusal) -> Self {
         match refusal {
             lsp::Refusal::Params(problem) => RpcError::params(problem),
-            lsp::Refusal::Stale => RpcError::new(code::CONTENT_MODIFIED, "the documents have changed since"),
+            lsp::Refusal::Stale => {
+                RpcError::new(code::CONTENT_MODIFIED, "the documents have changed since")
+            }
             lsp::Refusal::Failed(problem) => RpcError::new(code::REQUEST_FAILED, problem),
         }
     }

@@ -1,6 +1,8 @@
 //! How `hooks/explain` comes to its result.
 
-use super::protocol::{ExplainResult, Explanation, PolicyExplanation, ReadCommand, RuleExplanation};
+use super::protocol::{
+    ExplainResult, Explanation, PolicyExplanation, ReadCommand, RuleExplanation,
+};
 use hookwire_base::verdict::Decision;
 use hookwire_dialects as dialects;
 use hookwire_engine::engine;
@@ -14,8 +16,8 @@ use hookwire_rules::policy::{self, Policy};
 use std::sync::Arc;
 
 impl ExplainResult {
-    /// Asks hooks and policies as selection does, and says of each what came out. The hooks that are for the event come
-    /// first, in the order in which the event's sender has them run.
+    /// Asks hooks and policies as selection does, and says of each what came out. The hooks that
+    /// are for the event come first, in the order in which the event's sender has them run.
     pub fn new<'a>(
         hooks: impl Iterator<Item = &'a Arc<Hook>>,
         policies: &[Arc<Policy>],
@@ -23,7 +25,9 @@ impl ExplainResult {
         facts: &Facts,
     ) -> ExplainResult {
         let hooks = engine::in_running_order(hooks, Some(&facts.event.name), sender(facts));
-        let policies = policies.iter().filter(|_| policy::is_tool_request(&facts.event));
+        let policies = policies
+            .iter()
+            .filter(|_| policy::is_tool_request(&facts.event));
         let policy = policies
             .map(|policy| PolicyExplanation {
                 source: policy.source.clone(),
@@ -32,9 +36,16 @@ impl ExplainResult {
             .collect();
         let commands = commands(facts);
         let mut unseen: Vec<String> = Vec::new();
-        let hooks = hooks.iter().map(|hook| explain(hook, facts, &commands, &mut unseen)).collect();
+        let hooks = hooks
+            .iter()
+            .map(|hook| explain(hook, facts, &commands, &mut unseen))
+            .collect();
         ExplainResult {
-            acts: if facts.tool().is_some() { facts.acts_told() } else { Vec::new() },
+            acts: if facts.tool().is_some() {
+                facts.acts_told()
+            } else {
+                Vec::new()
+            },
             broken: broken.to_vec(),
             policy,
             hooks,
@@ -49,37 +60,71 @@ impl ExplainResult {
 
 /// The vocabulary of whoever has sent the event.
 fn sender(facts: &Facts) -> &'static Contract {
-    let original = facts.event.original.as_ref().and_then(|it| dialects::by_name(it.dialect).ok());
+    let original = facts
+        .event
+        .original
+        .as_ref()
+        .and_then(|it| dialects::by_name(it.dialect).ok());
     &original.unwrap_or(dialects::native()).contract
 }
 
-fn explain(hook: &Arc<Hook>, facts: &Facts, commands: &[ReadCommand], unseen: &mut Vec<String>) -> Explanation {
+fn explain(
+    hook: &Arc<Hook>,
+    facts: &Facts,
+    commands: &[ReadCommand],
+    unseen: &mut Vec<String>,
+) -> Explanation {
     let (applies, kept_out_by, opaque) = match hook.applies(facts) {
         Ok(doubt) => (true, None, doubt.map(|doubt| doubt.why.to_string())),
         Err(failed) => (false, Some(hook.miss(failed, facts)), None),
     };
     // What an event or a matcher keeps out isn't asked for more.
-    let is_rule = kept_out_by.as_ref().is_none_or(|it| matches!(&*it.test, "if" | "unless" | "when"));
-    let rules = if is_rule { hook.rules(facts) } else { Vec::new() };
-    for text in rules.iter().filter_map(|(_, _, found)| found.unseen.as_ref()) {
+    let is_rule = kept_out_by
+        .as_ref()
+        .is_none_or(|it| matches!(&*it.test, "if" | "unless" | "when"));
+    let rules = if is_rule {
+        hook.rules(facts)
+    } else {
+        Vec::new()
+    };
+    for text in rules
+        .iter()
+        .filter_map(|(_, _, found)| found.unseen.as_ref())
+    {
         if !unseen.contains(text) {
             unseen.push(text.clone());
         }
     }
-    let rules = rules.into_iter().map(|(field, rule, found)| RuleExplanation {
-        field: field.into(),
-        rule: rule.text().to_string(),
-        holds: found.holds,
-        why: found.why,
-        unseen: found.unseen,
-    });
+    let rules = rules
+        .into_iter()
+        .map(|(field, rule, found)| RuleExplanation {
+            field: field.into(),
+            rule: rule.text().to_string(),
+            holds: found.holds,
+            why: found.why,
+            unseen: found.unseen,
+        });
     let rules = rules.collect();
     let decision = hook.handler.fixed().map(|(decision, _)| decision);
     // What stands in for a broken definition always fails, and says what that means.
     let decision = decision.or_else(|| hook.is_broken().then_some(Decision::Deny));
-    let exception = if applies { exception(hook, facts, commands) } else { None };
+    let exception = if applies {
+        exception(hook, facts, commands)
+    } else {
+        None
+    };
     let (observe, hook, source) = (hook.observe, hook.name.clone(), hook.source.clone());
-    Explanation { hook, source, applies, kept_out_by, opaque, decision, exception, observe, rules }
+    Explanation {
+        hook,
+        source,
+        applies,
+        kept_out_by,
+        opaque,
+        decision,
+        exception,
+        observe,
+        rules,
+    }
 }
 
 /// The narrowest exception that lets the call pass a fixed deny or ask: each is tried.
@@ -88,18 +133,30 @@ fn exception(hook: &Hook, facts: &Facts, commands: &[ReadCommand]) -> Option<Str
     if !hook.is_verdict() || hook.tools.rules.is_empty() {
         return None;
     }
-    let is_plain =
-        |text: &str| text.len() <= 200 && !text.contains(['*', '?', '[', '{', '$', '`', '…', '(', ')', '|', '\n']);
+    let is_plain = |text: &str| {
+        text.len() <= 200
+            && !text.contains(['*', '?', '[', '{', '$', '`', '…', '(', ')', '|', '\n'])
+    };
     let commands = commands.iter().map(|it| format!("Bash({})", it.command));
-    let files = hook.tools.rules.iter().filter(|rule| rule.is_about_files()).flat_map(|rule| rule.literal_tools());
+    let files = hook
+        .tools
+        .rules
+        .iter()
+        .filter(|rule| rule.is_about_files())
+        .flat_map(|rule| rule.literal_tools());
     let files: Vec<String> = files.flatten().map(str::to_string).collect();
     let paths = facts.paths_told();
-    let acts = paths.iter().flat_map(|path| files.iter().map(move |tool| format!("{tool}({path})")));
+    let acts = paths
+        .iter()
+        .flat_map(|path| files.iter().map(move |tool| format!("{tool}({path})")));
     let all = acts.chain(commands).filter(|text| {
-        let inside = text.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+        let inside = text
+            .split_once('(')
+            .and_then(|(_, rest)| rest.strip_suffix(')'));
         inside.is_some_and(is_plain)
     });
-    all.take(MOST).find(|text| ToolRule::new(text).is_ok_and(|rule| hook.passes_with(&rule, facts)))
+    all.take(MOST)
+        .find(|text| ToolRule::new(text).is_ok_and(|rule| hook.passes_with(&rule, facts)))
 }
 
 /// The commands that were read out of a tool's call.
@@ -111,11 +168,20 @@ fn commands(facts: &Facts) -> Vec<ReadCommand> {
     let mut scripts: Vec<&Arc<Script>> = Vec::new();
     for subject in facts.all_calls().flat_map(|call| &call.alternatives) {
         match subject {
-            Subject::Shell { script, .. } if !scripts.iter().any(|it| Arc::ptr_eq(it, script)) => scripts.push(script),
+            Subject::Shell { script, .. } if !scripts.iter().any(|it| Arc::ptr_eq(it, script)) => {
+                scripts.push(script)
+            }
             Subject::Shell { .. } | Subject::Items(_) | Subject::Unclear(_) => {}
         }
     }
-    let read =
-        |command: &Command| ReadCommand { command: command.normal(), start: command.span.start, end: command.span.end };
-    scripts.into_iter().flat_map(|script| script.commands()).map(read).collect()
+    let read = |command: &Command| ReadCommand {
+        command: command.normal(),
+        start: command.span.start,
+        end: command.span.end,
+    };
+    scripts
+        .into_iter()
+        .flat_map(|script| script.commands())
+        .map(read)
+        .collect()
 }

@@ -97,8 +97,15 @@ impl InFlight {
     pub(super) fn claim_reply(&self, id: &str) -> bool {
         let requests = &mut self.state.lock().requests;
         match requests.get_mut(id) {
-            Some(Request { to: ReplyTo::Batch(_), is_answered, .. }) => !std::mem::replace(is_answered, true),
-            Some(Request { to: ReplyTo::Client, .. }) => requests.remove(id).is_some_and(|it| !it.is_answered),
+            Some(Request {
+                to: ReplyTo::Batch(_),
+                is_answered,
+                ..
+            }) => !std::mem::replace(is_answered, true),
+            Some(Request {
+                to: ReplyTo::Client,
+                ..
+            }) => requests.remove(id).is_some_and(|it| !it.is_answered),
             None => false,
         }
     }
@@ -106,7 +113,10 @@ impl InFlight {
     /// The same for every request.
     pub(super) fn claim_all_replies(&self) -> Vec<(String, ReplyTo)> {
         let state = &mut *self.state.lock();
-        let due = state.requests.iter_mut().filter(|(_, request)| !request.is_answered);
+        let due = state
+            .requests
+            .iter_mut()
+            .filter(|(_, request)| !request.is_answered);
         due.map(|(id, request)| {
             request.is_answered = true;
             (id.clone(), request.to.clone())
@@ -128,7 +138,11 @@ impl InFlight {
     }
 
     pub(super) fn cancel_all(&self) {
-        self.state.lock().requests.values().for_each(|request| request.cancelled.cancel());
+        self.state
+            .lock()
+            .requests
+            .values()
+            .for_each(|request| request.cancelled.cancel());
     }
 
     /// Waits for the end of all tasks; says whether it has come.
@@ -177,7 +191,11 @@ struct BatchState {
 
 impl Batch {
     pub(super) fn new(members: usize) -> Arc<Batch> {
-        Arc::new(Batch(Mutex::new(BatchState { replies: Vec::new(), open: members + 1, ids: Vec::new() })))
+        Arc::new(Batch(Mutex::new(BatchState {
+            replies: Vec::new(),
+            open: members + 1,
+            ids: Vec::new(),
+        })))
     }
 
     /// Keeps an id from being used again before the whole batch is answered.
@@ -192,7 +210,11 @@ impl Batch {
 
     /// Closes one member, with its reply if it has one. Gives the list of all replies once there is
     /// nothing left to wait for.
-    pub(super) fn close_member(&self, reply: Option<&[u8]>, in_flight: &InFlight) -> Option<Vec<u8>> {
+    pub(super) fn close_member(
+        &self,
+        reply: Option<&[u8]>,
+        in_flight: &InFlight,
+    ) -> Option<Vec<u8>> {
         let mut batch = self.0.lock();
         if let Some(reply) = reply {
             let before = if batch.replies.is_empty() { b'[' } else { b',' };

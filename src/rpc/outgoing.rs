@@ -92,14 +92,15 @@ outgoing! {
         Failed = "hooks/failed" (Report);
         /// An event was judged.
         Judged = "hooks/judged" (Record<'static>);
-        /// Other programs are named by the definitions in force. It is sent to whoever asks for `programs/named`, and can't be
-        /// asked for otherwise.
+        /// Other programs are named by the definitions in force. It is sent to whoever asks for
+        /// `programs/named`, and can't be asked for otherwise.
         #[serde(skip_deserializing)]
         Named = "programs/changed" (NamedPrograms);
         /// An `async` hook of an event has ended. Whoever asks for `hooks/judged` gets this too.
         Ended = "hooks/ended" (Ended);
-        /// Other questions wait for a person than before: `approvals/list` has them. It is for programs that people answer
-        /// in; a client that answers `approval/request` gets each question itself.
+        /// Other questions wait for a person than before: `approvals/list` has them. It is for
+        /// programs that people answer in; a client that answers `approval/request` gets each
+        /// question itself.
         Questions = "approvals/changed" (ApprovalsChanged);
     }
 }
@@ -111,8 +112,14 @@ mod tests {
 
     #[test]
     fn clients_are_asked_by_the_names_of_the_rows() {
-        for (kind, name) in [(RequestKind::Approve, client::APPROVE), (RequestKind::Complete, client::COMPLETE)] {
-            assert_eq!(serde_json::from_value::<RequestKind>(json!(name)).unwrap(), kind);
+        for (kind, name) in [
+            (RequestKind::Approve, client::APPROVE),
+            (RequestKind::Complete, client::COMPLETE),
+        ] {
+            assert_eq!(
+                serde_json::from_value::<RequestKind>(json!(name)).unwrap(),
+                kind
+            );
         }
     }
 }

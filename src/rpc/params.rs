@@ -22,7 +22,9 @@ pub(super) fn as_object(params: Value) -> RpcResult<Value> {
         Value::Array(mut items) => match items.len() {
             0 => Ok(Value::Object(Map::new())),
             1 => Ok(items.remove(0)),
-            n => Err(RpcError::params(format!("`params` is one object, found a list of {n}"))),
+            n => Err(RpcError::params(format!(
+                "`params` is one object, found a list of {n}"
+            ))),
         },
         other => Ok(other),
     }
@@ -31,7 +33,14 @@ pub(super) fn as_object(params: Value) -> RpcResult<Value> {
 /// Reads params as definitions are read, so that an error names the field.
 pub(super) fn decode_params<T: DeserializeOwned>(params: &Value) -> RpcResult<T> {
     decode(&Node::from_json(params)).map_err(|error| {
-        let place = Some(&error.path).filter(|it| !it.is_empty()).map(|it| format!("`{it}`: ")).unwrap_or_default();
-        RpcError::params(format!("{place}{}{}", error.message, did_you_mean(error.suggestion())))
+        let place = Some(&error.path)
+            .filter(|it| !it.is_empty())
+            .map(|it| format!("`{it}`: "))
+            .unwrap_or_default();
+        RpcError::params(format!(
+            "{place}{}{}",
+            error.message,
+            did_you_mean(error.suggestion())
+        ))
     })
 }

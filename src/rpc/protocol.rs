@@ -58,7 +58,10 @@ pub struct InitializeParams {
 
 /// `clientInfo`, as LSP has it.
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "for the schema: what a client says of itself wrongly is no reason to refuse it")]
+#[expect(
+    dead_code,
+    reason = "for the schema: what a client says of itself wrongly is no reason to refuse it"
+)]
 struct ClientInfo {
     /// Its name.
     name: String,
@@ -88,8 +91,8 @@ pub struct Experimental {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct HookCapabilities {
-    /// The decisions that it can honour, in every vocabulary; any other becomes a deny. Default: allow, deny and rewrite,
-    /// in another vocabulary those that it knows.
+    /// The decisions that it can honour, in every vocabulary; any other becomes a deny. Default:
+    /// allow, deny and rewrite, in another vocabulary those that it knows.
     pub decisions: Option<Vec<Honour>>,
     /// The notifications that it wants.
     pub notifications: Vec<NotificationKind>,
@@ -124,7 +127,8 @@ pub const PROTOCOL_VERSION: u32 = 1;
 pub struct InitializeResult {
     /// Name and version.
     pub server_info: ServerInfo,
-    /// The version of the protocol. It grows when a client that was written for the one before may misread a message.
+    /// The version of the protocol. It grows when a client that was written for the one before may
+    /// misread a message.
     pub protocol_version: u32,
     /// What the host can do, in LSP's terms and its own.
     pub capabilities: Value,
@@ -166,7 +170,10 @@ pub struct InForce {
 /// `hooks/dispatch`: either a native event, or a payload in a dialect's vocabulary.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "for the schema: the reading is by hand, for its messages")]
+#[allow(
+    dead_code,
+    reason = "for the schema: the reading is by hand, for its messages"
+)]
 pub(crate) enum DispatchParams {
     /// A native event.
     Native(Box<EventShape>),
@@ -181,7 +188,10 @@ pub struct DialectEvent {
     /// The dialect; the client's own from `initialize` if absent.
     pub dialect: Option<String>,
     /// What a hook of that system would read.
-    #[allow(dead_code, reason = "for the schema: the payload is taken from the params as a whole")]
+    #[allow(
+        dead_code,
+        reason = "for the schema: the payload is taken from the params as a whole"
+    )]
     pub payload: Value,
     /// How long the whole event may take, in milliseconds.
     #[serde(default)]
@@ -197,7 +207,8 @@ pub struct AnswerParams {
     /// The event, for agents that don't name it in what they send.
     #[serde(default)]
     pub event: Option<String>,
-    /// If hookwire itself fails, the agent is told nothing; without this, what it is about to do is denied.
+    /// If hookwire itself fails, the agent is told nothing; without this, what it is about to do is
+    /// denied.
     #[serde(default)]
     pub fails_open: bool,
     /// How long the whole event may take, in milliseconds.
@@ -220,7 +231,10 @@ pub struct AnswerResult {
 
 /// The reply to `hooks/dispatch` in a dialect's vocabulary.
 #[derive(JsonSchema)]
-#[allow(dead_code, reason = "for the schema: the writing is by hand, for its speed")]
+#[allow(
+    dead_code,
+    reason = "for the schema: the writing is by hand, for its speed"
+)]
 pub(crate) struct DialectReply {
     /// What a hook of that system would have replied.
     reply: Value,
@@ -232,7 +246,10 @@ pub(crate) struct DialectReply {
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
-#[allow(dead_code, reason = "for the schema: the writing is by hand, for its speed")]
+#[allow(
+    dead_code,
+    reason = "for the schema: the writing is by hand, for its speed"
+)]
 pub(crate) enum DispatchResult {
     Native(Verdict),
     Translated(DialectReply),
@@ -284,7 +301,11 @@ impl HookInfo {
             handler: hook.handler.key(),
             dialect: hook.contract.dialect,
             priority: hook.priority,
-            fail: hook.fail_at(if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After }),
+            fail: hook.fail_at(if hook.on.includes_a_gate() {
+                Phase::Gate
+            } else {
+                Phase::After
+            }),
             timeout_ms: millis(hook.timeout),
             enabled: hook.enabled,
             observe: hook.observe,
@@ -310,7 +331,8 @@ pub struct ListResult {
     /// Which definitions are in force.
     #[serde(flatten)]
     pub in_force: InForceBrief,
-    /// In the order in which the client has them run at `event`; without one, in that of an event that opens something.
+    /// In the order in which the client has them run at `event`; without one, in that of an event
+    /// that opens something.
     pub hooks: Vec<HookInfo>,
     /// The directories that definitions are read from, outermost first, be they there or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -329,7 +351,10 @@ pub struct Directory {
 impl Directory {
     /// Describes one.
     pub fn from_dir(dir: &LayerDir) -> Directory {
-        Directory { layer: dir.layer, path: dir.path.to_string_lossy().into_owned() }
+        Directory {
+            layer: dir.layer,
+            path: dir.path.to_string_lossy().into_owned(),
+        }
     }
 }
 
@@ -382,7 +407,8 @@ pub struct ExplainResult {
 pub struct ReadCommand {
     /// Its words as they were read, joined by blanks.
     pub command: String,
-    /// Where it begins, in bytes of the text; that of the whole text where it stands nowhere literally.
+    /// Where it begins, in bytes of the text; that of the whole text where it stands nowhere
+    /// literally.
     pub start: usize,
     /// Where it ends.
     pub end: usize,
@@ -400,7 +426,8 @@ pub struct RuleExplanation {
     pub holds: Option<bool>,
     /// The command, path or word that made or broke the match, or why it can't be told.
     pub why: String,
-    /// Why a rule that misses may hold all the same, for something that the call does but doesn't show.
+    /// Why a rule that misses may hold all the same, for something that the call does but doesn't
+    /// show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<String>,
 }
@@ -478,7 +505,8 @@ pub struct ReloadResult {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RecentParams {
-    /// At most so many of them. With 0, the reply is only what the host says of itself: no hooks and tools either.
+    /// At most so many of them. With 0, the reply is only what the host says of itself: no hooks
+    /// and tools either.
     pub limit: Option<usize>,
     /// Only those of this name, in any dialect.
     pub event: Option<String>,
@@ -496,8 +524,14 @@ pub(crate) struct RecentReply {
 
 impl Serialize for RecentReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let clients = self.clients.iter().map(|name| Cow::Borrowed(&**name)).collect();
-        let reply = self.excerpt.reply(&self.root, self.hooks.generation, &self.hooks.hash);
+        let clients = self
+            .clients
+            .iter()
+            .map(|name| Cow::Borrowed(&**name))
+            .collect();
+        let reply = self
+            .excerpt
+            .reply(&self.root, self.hooks.generation, &self.hooks.hash);
         Recent { clients, ..reply }.serialize(serializer)
     }
 }
@@ -611,10 +645,12 @@ pub struct StateIncrement {
     /// What to add; 1 if absent.
     #[serde(default)]
     pub by: Option<serde_json::Number>,
-    /// How long a new number is kept, in milliseconds; absent: for good. One that is there keeps its own time.
+    /// How long a new number is kept, in milliseconds; absent: for good. One that is there keeps
+    /// its own time.
     #[serde(default)]
     pub ttl_ms: Option<u64>,
-    /// The run of a hook that counts. An event counts once, also where a rewrite makes the hook judge it again.
+    /// The run of a hook that counts. An event counts once, also where a rewrite makes the hook
+    /// judge it again.
     #[serde(default)]
     pub occasion: Option<StateOccasion>,
 }

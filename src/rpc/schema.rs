@@ -15,7 +15,10 @@ pub fn protocol() -> Value {
         let schemas = (method.schemas)(&mut generator);
         match (schemas.params, schemas.result) {
             (params, Some(result)) => {
-                requests.insert(method.name.into(), json!({ "params": params, "result": result }));
+                requests.insert(
+                    method.name.into(),
+                    json!({ "params": params, "result": result }),
+                );
             }
             (Some(params), None) => {
                 notifications.insert(method.name.into(), params.into());
@@ -30,7 +33,12 @@ pub fn protocol() -> Value {
         notifications.insert(name.into(), params.into());
     }
     // A client puts a rewritten value where the subject was, so it needs this table.
-    let events = EVENTS.iter().map(|it| (it.name.to_string(), json!({ "phase": it.phase, "subject": it.subject })));
+    let events = EVENTS.iter().map(|it| {
+        (
+            it.name.to_string(),
+            json!({ "phase": it.phase, "subject": it.subject }),
+        )
+    });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hookwire protocol",

@@ -12,25 +12,31 @@ use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// How long hooks in flight have at the end of a connection before they take their failure direction.
+/// How long hooks in flight have at the end of a connection before they take their failure
+/// direction.
 pub const DRAIN: Duration = Duration::from_millis(800);
 /// How long hooks then have to take their failure direction, and replies to be sent.
 pub const AFTER_DRAIN: Duration = Duration::from_millis(80);
 /// How long the client may then take nothing of what is left.
 pub const FLUSH: Duration = Duration::from_millis(900);
 const READ_SIZE: usize = 64 * 1024;
-/// So many bytes of replies are sent before what else was read is judged. The client then works while the host does, where
-/// they would wait for each other.
+/// So many bytes of replies are sent before what else was read is judged. The client then works
+/// while the host does, where they would wait for each other.
 const REPLIES_AT_ONCE: usize = 8 * 1024;
 
 /// Reads stdin until it ends or the client says `exit`. Everything read by then is answered and
-/// written when this returns, as far as the client takes it. Gives [`Next::Exit`] if the client said so.
+/// written when this returns, as far as the client takes it. Gives [`Next::Exit`] if the client
+/// said so.
 ///
 /// Reads on when the client has stopped reading stdout, because its last event may be on its way.
 ///
 /// # Errors
 /// Reading failed.
-pub fn serve_stdin(connection: &Connection, outbox: &Outbox, max_message: usize) -> std::io::Result<Next> {
+pub fn serve_stdin(
+    connection: &Connection,
+    outbox: &Outbox,
+    max_message: usize,
+) -> std::io::Result<Next> {
     serve_stream(rustix::stdio::stdin(), connection, outbox, max_message)
 }
 
@@ -69,7 +75,9 @@ pub fn serve_stream(
         let receiving = connection.receiving();
         decoder.push(&bytes[..read]);
         while next == Next::Read && is_there {
-            let Some(incoming) = decoder.next_message() else { break };
+            let Some(incoming) = decoder.next_message() else {
+                break;
+            };
             if let Some(framing) = decoder.framing() {
                 outbox.set_framing(framing);
             }

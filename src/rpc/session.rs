@@ -69,12 +69,13 @@ pub enum Side {
     Parent,
     /// From another program of the same user, over the host's socket or a WebSocket.
     Guest(Peer),
-    /// The same for one message only, over HTTP: the client takes the reply and can't be asked or told anything.
+    /// The same for one message only, over HTTP: the client takes the reply and can't be asked or
+    /// told anything.
     Caller,
 }
 
-/// Changes of the definitions that were read and aren't done yet. They are made one after the other, beside the
-/// reader, in the order in which they were read.
+/// Changes of the definitions that were read and aren't done yet. They are made one after the
+/// other, beside the reader, in the order in which they were read.
 #[derive(Default)]
 struct Changing {
     /// How many there were.
@@ -110,7 +111,12 @@ const CLIENT_READS: Duration = Duration::from_millis(50);
 
 impl Session {
     /// A new connection.
-    pub fn new(host: Arc<Host>, outbox: Outbox, runtime: tokio::runtime::Handle, side: Side) -> Arc<Session> {
+    pub fn new(
+        host: Arc<Host>,
+        outbox: Outbox,
+        runtime: tokio::runtime::Handle,
+        side: Side,
+    ) -> Arc<Session> {
         let is_told = !matches!(side, Side::Caller);
         let client = Arc::default();
         if is_told {
@@ -125,7 +131,11 @@ impl Session {
             early_deadline: CancellationToken::new(),
             in_flight: Arc::default(),
             client,
-            settings: Mutex::new(Settings { declared: None, dialect: dialects::native(), answers: Answers::default() }),
+            settings: Mutex::new(Settings {
+                declared: None,
+                dialect: dialects::native(),
+                answers: Answers::default(),
+            }),
             trace: AtomicU8::new(Trace::Off as u8),
             registered: Mutex::default(),
             changing: Mutex::default(),
@@ -145,30 +155,47 @@ impl Session {
     ///
     /// # Errors
     /// An unknown dialect, or a second `initialize`.
-    pub fn initialize(&self, capabilities: Option<HookCapabilities>) -> Result<Vec<String>, RpcError> {
+    pub fn initialize(
+        &self,
+        capabilities: Option<HookCapabilities>,
+    ) -> Result<Vec<String>, RpcError> {
         let mut capabilities = capabilities.unwrap_or_default();
         if matches!(self.side, Side::Caller) {
             (capabilities.requests, capabilities.notifications) = (Vec::new(), Vec::new());
         }
-        let dialect = dialects::by_name(capabilities.dialect.as_deref().unwrap_or(dialects::NATIVE))
-            .map_err(|error| RpcError::params(format!("`dialect`: {error}")))?;
+        let dialect =
+            dialects::by_name(capabilities.dialect.as_deref().unwrap_or(dialects::NATIVE))
+                .map_err(|error| RpcError::params(format!("`dialect`: {error}")))?;
         if self.initialized.swap(true, Ordering::Relaxed) {
-            return Err(RpcError::request("`initialize` comes once in a connection; what the first one said holds"));
+            return Err(RpcError::request(
+                "`initialize` comes once in a connection; what the first one said holds",
+            ));
         }
         let mut settings = self.settings.lock();
         settings.declared = capabilities.decisions.map(|declared| {
             let can = |honour| declared.contains(&honour);
             let rewrite = can(Honour::Rewrite);
-            Honours { ask: can(Honour::Ask), defer: can(Honour::Defer), rewrite, withhold: true }
+            Honours {
+                ask: can(Honour::Ask),
+                defer: can(Honour::Defer),
+                rewrite,
+                withhold: true,
+            }
         });
         let takes_no_rewrite = settings.declared.is_some_and(|it| !it.rewrite);
         settings.dialect = dialect;
         let asked = |request| capabilities.requests.contains(&request);
-        settings.answers = Answers { approvals: asked(RequestKind::Approve), models: asked(RequestKind::Complete) };
+        settings.answers = Answers {
+            approvals: asked(RequestKind::Approve),
+            models: asked(RequestKind::Complete),
+        };
         drop(settings);
         self.forward(&capabilities.notifications);
         let remark = "`decisions` has no `rewrite`: what hooks rewrite will be denied";
-        let remarks: Vec<_> = takes_no_rewrite.then(|| remark.to_string()).into_iter().collect();
+        let remarks: Vec<_> = takes_no_rewrite
+            .then(|| remark.to_string())
+            .into_iter()
+            .collect();
         remarks.iter().for_each(|remark| tracing::warn!("{remark}"));
         Ok(remarks)
     }
@@ -179,14 +206,18 @@ impl Session {
     /// The params are not those of LSP, or the client is only a guest.
     pub fn language_server(&self, params: &Value) -> Result<Arc<lsp::Server>, RpcError> {
         if !matches!(self.side, Side::Parent) {
-            return Err(RpcError::request("over the shared socket there is no language server"));
+            return Err(RpcError::request(
+                "over the shared socket there is no language server",
+            ));
         }
-        let client = self.as_client().ok_or_else(|| RpcError::request("the connection has ended"))?;
+        let client = self
+            .as_client()
+            .ok_or_else(|| RpcError::request("the connection has ended"))?;
         lsp::Server::new(&self.host, &client, params).map_err(RpcError::params)
     }
 
-    /// Serves an editor from now on. Unless the editor is an agent too, the host removes its socket:
-    /// programs that look for the project's hosts want those of agents.
+    /// Serves an editor from now on. Unless the editor is an agent too, the host removes its
+    /// socket: programs that look for the project's hosts want those of agents.
     pub fn serve_editor(&self, server: Arc<lsp::Server>, is_agent: bool) {
         if let Some(socket) = self.host.engine.services.socket.get().filter(|_| !is_agent) {
             let _ = std::fs::remove_file(socket);
@@ -207,7 +238,8 @@ impl Session {
     /// # Errors
     /// The client is no editor.
     pub fn editor(&self) -> Result<&Arc<lsp::Server>, RpcError> {
-        let missing = || RpcError::request("`initialize` with `capabilities.textDocument` comes first");
+        let missing =
+            || RpcError::request("`initialize` with `capabilities.textDocument` comes first");
         self.editor.get().ok_or_else(missing)
     }
 
@@ -232,8 +264,13 @@ impl Session {
     /// The names of the host's other clients; empty for one that hasn't said it.
     pub(super) fn others(&self) -> Vec<Arc<str>> {
         let clients = self.host.clients.lock();
-        let others = clients.iter().filter_map(Weak::upgrade).filter(|it| !Arc::ptr_eq(it, &self.client));
-        others.map(|it| it.get().cloned().unwrap_or_default()).collect()
+        let others = clients
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter(|it| !Arc::ptr_eq(it, &self.client));
+        others
+            .map(|it| it.get().cloned().unwrap_or_default())
+            .collect()
     }
 
     /// Which way the connection came.
@@ -254,7 +291,10 @@ impl Session {
     /// How much of the traffic is logged.
     pub fn trace(&self) -> Trace {
         let trace = self.trace.load(Ordering::Relaxed);
-        [Trace::Off, Trace::Messages].into_iter().find(|it| *it as u8 == trace).unwrap_or(Trace::Verbose)
+        [Trace::Off, Trace::Messages]
+            .into_iter()
+            .find(|it| *it as u8 == trace)
+            .unwrap_or(Trace::Verbose)
     }
 
     /// Sets how much of the traffic is logged.
@@ -278,11 +318,14 @@ impl Session {
     }
 
     pub(super) fn hooks_in_force(&self) -> HooksInForce {
-        HooksInForce { files: self.host.hooks(), session: self.registered().set.clone() }
+        HooksInForce {
+            files: self.host.hooks(),
+            session: self.registered().set.clone(),
+        }
     }
 
-    /// The hooks that judge what is read now: those after the last change that was read before it. The first poll
-    /// decides which that is.
+    /// The hooks that judge what is read now: those after the last change that was read before it.
+    /// The first poll decides which that is.
     pub(super) async fn hooks_when_read(&self) -> HooksInForce {
         let change = self.changing.lock().last.clone();
         let changed = match change {
@@ -321,7 +364,11 @@ impl Session {
             }
             let worked = tokio::task::spawn_blocking(move || {
                 // What was cancelled before it began isn't done.
-                let result = if reply.is_closed() { None } else { Some(work(&session)) };
+                let result = if reply.is_closed() {
+                    None
+                } else {
+                    Some(work(&session))
+                };
                 let hooks = session.hooks_in_force();
                 let mut changing = session.changing.lock();
                 if changing.count == ticket {
@@ -339,7 +386,10 @@ impl Session {
 
     /// What the host and this client can do for hooks.
     pub(super) fn means(&self) -> Means {
-        Means { client_has_model: self.settings.lock().answers.models, ..self.host.options.means() }
+        Means {
+            client_has_model: self.settings.lock().answers.models,
+            ..self.host.options.means()
+        }
     }
 
     /// The shared store.
@@ -347,17 +397,24 @@ impl Session {
         &self.host.engine.services.state
     }
 
-    /// Checks that the connection may register these hooks: a guest only callbacks, because they run
-    /// nothing on this side. Checked after compiling, because another system's form may hide a handler.
+    /// Checks that the connection may register these hooks: a guest only callbacks, because they
+    /// run nothing on this side. Checked after compiling, because another system's form may hide a
+    /// handler.
     ///
     /// # Errors
     /// It may not.
-    pub(super) fn may_register(&self, hooks: &[Arc<hookwire_engine::hook::Hook>]) -> Result<(), RpcError> {
-        let is_callback = |hook: &Arc<hookwire_engine::hook::Hook>| hook.handler.key() == "callback";
+    pub(super) fn may_register(
+        &self,
+        hooks: &[Arc<hookwire_engine::hook::Hook>],
+    ) -> Result<(), RpcError> {
+        let is_callback =
+            |hook: &Arc<hookwire_engine::hook::Hook>| hook.handler.key() == "callback";
         match self.side {
             Side::Parent => Ok(()),
             Side::Guest(_) if hooks.iter().all(is_callback) => Ok(()),
-            Side::Guest(_) => Err(RpcError::request("over the shared socket only callbacks can be registered")),
+            Side::Guest(_) => Err(RpcError::request(
+                "over the shared socket only callbacks can be registered",
+            )),
             Side::Caller => Err(RpcError::request(
                 "hooks are registered over a connection that stays; this one ends with its reply",
             )),
@@ -382,7 +439,11 @@ impl Session {
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, reply) = oneshot::channel();
-        self.pending.lock().as_mut().ok_or(NO_ANSWER)?.insert(id, sender);
+        self.pending
+            .lock()
+            .as_mut()
+            .ok_or(NO_ANSWER)?
+            .insert(id, sender);
         let _guard = Guard(self, id);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.outbox.send(message.to_string().as_bytes());
@@ -409,36 +470,66 @@ impl Session {
         self.pending.lock().as_mut()?.remove(&id)
     }
 
-    /// Sends the notifications that the client wants. Under load some of them are dropped, but no reply.
+    /// Sends the notifications that the client wants. Under load some of them are dropped, but no
+    /// reply.
     fn forward(&self, wanted: &[NotificationKind]) {
         let wants = |kind| wanted.contains(&kind);
         let message = |kind: NotificationKind, params: &str| {
-            format!(r#"{{"jsonrpc":"2.0","method":"{}","params":{params}}}"#, kind.method())
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"{}","params":{params}}}"#,
+                kind.method()
+            )
         };
         if wants(NotificationKind::Changed) {
             self.relay(self.host.changes(), move |change| {
                 let params = serde_json::to_string(&change).ok();
-                params.map(|params| message(NotificationKind::Changed, &params)).into_iter().collect()
+                params
+                    .map(|params| message(NotificationKind::Changed, &params))
+                    .into_iter()
+                    .collect()
             });
         }
-        let (executed, failed) = (wants(NotificationKind::Executed), wants(NotificationKind::Failed));
+        let (executed, failed) = (
+            wants(NotificationKind::Executed),
+            wants(NotificationKind::Failed),
+        );
         if executed || failed {
             self.relay(self.host.engine.reports(), move |report| {
-                let Ok(params) = serde_json::to_string(&report) else { return Vec::new() };
+                let Ok(params) = serde_json::to_string(&report) else {
+                    return Vec::new();
+                };
                 let failed = failed && report.outcome.error.is_some();
-                let kinds = [(NotificationKind::Executed, executed), (NotificationKind::Failed, failed)];
-                kinds.into_iter().filter(|(_, wanted)| *wanted).map(|(kind, _)| message(kind, &params)).collect()
+                let kinds = [
+                    (NotificationKind::Executed, executed),
+                    (NotificationKind::Failed, failed),
+                ];
+                kinds
+                    .into_iter()
+                    .filter(|(_, wanted)| *wanted)
+                    .map(|(kind, _)| message(kind, &params))
+                    .collect()
             });
         }
         let judged = wants(NotificationKind::Judged);
         if judged || wants(NotificationKind::Ended) {
             self.relay_journal(move |news| {
-                let records = news.judged.into_iter().filter(move |_| judged).filter_map(|entry| {
-                    Some((NotificationKind::Judged, serde_json::to_string(&entry.record()?).ok()?))
-                });
+                let records = news
+                    .judged
+                    .into_iter()
+                    .filter(move |_| judged)
+                    .filter_map(|entry| {
+                        Some((
+                            NotificationKind::Judged,
+                            serde_json::to_string(&entry.record()?).ok()?,
+                        ))
+                    });
                 let ends = news.ended.into_iter();
-                let ends = ends.filter_map(|it| Some((NotificationKind::Ended, serde_json::to_string(&*it).ok()?)));
-                records.chain(ends).map(move |(kind, params)| message(kind, &params))
+                let ends = ends.filter_map(|it| {
+                    Some((NotificationKind::Ended, serde_json::to_string(&*it).ok()?))
+                });
+                records
+                    .chain(ends)
+                    .map(move |(kind, params)| message(kind, &params))
             });
         }
         if wants(NotificationKind::Questions) {
@@ -446,7 +537,8 @@ impl Session {
         }
     }
 
-    /// Sends that other questions wait. None of these notices may be lost, because nobody asks again without one.
+    /// Sends that other questions wait. None of these notices may be lost, because nobody asks
+    /// again without one.
     fn relay_questions(&self, message: impl Fn(&str) -> String + Send + 'static) {
         let (outbox, ended) = (self.outbox.clone(), self.ended.clone());
         let mut questions = self.host.engine.services.approvals.changes();
@@ -460,7 +552,8 @@ impl Session {
         });
     }
 
-    /// Tells the client of the programs that the definitions in force name, each time that these are others.
+    /// Tells the client of the programs that the definitions in force name, each time that these
+    /// are others.
     pub(super) fn tell_named(&self) {
         if self.tells_named.swap(true, Ordering::Relaxed) {
             return;
@@ -479,10 +572,17 @@ impl Session {
         });
     }
 
-    /// Sends what is written in the journal. A client that doesn't read is waited for; what the journal loses meanwhile
-    /// shows in the sequence numbers.
-    fn relay_journal<M: Iterator<Item = String> + Send>(&self, messages: impl Fn(News) -> M + Send + 'static) {
-        let (journal, outbox, ended) = (self.host.journal.clone(), self.outbox.clone(), self.ended.clone());
+    /// Sends what is written in the journal. A client that doesn't read is waited for; what the
+    /// journal loses meanwhile shows in the sequence numbers.
+    fn relay_journal<M: Iterator<Item = String> + Send>(
+        &self,
+        messages: impl Fn(News) -> M + Send + 'static,
+    ) {
+        let (journal, outbox, ended) = (
+            self.host.journal.clone(),
+            self.outbox.clone(),
+            self.ended.clone(),
+        );
         let mut follower = journal.follow();
         self.runtime.spawn(async move {
             while let Some(Some(news)) = ended.run_until_cancelled(follower.next(&journal)).await {
@@ -512,11 +612,15 @@ impl Session {
     }
 }
 
-/// Sends a message that may not be lost: a client that is behind with reading is waited for. Says whether it was sent
-/// before the connection ended.
+/// Sends a message that may not be lost: a client that is behind with reading is waited for. Says
+/// whether it was sent before the connection ended.
 async fn deliver(outbox: &Outbox, ended: &CancellationToken, message: &[u8]) -> bool {
     while !outbox.offer(message) {
-        if ended.run_until_cancelled(tokio::time::sleep(CLIENT_READS)).await.is_none() {
+        if ended
+            .run_until_cancelled(tokio::time::sleep(CLIENT_READS))
+            .await
+            .is_none()
+        {
             return false;
         }
     }
@@ -529,7 +633,9 @@ async fn next<T: Clone>(channel: &mut broadcast::Receiver<T>) -> Option<T> {
     loop {
         match channel.recv().await {
             Ok(message) => return Some(message),
-            Err(RecvError::Lagged(lost)) => tracing::debug!(lost, "Notifications were dropped under load."),
+            Err(RecvError::Lagged(lost)) => {
+                tracing::debug!(lost, "Notifications were dropped under load.")
+            }
             Err(RecvError::Closed) => return None,
         }
     }
@@ -538,7 +644,12 @@ async fn next<T: Clone>(channel: &mut broadcast::Receiver<T>) -> Option<T> {
 impl Client for Session {
     fn request(&self, method: &'static str, params: Value) -> Reply {
         let session = self.this.upgrade();
-        Box::pin(async move { session.ok_or("the client is gone")?.ask(method, params).await })
+        Box::pin(async move {
+            session
+                .ok_or("the client is gone")?
+                .ask(method, params)
+                .await
+        })
     }
 
     fn notify(&self, method: &'static str, params: &Value) {

@@ -1,4 +1,5 @@
-//! One message, or one event, without a connection around it, as over HTTP: taken in, answered, forgotten.
+//! One message, or one event, without a connection around it, as over HTTP: taken in, answered,
+//! forgotten.
 
 use super::connection::Connection;
 use super::methods::events::{self, Judged};
@@ -17,11 +18,13 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
-/// Messages that are longer, in bytes, keep a thread of the runtime for so long that others take over its tasks.
+/// Messages that are longer, in bytes, keep a thread of the runtime for so long that others take
+/// over its tasks.
 const LONG: usize = 64 * 1024;
 
-/// The reply to a message or a batch of them, without its end of line; empty if it is of notifications only. Returns
-/// when all of it is done, and cancels what isn't when it is dropped. To be called on the runtime.
+/// The reply to a message or a batch of them, without its end of line; empty if it is of
+/// notifications only. Returns when all of it is done, and cancels what isn't when it is dropped.
+/// To be called on the runtime.
 pub async fn answer(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u8> {
     struct Cancel(Connection, bool);
     impl Drop for Cancel {
@@ -48,7 +51,8 @@ pub async fn answer(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u
     replies
 }
 
-/// The verdict on an event in an agent's words, which its http hook sent and which may take so long. Dropping the future cancels the hooks.
+/// The verdict on an event in an agent's words, which its http hook sent and which may take so
+/// long. Dropping the future cancels the hooks.
 ///
 /// # Errors
 /// It is no event, in words for whoever sent it; or a bug.
@@ -61,11 +65,19 @@ pub async fn judge(
 ) -> Result<Judged, String> {
     let session = Session::new(host.clone(), Outbox::kept(), runtime.clone(), Side::Caller);
     let judged = AssertUnwindSafe(async {
-        assert!(!failpoint::is_due("method"), "a test lets this method panic");
-        events::judge_and_note(&session, agent, Via::Http, payload, time_limit).await.map_err(|error| error.message)
+        assert!(
+            !failpoint::is_due("method"),
+            "a test lets this method panic"
+        );
+        events::judge_and_note(&session, agent, Via::Http, payload, time_limit)
+            .await
+            .map_err(|error| error.message)
     });
     judged.catch_unwind().await.unwrap_or_else(|panic| {
-        tracing::error!(panic = panic_text(&*panic), "Judging an event panicked; this is a bug in hookwire.");
+        tracing::error!(
+            panic = panic_text(&*panic),
+            "Judging an event panicked; this is a bug in hookwire."
+        );
         Err("judging it panicked; this is a bug in hookwire".into())
     })
 }

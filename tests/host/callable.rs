@@ -18,7 +18,10 @@ fn yaml(callables: &[(&str, &str)]) -> String {
     let hook = |(name, callable): &(&str, &str)| {
         format!("  - {{ name: {name}, on: PreToolUse, matcher: {name}, callable: {callable} }}\n")
     };
-    format!("defaults: {{ fail: closed, timeout: 60s }}\nhooks:\n{}", callables.iter().map(hook).collect::<String>())
+    format!(
+        "defaults: {{ fail: closed, timeout: 60s }}\nhooks:\n{}",
+        callables.iter().map(hook).collect::<String>()
+    )
 }
 
 fn serving(callables: &[(&str, &str)], files: &[(&str, &str)]) -> (TestHost, tempfile::TempDir) {
@@ -39,15 +42,20 @@ fn say(host: &mut TestHost, hook: &str, input: Value) -> String {
 
 fn told(verdict: &Value) -> String {
     let outcome = &verdict["outcomes"][0];
-    let text = outcome["error"].as_str().or(outcome["reason"].as_str()).unwrap_or("-");
+    let text = outcome["error"]
+        .as_str()
+        .or(outcome["reason"].as_str())
+        .unwrap_or("-");
     text.to_string()
 }
 
 fn number(text: &str) -> u32 {
-    text.parse().unwrap_or_else(|_| panic!("not a number: {text}"))
+    text.parse()
+        .unwrap_or_else(|_| panic!("not a number: {text}"))
 }
 
-// ---------------------------------------------------------------------- what a function gets, gives
+// ---------------------------------------------------------------------- what a function gets,
+// gives
 
 const POLICY: &str = r#"
 import asyncio, functools, os, sys
@@ -87,7 +95,11 @@ fn what_a_python_function_gets() {
         return;
     }
     let cases = [
-        ("members", "{ limit: 5 }", "PreToolUse members {'a': 1} t1 s s 3 coder coder /tmp 5"),
+        (
+            "members",
+            "{ limit: 5 }",
+            "PreToolUse members {'a': 1} t1 s s 3 coder coder /tmp 5",
+        ),
         ("whole", "{}", "PreToolUse {'a': 1}"),
         ("defaults", "{}", "defaults None 2"),
         ("positional", "{}", "positional 3 7"),
@@ -97,15 +109,28 @@ fn what_a_python_function_gets() {
         ("awaitable", "{}", "awaitable 1"),
         ("policy.review", "{}", "an object policy.review"),
         ("policy", "{}", "an object called policy"),
-        ("partial", "{}", "PreToolUse partial {'a': 1} t1 s s 3 coder coder /tmp partial"),
+        (
+            "partial",
+            "{}",
+            "PreToolUse partial {'a': 1} t1 s s 3 coder coder /tmp partial",
+        ),
         ("wrapped", "{}", "wrapped wrapped"),
         ("nothing", "{}", "-"),
         ("deny", "{}", "no"),
         ("unicode", "{}", "é \u{2028} 😀"),
     ];
-    let callables: Vec<_> =
-        cases.map(|(name, args, _)| (name, format!("{{ python: 'acme.policy:{name}', args: {args} }}"))).into();
-    let callables: Vec<_> = callables.iter().map(|(name, it)| (*name, it.as_str())).collect();
+    let callables: Vec<_> = cases
+        .map(|(name, args, _)| {
+            (
+                name,
+                format!("{{ python: 'acme.policy:{name}', args: {args} }}"),
+            )
+        })
+        .into();
+    let callables: Vec<_> = callables
+        .iter()
+        .map(|(name, it)| (*name, it.as_str()))
+        .collect();
     let files = [("acme/__init__.py", ""), ("acme/policy.py", POLICY)];
     let (mut host, _dir) = serving(&callables, &files);
     for (name, _, expected) in cases {
@@ -130,7 +155,10 @@ fn a_python_file_is_found_and_finds_what_is_beside_it() {
                 "import helper\ndef review(tool_name): return {'reason': helper.word + tool_name}\n",
             ),
             ("rules/helper.py", "word = 'helped '\n"),
-            ("json.py", "def review(): return {'reason': 'not the standard library'}\n"),
+            (
+                "json.py",
+                "def review(): return {'reason': 'not the standard library'}\n",
+            ),
             (
                 "cc.py",
                 "def review(event, event_name, tool_name, tool_input, session_id): return {'systemMessage': ' '.join([event['hook_event_name'], event_name, tool_name, str(tool_input), session_id])}\n",
@@ -138,10 +166,20 @@ fn a_python_file_is_found_and_finds_what_is_beside_it() {
         ],
     );
     assert_eq!(say(&mut host, "beside", json!({})), "helped beside");
-    assert_eq!(say(&mut host, "shadow", json!({})), "not the standard library");
+    assert_eq!(
+        say(&mut host, "shadow", json!({})),
+        "not the standard library"
+    );
     let verdict = host.dispatch(to("cc", json!({"a": 1})));
-    assert_eq!(verdict["userMessages"], json!(["PreToolUse PreToolUse cc {'a': 1} s"]), "{verdict}");
-    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(
+        verdict["userMessages"],
+        json!(["PreToolUse PreToolUse cc {'a': 1} s"]),
+        "{verdict}"
+    );
+    let left: Vec<_> = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|it| it.unwrap().file_name())
+        .collect();
     assert!(!left.iter().any(|it| it == "__pycache__"), "{left:?}");
 }
 
@@ -152,7 +190,10 @@ fn what_a_node_function_gets() {
     }
     let (mut host, _dir) = serving(
         &[
-            ("named", "{ node: './policy.mjs#review', args: { limit: 5 } }"),
+            (
+                "named",
+                "{ node: './policy.mjs#review', args: { limit: 5 } }",
+            ),
             ("default", "{ node: policy.mjs }"),
             ("common", "{ node: './common.cjs#review' }"),
             ("nothing", "{ node: './policy.mjs#nothing' }"),
@@ -171,7 +212,10 @@ export const nameless = () => null;
 "#,
             ),
             ("word.mjs", "export const word = 'word';"),
-            ("common.cjs", "exports.review = (event) => ({ reason: 'common' });"),
+            (
+                "common.cjs",
+                "exports.review = (event) => ({ reason: 'common' });",
+            ),
         ],
     );
     for (name, expected) in [
@@ -204,13 +248,23 @@ fn any_program_can_be_a_worker() {
         return;
     }
     let (mut host, dir) = serving(
-        &[("sh", "{ command: [sh, worker.sh] }"), ("script", "{ command: [./worker.sh] }")],
+        &[
+            ("sh", "{ command: [sh, worker.sh] }"),
+            ("script", "{ command: [./worker.sh] }"),
+        ],
         &[("worker.sh", SH)],
     );
-    Command::new("chmod").arg("+x").arg(dir.path().join("worker.sh")).status().unwrap();
+    Command::new("chmod")
+        .arg("+x")
+        .arg(dir.path().join("worker.sh"))
+        .status()
+        .unwrap();
     for hook in ["sh", "script"] {
         let pid = number(&say(&mut host, hook, json!({"command": "ls"})));
-        assert_eq!(say(&mut host, hook, json!({"command": "rm -rf /"})), "not with sh");
+        assert_eq!(
+            say(&mut host, hook, json!({"command": "rm -rf /"})),
+            "not with sh"
+        );
         assert_eq!(number(&say(&mut host, hook, json!({}))), pid);
     }
 }
@@ -252,7 +306,10 @@ export async function rejects() { await null; throw new RangeError("later") }
         ("wants.py", "import no_such_package\n"),
         ("broken.mjs", node),
         ("syntax.mjs", "export function review( {"),
-        ("wants.mjs", "import 'no-such-package'; export default () => {}"),
+        (
+            "wants.mjs",
+            "import 'no-such-package'; export default () => {}",
+        ),
     ];
     let cases = [
         (
@@ -260,7 +317,11 @@ export async function rejects() { await null; throw new RangeError("later") }
             "python: 'broken:raises'",
             "failed to call `broken:raises`: json.decoder.JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1) (DIR/broken.py:3)",
         ),
-        ("key", "python: 'broken:key'", "failed to call `broken:key`: KeyError: 'x' (DIR/broken.py:4)"),
+        (
+            "key",
+            "python: 'broken:key'",
+            "failed to call `broken:key`: KeyError: 'x' (DIR/broken.py:4)",
+        ),
         (
             "missing",
             "python: 'broken:missing'",
@@ -296,7 +357,11 @@ export async function rejects() { await null; throw new RangeError("later") }
             "python: 'broken:misspelt'",
             "failed to read the reply: unknown field `decison`; did you mean `decision`?",
         ),
-        ("leaves", "python: 'broken:leaves'", "failed to call `broken:leaves`: SystemExit: 3 (DIR/broken.py:12)"),
+        (
+            "leaves",
+            "python: 'broken:leaves'",
+            "failed to call `broken:leaves`: SystemExit: 3 (DIR/broken.py:12)",
+        ),
         (
             "class",
             "python: 'broken:Thing'",
@@ -307,7 +372,11 @@ export async function rejects() { await null; throw new RangeError("later") }
             "python: 'broken:constant'",
             "failed to call `broken:constant`: `broken:constant` is not a function",
         ),
-        ("large", "python: 'broken:large'", "failed to call `broken:large`: what it returned is more than 16 MiB"),
+        (
+            "large",
+            "python: 'broken:large'",
+            "failed to call `broken:large`: what it returned is more than 16 MiB",
+        ),
         (
             "nofunction",
             "python: 'broken:raise'",
@@ -318,8 +387,16 @@ export async function rejects() { await null; throw new RangeError("later") }
             "python: 'brocken:raises'",
             "failed to call `brocken:raises`: no module `brocken` in DIR or among the packages of",
         ),
-        ("suggested", "python: 'brocken:raises'", "; did you mean `broken`?"),
-        ("syntax", "python: 'syntax:review'", "failed to call `syntax:review`: SyntaxError: "),
+        (
+            "suggested",
+            "python: 'brocken:raises'",
+            "; did you mean `broken`?",
+        ),
+        (
+            "syntax",
+            "python: 'syntax:review'",
+            "failed to call `syntax:review`: SyntaxError: ",
+        ),
         ("place", "python: 'syntax:review'", "(DIR/syntax.py:1)"),
         (
             "wants",
@@ -331,7 +408,11 @@ export async function rejects() { await null; throw new RangeError("later") }
             "node: './broken.mjs#raises'",
             "failed to call `./broken.mjs#raises`: TypeError: Cannot read properties of null (reading 'x') (DIR/broken.mjs:2)",
         ),
-        ("js-throws", "node: './broken.mjs#throws'", "failed to call `./broken.mjs#throws`: it threw a text"),
+        (
+            "js-throws",
+            "node: './broken.mjs#throws'",
+            "failed to call `./broken.mjs#throws`: it threw a text",
+        ),
         (
             "js-word",
             "node: './broken.mjs#word'",
@@ -357,7 +438,11 @@ export async function rejects() { await null; throw new RangeError("later") }
             "node: './broken.mjs'",
             "failed to call `./broken.mjs`: no default export that is a function of DIR/broken.mjs; there is big, raises, rejects, throws, word",
         ),
-        ("js-syntax", "node: './syntax.mjs#review'", "SyntaxError: Unexpected end of input (DIR/syntax.mjs)"),
+        (
+            "js-syntax",
+            "node: './syntax.mjs#review'",
+            "SyntaxError: Unexpected end of input (DIR/syntax.mjs)",
+        ),
         (
             "js-wants",
             "node: './wants.mjs'",
@@ -399,8 +484,14 @@ export async function rejects() { await null; throw new RangeError("later") }
             "its worker wrote a line of more than 16 MiB",
         ),
     ];
-    let callables: Vec<_> = cases.iter().map(|(name, it, _)| (*name, format!("{{ {it} }}"))).collect();
-    let callables: Vec<_> = callables.iter().map(|(name, it)| (*name, it.as_str())).collect();
+    let callables: Vec<_> = cases
+        .iter()
+        .map(|(name, it, _)| (*name, format!("{{ {it} }}")))
+        .collect();
+    let callables: Vec<_> = callables
+        .iter()
+        .map(|(name, it)| (*name, it.as_str()))
+        .collect();
     let (mut host, dir) = serving(&callables, &files);
     let dir = dir.path().to_string_lossy().into_owned();
     for (name, _, expected) in cases {
@@ -435,8 +526,14 @@ def fall(): os.kill(os.getpid(), 11); time.sleep(60)
     let pid = number(&say(&mut host, "pid", json!({})));
     let waiting = host.ask("hooks/dispatch", to("wait", json!({})));
     let words = "its worker ended with exit status 9; its last words: about to fall";
-    assert_eq!(say(&mut host, "crash", json!({})), format!("failed to call `it:crash`: {words}"));
-    assert_eq!(told(&host.reply(waiting)["result"]), format!("failed to call `it:wait`: {words}"));
+    assert_eq!(
+        say(&mut host, "crash", json!({})),
+        format!("failed to call `it:crash`: {words}")
+    );
+    assert_eq!(
+        told(&host.reply(waiting)["result"]),
+        format!("failed to call `it:wait`: {words}")
+    );
     let next = number(&say(&mut host, "pid", json!({})));
     assert_ne!(pid, next);
     assert!(!is_alive(pid));
@@ -447,10 +544,15 @@ def fall(): os.kill(os.getpid(), 11); time.sleep(60)
     }
     let open = say(&mut host, "pid", json!({}));
     assert!(
-        open.starts_with("failed to call `it:pid`: its worker crashed 5 times within 60 s and is left alone for "),
+        open.starts_with(
+            "failed to call `it:pid`: its worker crashed 5 times within 60 s and is left alone for "
+        ),
         "{open}"
     );
-    assert!(open.contains("; the last time its worker ended with exit status 9"), "{open}");
+    assert!(
+        open.contains("; the last time its worker ended with exit status 9"),
+        "{open}"
+    );
 }
 
 // ----------------------------------------------------------------------------------- many at once
@@ -495,7 +597,8 @@ export const quick = () => ({ reason: String(process.pid) });
         .flat_map(|_| ["slow", "slow_async", "slow-js"])
         .map(|hook| host.ask("hooks/dispatch", to(hook, input.clone())))
         .collect();
-    let [sync, in_loop, js] = ["quick", "quick_async", "quick-js"].map(|hook| say(&mut host, hook, json!({})));
+    let [sync, in_loop, js] =
+        ["quick", "quick_async", "quick-js"].map(|hook| say(&mut host, hook, json!({})));
     assert_eq!(number(&sync), number(&in_loop), "one worker does both");
     std::fs::write(go, "").unwrap();
     for (at, id) in slow.into_iter().enumerate() {
@@ -520,7 +623,9 @@ fn two_hundred_calls_at_once_are_all_answered_by_a_cold_worker_too() {
         &[("it.py", code), ("it.mjs", node)],
     );
     for hook in ["nap", "anap", "js"] {
-        let ids: Vec<_> = (0..200).map(|n| host.ask("hooks/dispatch", to(hook, json!({"n": n})))).collect();
+        let ids: Vec<_> = (0..200)
+            .map(|n| host.ask("hooks/dispatch", to(hook, json!({"n": n}))))
+            .collect();
         for (n, id) in ids.into_iter().enumerate() {
             assert_eq!(told(&host.reply(id)["result"]), n.to_string(), "{hook}");
         }
@@ -556,10 +661,20 @@ fn at_most_sixteen_workers_run_and_the_one_unused_longest_makes_room() {
         return;
     }
     let names: Vec<String> = (0..18).map(|n| format!("h{n}")).collect();
-    let callables: Vec<_> = (0..18).map(|n| format!("{{ command: [./worker.sh], env: {{ N: '{n}' }} }}")).collect();
-    let callables: Vec<_> = names.iter().zip(&callables).map(|(name, it)| (name.as_str(), it.as_str())).collect();
+    let callables: Vec<_> = (0..18)
+        .map(|n| format!("{{ command: [./worker.sh], env: {{ N: '{n}' }} }}"))
+        .collect();
+    let callables: Vec<_> = names
+        .iter()
+        .zip(&callables)
+        .map(|(name, it)| (name.as_str(), it.as_str()))
+        .collect();
     let (mut host, dir) = serving(&callables, &[("worker.sh", SH)]);
-    Command::new("chmod").arg("+x").arg(dir.path().join("worker.sh")).status().unwrap();
+    Command::new("chmod")
+        .arg("+x")
+        .arg(dir.path().join("worker.sh"))
+        .status()
+        .unwrap();
     let mut pids = Vec::new();
     for name in &names[..16] {
         pids.push(number(&say(&mut host, name, json!({}))));
@@ -570,13 +685,17 @@ fn at_most_sixteen_workers_run_and_the_one_unused_longest_makes_room() {
     assert!(!is_alive(pids[1]), "h0 was used after h1");
     assert_eq!(pids.iter().filter(|pid| is_alive(**pid)).count(), 15);
     // More at once than may run: they take turns.
-    let ids: Vec<_> = names.iter().map(|name| host.ask("hooks/dispatch", to(name, json!({})))).collect();
+    let ids: Vec<_> = names
+        .iter()
+        .map(|name| host.ask("hooks/dispatch", to(name, json!({}))))
+        .collect();
     for id in ids {
         number(&told(&host.reply(id)["result"]));
     }
 }
 
-// --------------------------------------------------------------------------------- coming and going
+// --------------------------------------------------------------------------------- coming and
+// going
 
 #[test]
 fn a_changed_source_takes_over_without_a_lost_call() {
@@ -589,7 +708,9 @@ fn a_changed_source_takes_over_without_a_lost_call() {
         )
     };
     let js = |word: &str| {
-        format!("import {{ word }} from './word.mjs'; export default () => ({{ reason: '{word} ' + word }});")
+        format!(
+            "import {{ word }} from './word.mjs'; export default () => ({{ reason: '{word} ' + word }});"
+        )
     };
     let (mut host, dir) = serving(
         &[
@@ -608,14 +729,18 @@ fn a_changed_source_takes_over_without_a_lost_call() {
         ],
     );
     let becomes = |host: &mut TestHost, hook: &str, input: Value, expected: &str| {
-        eventually(expected, || (say(host, hook, input.clone()) == expected).then_some(()));
+        eventually(expected, || {
+            (say(host, hook, input.clone()) == expected).then_some(())
+        });
     };
     let path = |name: &str| dir.path().join(name);
     assert_eq!(say(&mut host, "say", json!({})), "one a");
     let old = number(&say(&mut host, "pid", json!({})));
     let go = path("go");
     let waiting = host.ask("hooks/dispatch", to("wait", json!({"file": go})));
-    eventually("the call begins", || path("go.began").exists().then_some(()));
+    eventually("the call begins", || {
+        path("go.began").exists().then_some(())
+    });
     replace(&path("it.py"), &code("two"));
     becomes(&mut host, "say", json!({}), "two a");
     assert_ne!(number(&say(&mut host, "pid", json!({}))), old);
@@ -647,8 +772,16 @@ fn a_mended_mistake_counts_at_once() {
         return;
     }
     let (mut host, dir) = serving(
-        &[("py", "{ python: 'it:review' }"), ("js", "{ node: './it.mjs' }"), ("new", "{ python: 'later:review' }")],
-        &[("it.py", "def review(: pass\n"), ("it.mjs", "export default () => {"), ("other.py", "")],
+        &[
+            ("py", "{ python: 'it:review' }"),
+            ("js", "{ node: './it.mjs' }"),
+            ("new", "{ python: 'later:review' }"),
+        ],
+        &[
+            ("it.py", "def review(: pass\n"),
+            ("it.mjs", "export default () => {"),
+            ("other.py", ""),
+        ],
     );
     for hook in ["py", "js"] {
         let told = say(&mut host, hook, json!({}));
@@ -658,9 +791,14 @@ fn a_mended_mistake_counts_at_once() {
     let good = "def review(): return {'reason': 'fine'}\n";
     replace(&dir.path().join("it.py"), good);
     replace(&dir.path().join("later.py"), good);
-    replace(&dir.path().join("it.mjs"), "export default () => ({ reason: 'fine' });");
+    replace(
+        &dir.path().join("it.mjs"),
+        "export default () => ({ reason: 'fine' });",
+    );
     for hook in ["py", "js", "new"] {
-        eventually(hook, || (say(&mut host, hook, json!({})) == "fine").then_some(()));
+        eventually(hook, || {
+            (say(&mut host, hook, json!({})) == "fine").then_some(())
+        });
     }
 }
 
@@ -670,7 +808,10 @@ fn an_idle_worker_is_ended() {
         return;
     }
     let (mut host, _dir) = serving(
-        &[("soon", "{ python: 'it:pid', idle: 50ms }"), ("late", "{ python: 'it:pid', env: { A: b } }")],
+        &[
+            ("soon", "{ python: 'it:pid', idle: 50ms }"),
+            ("late", "{ python: 'it:pid', env: { A: b } }"),
+        ],
         &[("it.py", PID)],
     );
     let [soon, late] = ["soon", "late"].map(|hook| number(&say(&mut host, hook, json!({}))));
@@ -717,31 +858,44 @@ export function hang(event) { fs.appendFileSync(event.tool.input.file, "hang\n")
         ],
         &[("it.py", code), ("it.mjs", node)],
     );
-    // Calls a hook until the file says that it has begun: on a busy machine its time may be over before.
+    // Calls a hook until the file says that it has begun: on a busy machine its time may be over
+    // before.
     let timed_out = |host: &mut TestHost, hook: &str, file: &Path| {
         eventually("it began", || {
             let told = say(host, hook, json!({"file": file}));
-            assert!(told.starts_with("failed to finish within its timeout"), "{told}");
+            assert!(
+                told.starts_with("failed to finish within its timeout"),
+                "{told}"
+            );
             file.exists().then_some(())
         });
     };
     // Calls a hook, and cancels the call when the file says that it has begun.
     let cancelled = |host: &mut TestHost, hook: &str, file: &Path, begun: &str| {
         let id = host.ask("hooks/dispatch", to(hook, json!({"file": file})));
-        eventually("it began", || (std::fs::read_to_string(file).ok()? == begun).then_some(()));
+        eventually("it began", || {
+            (std::fs::read_to_string(file).ok()? == begun).then_some(())
+        });
         host.notify("$/cancelRequest", json!({"id": id}));
         assert!(host.reply(id).get("error").is_some());
     };
-    for (hook, pid, word) in [("later", "pid", "cancelled"), ("later-js", "pid-js", "aborted")] {
+    for (hook, pid, word) in [
+        ("later", "pid", "cancelled"),
+        ("later-js", "pid-js", "aborted"),
+    ] {
         let worker = number(&say(&mut host, pid, json!({})));
         let file = dir.path().join(hook);
         timed_out(&mut host, hook, &file);
         let expected = format!("{worker}\n{word}\n");
-        eventually(word, || (std::fs::read_to_string(&file).ok()? == expected).then_some(()));
+        eventually(word, || {
+            (std::fs::read_to_string(&file).ok()? == expected).then_some(())
+        });
         // The same by the client's word.
         let twice = format!("{expected}{worker}\n");
         cancelled(&mut host, hook, &file, &twice);
-        eventually(word, || (std::fs::read_to_string(&file).ok()? == format!("{twice}{word}\n")).then_some(()));
+        eventually(word, || {
+            (std::fs::read_to_string(&file).ok()? == format!("{twice}{word}\n")).then_some(())
+        });
         assert_eq!(number(&say(&mut host, pid, json!({}))), worker);
     }
     // Threads can't be ended: they pile up until the worker is replaced.
@@ -750,7 +904,11 @@ export function hang(event) { fs.appendFileSync(event.tool.input.file, "hang\n")
     for n in 1..=7 {
         cancelled(&mut host, "now", &file, &"now\n".repeat(n));
     }
-    assert_eq!(number(&say(&mut host, "pid", json!({}))), worker, "seven may be left");
+    assert_eq!(
+        number(&say(&mut host, "pid", json!({}))),
+        worker,
+        "seven may be left"
+    );
     cancelled(&mut host, "now", &file, &"now\n".repeat(8));
     await_end(worker, "the worker ends");
     assert_ne!(number(&say(&mut host, "pid", json!({}))), worker);
@@ -766,12 +924,19 @@ fn a_worker_that_never_gets_ready_costs_the_call_its_time_only() {
     if !is_there("python3") || !is_there("node") {
         return;
     }
-    let (mut host, _dir) = serving(&[("mute", "{ command: [sleep, '60'] }, timeout: 100ms")], &[]);
+    let (mut host, _dir) = serving(
+        &[("mute", "{ command: [sleep, '60'] }, timeout: 100ms")],
+        &[],
+    );
     let told = say(&mut host, "mute", json!({}));
-    assert!(told.starts_with("failed to finish within its timeout"), "{told}");
+    assert!(
+        told.starts_with("failed to finish within its timeout"),
+        "{told}"
+    );
 }
 
-// ------------------------------------------------------------------------------- what is kept apart
+// ------------------------------------------------------------------------------- what is kept
+// apart
 
 #[test]
 fn nothing_that_user_code_writes_reaches_the_protocol() {
@@ -799,8 +964,15 @@ export default () => {
 "#;
     let site = "print('from sitecustomize'); import os; os.write(1, b'{}\\n')\n";
     let (mut host, dir) = serving(
-        &[("py", "{ python: 'it:review', env: { PYTHONPATH: site } }"), ("js", "{ node: './it.mjs' }")],
-        &[("it.py", code), ("it.mjs", node), ("site/sitecustomize.py", site)],
+        &[
+            ("py", "{ python: 'it:review', env: { PYTHONPATH: site } }"),
+            ("js", "{ node: './it.mjs' }"),
+        ],
+        &[
+            ("it.py", code),
+            ("it.mjs", node),
+            ("site/sitecustomize.py", site),
+        ],
     );
     for _ in 0..3 {
         assert_eq!(say(&mut host, "py", json!({})), "fine ''");
@@ -835,32 +1007,57 @@ def flood():
     );
     let log = dir.path().join("log");
     let mut command = serve(dir.path());
-    command.env("INHERITED", "swordfish").env("HOOKWIRE_LOG", "info").stderr(std::fs::File::create(&log).unwrap());
+    command
+        .env("INHERITED", "swordfish")
+        .env("HOOKWIRE_LOG", "info")
+        .stderr(std::fs::File::create(&log).unwrap());
     let mut host = TestHost::start(&mut command);
     let review = say(&mut host, "review", json!({}));
-    assert!(review.contains("ValueError: bad token [masked] [masked] ("), "{review}");
+    assert!(
+        review.contains("ValueError: bad token [masked] [masked] ("),
+        "{review}"
+    );
     let crash = say(&mut host, "crash", json!({}));
-    assert!(crash.ends_with("its last words: dying with [masked]"), "{crash}");
+    assert!(
+        crash.ends_with("its last words: dying with [masked]"),
+        "{crash}"
+    );
     say(&mut host, "flood", json!({}));
-    eventually("the flood is cut", || std::fs::read_to_string(&log).unwrap().contains("writes too much").then_some(()));
+    eventually("the flood is cut", || {
+        std::fs::read_to_string(&log)
+            .unwrap()
+            .contains("writes too much")
+            .then_some(())
+    });
     host.rest();
     let log = std::fs::read_to_string(&log).unwrap();
     for secret in ["hunter2", "swordfish", "second-line", "\u{1b}"] {
         assert!(!log.contains(secret), "{secret}: {log}");
     }
-    assert!(log.contains("printed [masked] [masked] \u{fffd}[31mred"), "{log}");
+    assert!(
+        log.contains("printed [masked] [masked] \u{fffd}[31mred"),
+        "{log}"
+    );
     assert!(log.contains("hook=review"), "{log}");
     assert!(log.len() < 200_000, "{}", log.len());
 }
 
 #[test]
 fn a_worker_that_floods_is_ended() {
-    for (flood, stream) in [("yes >&2", "stderr"), ("yes ''", "stdout"), ("yes '{\"loaded\":[]}'", "stdout")] {
+    for (flood, stream) in [
+        ("yes >&2", "stderr"),
+        ("yes ''", "stdout"),
+        ("yes '{\"loaded\":[]}'", "stdout"),
+    ] {
         let flood = format!("echo '{{\"ready\":true}}'; read call; exec {flood}");
-        let dir = definitions(&[("flood", "{ command: [sh, ./flood.sh] }")], &[("flood.sh", &flood)]);
+        let dir = definitions(
+            &[("flood", "{ command: [sh, ./flood.sh] }")],
+            &[("flood.sh", &flood)],
+        );
         let mut host = TestHost::start(&mut serve(dir.path()));
         let said = say(&mut host, "flood", json!({}));
-        let expected = format!("its worker is ended: it flooded {stream} with more than 10000 lines");
+        let expected =
+            format!("its worker is ended: it flooded {stream} with more than 10000 lines");
         assert!(said.contains(&expected), "{said}");
     }
 }
@@ -871,14 +1068,33 @@ fn the_environment_is_small() {
         return;
     }
     let code = "import os\ndef review(): return {'reason': ' '.join(sorted(k for k in os.environ if not k.startswith(('LC_', 'PYENV'))))}\n";
-    let dir =
-        definitions(&[("py", "{ python: 'it:review', env: { MINE: x }, inheritEnv: [THEIRS] }")], &[("it.py", code)]);
+    let dir = definitions(
+        &[(
+            "py",
+            "{ python: 'it:review', env: { MINE: x }, inheritEnv: [THEIRS] }",
+        )],
+        &[("it.py", code)],
+    );
     let mut command = serve(dir.path());
-    command.env_clear().env("PATH", std::env::var("PATH").unwrap()).env("HOME", std::env::var("HOME").unwrap());
-    command.env("THEIRS", "y").env("SECRET", "z").env("VIRTUAL_ENV", "/nowhere").env("PYTHONHOME", "/nowhere");
+    command
+        .env_clear()
+        .env("PATH", std::env::var("PATH").unwrap())
+        .env("HOME", std::env::var("HOME").unwrap());
+    command
+        .env("THEIRS", "y")
+        .env("SECRET", "z")
+        .env("VIRTUAL_ENV", "/nowhere")
+        .env("PYTHONHOME", "/nowhere");
     let mut host = TestHost::start(&mut command);
     let names = say(&mut host, "py", json!({}));
-    for name in ["HOME", "HOOKWIRE_CALL_ID", "HOOKWIRE_PROJECT_DIR", "MINE", "PATH", "THEIRS"] {
+    for name in [
+        "HOME",
+        "HOOKWIRE_CALL_ID",
+        "HOOKWIRE_PROJECT_DIR",
+        "MINE",
+        "PATH",
+        "THEIRS",
+    ] {
         assert!(names.split(' ').any(|it| it == name), "{name}: {names}");
     }
     for name in ["SECRET", "VIRTUAL_ENV", "PYTHONHOME"] {
@@ -892,10 +1108,17 @@ fn a_virtual_environment_is_used() {
         return;
     }
     let code = "import sys\ndef where(): return {'reason': sys.prefix}\n";
-    let callables = [("own", "{ python: 'it:where' }"), ("named", "{ python: 'it:where', venv: envs/mine }")];
+    let callables = [
+        ("own", "{ python: 'it:where' }"),
+        ("named", "{ python: 'it:where', venv: envs/mine }"),
+    ];
     let dir = hooks(&[("it.py", code)]);
     let make = |path: &Path| {
-        let made = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(path).status().unwrap();
+        let made = Command::new("python3")
+            .args(["-m", "venv", "--without-pip"])
+            .arg(path)
+            .status()
+            .unwrap();
         assert!(made.success());
     };
     make(&dir.path().join("envs/mine"));
@@ -906,15 +1129,25 @@ fn a_virtual_environment_is_used() {
     assert_ne!(say(&mut host, "own", json!({})), path(".venv"));
     // One that comes later counts from then on.
     make(&dir.path().join(".venv"));
-    eventually("the new one is used", || (say(&mut host, "own", json!({})) == path(".venv")).then_some(()));
+    eventually("the new one is used", || {
+        (say(&mut host, "own", json!({})) == path(".venv")).then_some(())
+    });
 
     // A project's is in its root, and so are its modules.
-    let root = hooks(&[("it.py", code), (".hookwire/hooks.yaml", &yaml(&callables[..1]))]);
+    let root = hooks(&[
+        ("it.py", code),
+        (".hookwire/hooks.yaml", &yaml(&callables[..1])),
+    ]);
     make(&root.path().join(".venv"));
     let mut command = hookwire();
-    command.args(["serve", "--isolated", "--live", "--root"]).arg(root.path());
+    command
+        .args(["serve", "--isolated", "--live", "--root"])
+        .arg(root.path());
     let mut host = TestHost::start(&mut command);
-    assert_eq!(say(&mut host, "own", json!({})), root.path().join(".venv").to_string_lossy());
+    assert_eq!(
+        say(&mut host, "own", json!({})),
+        root.path().join(".venv").to_string_lossy()
+    );
 }
 
 // ------------------------------------------------------------------------------------------- state
@@ -967,9 +1200,15 @@ export async function count(event, { state }) { return { reason: `${await state.
         &[("it.py", code), ("it.mjs", node)],
     );
     for (hook, expected) in [
-        ("sync", "{'x': [1]} None 7 None 1 1.5 False True 3 True False {'a': {'x': [1]}}"),
+        (
+            "sync",
+            "{'x': [1]} None 7 None 1 1.5 False True 3 True False {'a': {'x': [1]}}",
+        ),
         ("later", "{'x': [1]} 2.5 {'blocking': True} 7"),
-        ("js", r#"{"x":[1]}  7 4.5 true false {"c":"d"} true "failed to increment `a`: its value is not a number""#),
+        (
+            "js",
+            r#"{"x":[1]}  7 4.5 true false {"c":"d"} true "failed to increment `a`: its value is not a number""#,
+        ),
         (
             "errors",
             "failed to increment `a`: its value is not a number failed to use the key: it has 1 to 512 bytes, this has 0 the value can't be JSON: Object of type set is not JSON serializable the value can't be JSON: Out of range float values are not JSON compliant",
@@ -983,7 +1222,9 @@ export async function count(event, { state }) { return { reason: `${await state.
     let mut event = to("count", json!({}));
     event["session"] = "t".into();
     assert_eq!(told(&host.dispatch(event)), "3 None");
-    let ids: Vec<_> = (0..20).map(|_| host.ask("hooks/dispatch", to("many", json!({})))).collect();
+    let ids: Vec<_> = (0..20)
+        .map(|_| host.ask("hooks/dispatch", to("many", json!({}))))
+        .collect();
     for id in ids {
         assert_eq!(told(&host.reply(id)["result"]), "-");
     }
@@ -991,7 +1232,8 @@ export async function count(event, { state }) { return { reason: `${await state.
     assert!(verdict.is_object());
 }
 
-// ------------------------------------------------------------------------------------- the host ends
+// ------------------------------------------------------------------------------------- the host
+// ends
 
 const FAMILY: &str = r#"
 import os, subprocess
@@ -1014,19 +1256,26 @@ fn workers_end_with_the_host_however_it_ends() {
         return;
     }
     let js = "export default () => ({ reason: String(process.pid) });";
-    let callables = [("py", "{ python: 'it:family' }"), ("js", "{ node: './it.mjs' }")];
+    let callables = [
+        ("py", "{ python: 'it:family' }"),
+        ("js", "{ node: './it.mjs' }"),
+    ];
     for end in ["its input ends", "SIGTERM", "SIGKILL"] {
         let (mut host, _dir) = serving(&callables, &[("it.py", FAMILY), ("it.mjs", js)]);
         let pids = family(&mut host);
         match end {
             "its input ends" => assert_eq!(host.rest(), [] as [Value; 0]),
             "SIGTERM" => {
-                Command::new("kill").arg(host.pid().to_string()).status().unwrap();
+                Command::new("kill")
+                    .arg(host.pid().to_string())
+                    .status()
+                    .unwrap();
             }
             _ => host.kill(),
         }
         host.wait();
-        pids.into_iter().for_each(|pid| await_end(pid, "what the worker started ends"));
+        pids.into_iter()
+            .for_each(|pid| await_end(pid, "what the worker started ends"));
     }
 }
 
@@ -1035,9 +1284,16 @@ fn what_a_worker_started_ends_with_it() {
     if !is_there("python3") || !is_there("node") {
         return;
     }
-    let (mut host, _dir) = serving(&[("py", "{ python: 'it:family', idle: 50ms }")], &[("it.py", FAMILY)]);
-    let pids: Vec<u32> = say(&mut host, "py", json!({})).split(' ').map(number).collect();
-    pids.into_iter().for_each(|pid| await_end(pid, "what the worker started ends"));
+    let (mut host, _dir) = serving(
+        &[("py", "{ python: 'it:family', idle: 50ms }")],
+        &[("it.py", FAMILY)],
+    );
+    let pids: Vec<u32> = say(&mut host, "py", json!({}))
+        .split(' ')
+        .map(number)
+        .collect();
+    pids.into_iter()
+        .for_each(|pid| await_end(pid, "what the worker started ends"));
 }
 
 // ------------------------------------------------------------------------------------- definitions
@@ -1048,33 +1304,72 @@ fn mistakes_are_found_where_they_are_written() {
         return;
     }
     let cases = [
-        ("'acme.policy:review'", "`callable`: expected a map, found a string"),
+        (
+            "'acme.policy:review'",
+            "`callable`: expected a map, found a string",
+        ),
         ("{}", "a callable needs `python`, `node` or `command`"),
-        ("{ python: 'it:f', node: ./it.mjs }", "a callable is one function, this has `python` and `node`"),
-        ("{ python: it.f }", "`it.f` doesn't say which function (write `it:f`)"),
+        (
+            "{ python: 'it:f', node: ./it.mjs }",
+            "a callable is one function, this has `python` and `node`",
+        ),
+        (
+            "{ python: it.f }",
+            "`it.f` doesn't say which function (write `it:f`)",
+        ),
         (
             "{ python: ./it.py }",
             "`./it.py` doesn't say which function (write `module:function` or `path/to/file.py:function`)",
         ),
         ("{ python: 'it:' }", "`` can't be the name of a function"),
-        ("{ python: 'it:f()' }", "`f()` can't be the name of a function"),
-        ("{ python: 'it..x:f' }", "`it..x` can't be the name of a module"),
-        ("{ python: 'no/such.py:f' }", "there is no file `no/such.py`"),
+        (
+            "{ python: 'it:f()' }",
+            "`f()` can't be the name of a function",
+        ),
+        (
+            "{ python: 'it..x:f' }",
+            "`it..x` can't be the name of a module",
+        ),
+        (
+            "{ python: 'no/such.py:f' }",
+            "there is no file `no/such.py`",
+        ),
         ("{ node: ./no.mjs }", "there is no file `./no.mjs`"),
-        ("{ node: './it.mjs#' }", "`./it.mjs#` names no export after `#`"),
+        (
+            "{ node: './it.mjs#' }",
+            "`./it.mjs#` names no export after `#`",
+        ),
         ("{ node: . }", "`.` is not a file"),
         ("{ command: [] }", "the command is empty"),
         ("{ command: [./no.sh] }", "there is no file `./no.sh`"),
-        ("{ command: ./it.mjs }", "`callable.command`: expected a list, found a string"),
-        ("{ python: 'it:f', venv: nowhere }", "there is no directory `nowhere`"),
-        ("{ python: 'it:f', venv: . }", "`.` is no virtual environment: it has no bin/python3"),
-        ("{ node: ./it.mjs, venv: . }", "a virtual environment is for `python`"),
-        ("{ python: 'it:f', env: { 'A=B': c } }", "`A=B` can't be the name of a variable"),
+        (
+            "{ command: ./it.mjs }",
+            "`callable.command`: expected a list, found a string",
+        ),
+        (
+            "{ python: 'it:f', venv: nowhere }",
+            "there is no directory `nowhere`",
+        ),
+        (
+            "{ python: 'it:f', venv: . }",
+            "`.` is no virtual environment: it has no bin/python3",
+        ),
+        (
+            "{ node: ./it.mjs, venv: . }",
+            "a virtual environment is for `python`",
+        ),
+        (
+            "{ python: 'it:f', env: { 'A=B': c } }",
+            "`A=B` can't be the name of a variable",
+        ),
         (
             "{ python: 'it:f', idle: soon }",
             "`callable.idle`: expected a duration such as `5s` or `250ms`, found `soon`",
         ),
-        ("{ python: 'it:f', argz: {} }", "`callable.argz`: unknown field"),
+        (
+            "{ python: 'it:f', argz: {} }",
+            "`callable.argz`: unknown field",
+        ),
     ];
     let dir = hooks(&[("it.py", ""), ("it.mjs", "")]);
     let mut text = "defaults: { fail: open }\nhooks:\n".to_string();
@@ -1082,17 +1377,34 @@ fn mistakes_are_found_where_they_are_written() {
         text += &format!("  - {{ name: h{n}, on: Stop, callable: {callable} }}\n");
     }
     std::fs::write(dir.path().join("hooks.yaml"), text).unwrap();
-    let output =
-        hookwire().args(["check", "--format", "json", "--isolated", "--hooks"]).arg(dir.path()).output().unwrap();
+    let output = hookwire()
+        .args(["check", "--format", "json", "--isolated", "--hooks"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let found = found["diagnostics"].as_array().unwrap();
     assert_eq!(found.len(), cases.len(), "{found:#?}");
     for (n, (diagnostic, (callable, expected))) in found.iter().zip(cases).enumerate() {
-        let help = diagnostic["help"].as_str().map(|help| format!(" ({help})")).unwrap_or_default();
-        let message = diagnostic["message"].as_str().unwrap().replace("; the hook is not in force", "") + &help;
+        let help = diagnostic["help"]
+            .as_str()
+            .map(|help| format!(" ({help})"))
+            .unwrap_or_default();
+        let message = diagnostic["message"]
+            .as_str()
+            .unwrap()
+            .replace("; the hook is not in force", "")
+            + &help;
         assert!(message.starts_with(expected), "{callable}: {message}");
-        assert_eq!(diagnostic["range"]["start"]["line"], n + 3, "{callable}: {diagnostic}");
-        assert!(diagnostic["range"]["start"]["column"].as_u64().unwrap() > 30, "{callable}: {diagnostic}");
+        assert_eq!(
+            diagnostic["range"]["start"]["line"],
+            n + 3,
+            "{callable}: {diagnostic}"
+        );
+        assert!(
+            diagnostic["range"]["start"]["column"].as_u64().unwrap() > 30,
+            "{callable}: {diagnostic}"
+        );
     }
 }
 
@@ -1113,15 +1425,30 @@ fn a_file_that_comes_later_mends_its_definition() {
     assert!(say(&mut host, "py", json!({})).contains("there is no file `./rules/late.py`"));
     std::fs::create_dir(dir.path().join("rules")).unwrap();
     std::fs::write(dir.path().join("rules/late.py"), PID).unwrap();
-    std::fs::write(dir.path().join("late.mjs"), "export default () => ({ reason: String(process.pid) });").unwrap();
+    std::fs::write(
+        dir.path().join("late.mjs"),
+        "export default () => ({ reason: String(process.pid) });",
+    )
+    .unwrap();
     let script = dir.path().join("late.sh");
     std::fs::write(&script, SH).unwrap();
-    Command::new("chmod").arg("+x").arg(&script).status().unwrap();
-    Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(dir.path().join("later")).status().unwrap();
+    Command::new("chmod")
+        .arg("+x")
+        .arg(&script)
+        .status()
+        .unwrap();
+    Command::new("python3")
+        .args(["-m", "venv", "--without-pip"])
+        .arg(dir.path().join("later"))
+        .status()
+        .unwrap();
     for hook in ["py", "js", "sh", "venv"] {
         eventually(hook, || say(&mut host, hook, json!({})).parse::<u32>().ok());
     }
-    assert_eq!(host.request("hooks/check", json!({}))["diagnostics"], json!([]));
+    assert_eq!(
+        host.request("hooks/check", json!({}))["diagnostics"],
+        json!([])
+    );
 }
 
 /// What an event holds neither ends the worker that others share nor hides what the event is about.
@@ -1151,21 +1478,42 @@ def mute(): raise Mute()
         )
     };
     let names = ["parse", "odd", "count", "pid"];
-    let mut yaml: String = names.iter().map(|it| hook(it, &format!("node: './h.mjs#{it}'"))).collect();
-    yaml += &["seen", "mute"].map(|it| hook(it, &format!("python: 'h:{it}'"))).concat();
-    let dir = hooks(&[("h.mjs", node), ("h.py", python), ("hooks.yaml", &format!("hooks:\n{yaml}"))]);
+    let mut yaml: String = names
+        .iter()
+        .map(|it| hook(it, &format!("node: './h.mjs#{it}'")))
+        .collect();
+    yaml += &["seen", "mute"]
+        .map(|it| hook(it, &format!("python: 'h:{it}'")))
+        .concat();
+    let dir = hooks(&[
+        ("h.mjs", node),
+        ("h.py", python),
+        ("hooks.yaml", &format!("hooks:\n{yaml}")),
+    ]);
     let mut host = TestHost::serve(dir.path());
     let mut ask = |name: &str, more: Value| {
-        let mut event =
-            json!({"event": "PreToolUse", "session": "s", "tool": {"name": name, "input": {"command": "ls"}}});
-        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut event = json!({"event": "PreToolUse", "session": "s", "tool": {"name": name, "input": {"command": "ls"}}});
+        event
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         brief(&host.dispatch(event))
     };
     let worker = ask("pid", json!({}));
     // What took more than linear time would not be through before the timeout.
-    for command in ["/a%zz.js:1".to_string(), "/".repeat(800_000), format!("\n    at /{}.js:1", "x/".repeat(400_000))] {
-        let verdict = ask("parse", json!({"tool": {"name": "parse", "input": {"command": command}}}));
-        assert!(verdict.starts_with("deny by parse: hook `parse` failed to call"), "{verdict}");
+    for command in [
+        "/a%zz.js:1".to_string(),
+        "/".repeat(800_000),
+        format!("\n    at /{}.js:1", "x/".repeat(400_000)),
+    ] {
+        let verdict = ask(
+            "parse",
+            json!({"tool": {"name": "parse", "input": {"command": command}}}),
+        );
+        assert!(
+            verdict.starts_with("deny by parse: hook `parse` failed to call"),
+            "{verdict}"
+        );
     }
     assert!(ask("odd", json!({})).starts_with("deny by odd: hook `odd` failed to call"));
     assert_eq!(ask("count", json!({})), "deny by count: 6000");

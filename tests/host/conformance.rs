@@ -1,26 +1,53 @@
-//! The conversations of `hookwire-conformance`: our host passes, planted faults don't, and what an earlier host said
-//! still holds.
+//! The conversations of `hookwire-conformance`: our host passes, planted faults don't, and what an
+//! earlier host said still holds.
 
 use serde_json::Value;
 use std::ffi::OsString;
 
 /// What a run says of each case, and whether all passed.
 fn rows(options: &[&str], command: &[&str]) -> (Vec<Value>, bool) {
-    let words = [&["hookwire-conformance", "--format", "json"], options, &["--"], command].concat();
+    let words = [
+        &["hookwire-conformance", "--format", "json"],
+        options,
+        &["--"],
+        command,
+    ]
+    .concat();
     let mut said = Vec::new();
-    let is_fine = hookwire_conformance::run(words.into_iter().map(OsString::from), &mut said).unwrap();
+    let is_fine =
+        hookwire_conformance::run(words.into_iter().map(OsString::from), &mut said).unwrap();
     let text = String::from_utf8(said).unwrap();
-    let rows = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     (rows, is_fine)
 }
 
 fn failed(rows: &[Value]) -> Vec<String> {
     let failed = rows.iter().filter(|row| row["outcome"] == "failed");
-    failed.map(|row| format!("{} {}", row["name"].as_str().unwrap(), row["why"].as_str().unwrap())).collect()
+    failed
+        .map(|row| {
+            format!(
+                "{} {}",
+                row["name"].as_str().unwrap(),
+                row["why"].as_str().unwrap()
+            )
+        })
+        .collect()
 }
 
 fn host() -> Vec<&'static str> {
-    vec![env!("CARGO_BIN_EXE_hookwire-host"), "--log", "off", "serve", "--isolated", "--no-share", "--hooks", "{hooks}"]
+    vec![
+        env!("CARGO_BIN_EXE_hookwire-host"),
+        "--log",
+        "off",
+        "serve",
+        "--isolated",
+        "--no-share",
+        "--hooks",
+        "{hooks}",
+    ]
 }
 
 #[test]
@@ -28,8 +55,14 @@ fn the_host_passes() {
     let (rows, is_fine) = rows(&[], &host());
     assert!(is_fine, "{}", failed(&rows).join("\n"));
     // What isn't built in can't be tried.
-    let skipped: Vec<_> = rows.iter().filter(|row| row["outcome"] == "skipped").collect();
-    assert!(skipped.is_empty() || !cfg!(feature = "models"), "{skipped:?}");
+    let skipped: Vec<_> = rows
+        .iter()
+        .filter(|row| row["outcome"] == "skipped")
+        .collect();
+    assert!(
+        skipped.is_empty() || !cfg!(feature = "models"),
+        "{skipped:?}"
+    );
 }
 
 /// Members and words that a client may rely on: `schema/conformance` may change, this may not.
@@ -43,15 +76,24 @@ fn what_an_earlier_host_said_still_holds() {
 #[test]
 fn a_wrong_host_fails() {
     let faults = [
-        (r#"s/"decision":"deny"/"decision":"allow"/"#, "verdicts/deny"),
+        (
+            r#"s/"decision":"deny"/"decision":"allow"/"#,
+            "verdicts/deny",
+        ),
         (r#"s/"jsonrpc":"2.0",//"#, "messages/initialize"),
         (r#"s/"id":2/"id":3/"#, "verdicts/deny"),
         (r#"s/"subject":/"subjects":/"#, "rewrites/subject"),
-        (r#"s/"decision":"allow"/"decision":"allow","subject":null/"#, "rewrites/unchanged"),
+        (
+            r#"s/"decision":"allow"/"decision":"allow","subject":null/"#,
+            "rewrites/unchanged",
+        ),
         (r#"s/"durationMicros":/"micros":/"#, "verdicts/allow"),
         (r#"s/-32602/-32000/"#, "messages/no-event"),
         (r#"/cancelRequest/d"#, "messages/cancel"),
-        (r#"1i {"jsonrpc":"2.0","method":"hooks/changed","params":{}}"#, "messages/initialize"),
+        (
+            r#"1i {"jsonrpc":"2.0","method":"hooks/changed","params":{}}"#,
+            "messages/initialize",
+        ),
         (r#"s/^/ready: /"#, "messages/initialize"),
         (r#"d"#, "messages/initialize"),
     ];
@@ -60,11 +102,15 @@ fn a_wrong_host_fails() {
         for (fault, case) in faults {
             scope.spawn(move || {
                 let pipe = format!("{} | sed -u '{fault}'", host()[..6].join(" "));
-                let (rows, is_fine) = rows(&["--timeout", "2s", "--case", case], &["sh", "-c", &pipe]);
+                let (rows, is_fine) =
+                    rows(&["--timeout", "2s", "--case", case], &["sh", "-c", &pipe]);
                 assert!(!is_fine && failed(&rows).len() == 1, "{fault}: {rows:?}");
             });
         }
     });
     let (rows, is_fine) = rows(&["--case", "messages/initialize"], &["/no/such/host"]);
-    assert!(!is_fine && failed(&rows)[0].contains("failed to start"), "{rows:?}");
+    assert!(
+        !is_fine && failed(&rows)[0].contains("failed to start"),
+        "{rows:?}"
+    );
 }

@@ -12,7 +12,9 @@ fn event(line: &str) -> Value {
     let mut words = line.split_whitespace();
     let mut event = json!({"event": words.next().unwrap(), "session": "s"});
     for word in words {
-        let (path, value) = word.split_once('=').unwrap_or_else(|| panic!("`{word}` in {line}"));
+        let (path, value) = word
+            .split_once('=')
+            .unwrap_or_else(|| panic!("`{word}` in {line}"));
         let mut at = &mut event;
         for key in path.split('.') {
             at = &mut at[key];
@@ -47,7 +49,11 @@ fn play(cases: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for (hooks, session) in cases {
         let (mut host, _dir) = TestHost::with(&format!("hooks:\n{hooks}"));
-        for line in session.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        for line in session
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+        {
             let (asked, expected) = line.split_once(" => ").unwrap();
             let verdict = told(&host.dispatch(event(asked)));
             let fits = match expected.strip_suffix("...") {
@@ -55,7 +61,9 @@ fn play(cases: &[(&str, &str)]) {
                 None => verdict == expected,
             };
             if !fits {
-                wrong.push(format!("{hooks}\n  {asked}\n  expected {expected}\n  told     {verdict}"));
+                wrong.push(format!(
+                    "{hooks}\n  {asked}\n  expected {expected}\n  told     {verdict}"
+                ));
             }
         }
     }
@@ -141,8 +149,13 @@ fn steps() {
 #[test]
 fn a_bare_name_means_the_defaults() {
     let (mut host, _dir) = TestHost::with("hooks: [{ name: g, fail: closed, guard: step-limit }]");
-    let verdicts: Vec<_> = (0..21).map(|_| told(&host.dispatch(event("StepStart run=r")))).collect();
-    assert!(verdicts[..20].iter().all(|it| it == "allow"), "{verdicts:?}");
+    let verdicts: Vec<_> = (0..21)
+        .map(|_| told(&host.dispatch(event("StepStart run=r"))))
+        .collect();
+    assert!(
+        verdicts[..20].iter().all(|it| it == "allow"),
+        "{verdicts:?}"
+    );
     assert_eq!(verdicts[20], "deny by g: Step limit reached: 20/20 STOP");
 }
 
@@ -159,38 +172,63 @@ fn an_event_counts_once_though_it_is_judged_again() {
     for _ in 0..2 {
         let verdict = host.dispatch(event(secret));
         assert_eq!(told(&verdict), "allow subject {\"command\":\"[redacted]\"}");
-        let rejudged = verdict["outcomes"].as_array().unwrap().iter().filter(|it| it["rejudged"] == true).count();
+        let rejudged = verdict["outcomes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|it| it["rejudged"] == true)
+            .count();
         assert_eq!(rejudged, 3, "{verdict}");
     }
-    assert_eq!(told(&host.dispatch(event(secret))), "deny by limit: Step limit reached: 2/2 STOP");
+    assert_eq!(
+        told(&host.dispatch(event(secret))),
+        "deny by limit: Step limit reached: 2/2 STOP"
+    );
 }
 
 #[test]
 fn many_at_once_are_counted_exactly() {
-    let (mut host, _dir) =
-        TestHost::with("hooks: [{ name: g, fail: closed, guard: { step-limit: { max: 100 } }, parallel: true }]");
-    let ids: Vec<_> = (0..150).map(|_| host.ask("hooks/dispatch", event("StepStart run=r"))).collect();
-    let denied = ids.into_iter().filter(|id| host.reply(*id)["result"]["decision"] == "deny").count();
+    let (mut host, _dir) = TestHost::with(
+        "hooks: [{ name: g, fail: closed, guard: { step-limit: { max: 100 } }, parallel: true }]",
+    );
+    let ids: Vec<_> = (0..150)
+        .map(|_| host.ask("hooks/dispatch", event("StepStart run=r")))
+        .collect();
+    let denied = ids
+        .into_iter()
+        .filter(|id| host.reply(*id)["result"]["decision"] == "deny")
+        .count();
     assert_eq!(denied, 50);
 }
 
 #[test]
 fn an_edit_keeps_the_count() {
     let text = |max: u32, extra: &str| {
-        format!("hooks: [{extra}{{ name: g, fail: closed, guard: {{ step-limit: {{ max: {max} }} }} }}]")
+        format!(
+            "hooks: [{extra}{{ name: g, fail: closed, guard: {{ step-limit: {{ max: {max} }} }} }}]"
+        )
     };
     let (mut host, dir) = TestHost::with(&text(2, ""));
     let step = || event("StepStart run=r");
     for _ in 0..2 {
         assert_eq!(told(&host.dispatch(step())), "allow");
     }
-    replace(&dir.path().join("hooks.yaml"), &text(3, "{ name: other, on: Stop, deny: no }, "));
+    replace(
+        &dir.path().join("hooks.yaml"),
+        &text(3, "{ name: other, on: Stop, deny: no }, "),
+    );
     host.request("hooks/reload", json!({}));
     assert_eq!(told(&host.dispatch(step())), "allow");
-    assert_eq!(told(&host.dispatch(step())), "deny by g: Step limit reached: 3/3 STOP");
+    assert_eq!(
+        told(&host.dispatch(step())),
+        "deny by g: Step limit reached: 3/3 STOP"
+    );
     replace(&dir.path().join("hooks.yaml"), &text(1, ""));
     host.request("hooks/reload", json!({}));
-    assert_eq!(told(&host.dispatch(step())), "deny by g: Step limit reached: 3/1 STOP");
+    assert_eq!(
+        told(&host.dispatch(step())),
+        "deny by g: Step limit reached: 3/1 STOP"
+    );
 }
 
 #[test]
@@ -251,12 +289,16 @@ fn costs() {
 
 #[test]
 fn time() {
-    let (mut host, _dir) = TestHost::with("hooks: [{ name: g, fail: closed, guard: { time-limit: { max: 80ms } } }]");
+    let (mut host, _dir) =
+        TestHost::with("hooks: [{ name: g, fail: closed, guard: { time-limit: { max: 80ms } } }]");
     assert_eq!(told(&host.dispatch(event("RunStart run=r"))), "allow");
     let denied = eventually("the time is over", || {
         Some(told(&host.dispatch(event("StepStart run=r")))).filter(|it| it != "allow")
     });
-    assert!(denied.starts_with("deny by g: Execution time limit reached: 0."), "{denied}");
+    assert!(
+        denied.starts_with("deny by g: Execution time limit reached: 0."),
+        "{denied}"
+    );
     assert!(denied.ends_with("s/0.08s STOP"), "{denied}");
     assert_eq!(told(&host.dispatch(event("StepStart run=other"))), "allow");
 }
@@ -271,12 +313,20 @@ fn rates() {
          PreToolUse run=c tool.name=A => deny by g: Rate limit reached: 2 in 1h; try again in ...
          PreToolUse run=c tool.name=A session=t => allow",
     )]);
-    let (mut host, _dir) =
-        TestHost::with("hooks: [{ name: g, fail: closed, guard: { rate-limit: { max: 1, within: 300ms } } }]");
-    let mut call = || host.dispatch(event("PreToolUse tool.name=A"))["decision"].as_str().unwrap().to_string();
+    let (mut host, _dir) = TestHost::with(
+        "hooks: [{ name: g, fail: closed, guard: { rate-limit: { max: 1, within: 300ms } } }]",
+    );
+    let mut call = || {
+        host.dispatch(event("PreToolUse tool.name=A"))["decision"]
+            .as_str()
+            .unwrap()
+            .to_string()
+    };
     assert_eq!(call(), "allow");
     // What is denied doesn't count, or whoever keeps asking would never be let through.
-    eventually("the window has passed", || Some(()).filter(|()| call() == "allow"));
+    eventually("the window has passed", || {
+        Some(()).filter(|()| call() == "allow")
+    });
 }
 
 #[test]
@@ -311,11 +361,19 @@ fn loops() {
              PreToolUse run=r tool.name=B => allow",
         ),
     ]);
-    let (mut host, _dir) =
-        TestHost::with("hooks: [{ name: g, fail: closed, guard: { loop-detector: { repeats: 2, window: 1ms } } }]");
-    let mut call = || host.dispatch(event("PreToolUse run=r tool.name=A"))["decision"].as_str().unwrap().to_string();
+    let (mut host, _dir) = TestHost::with(
+        "hooks: [{ name: g, fail: closed, guard: { loop-detector: { repeats: 2, window: 1ms } } }]",
+    );
+    let mut call = || {
+        host.dispatch(event("PreToolUse run=r tool.name=A"))["decision"]
+            .as_str()
+            .unwrap()
+            .to_string()
+    };
     call();
-    eventually("the window has passed", || Some(()).filter(|()| call() == "allow"));
+    eventually("the window has passed", || {
+        Some(()).filter(|()| call() == "allow")
+    });
 }
 
 #[test]
@@ -362,15 +420,23 @@ fn secret() -> String {
 fn secrets_are_replaced_or_asked_about_and_never_told() {
     let call = |command: String| json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command, "n": 1}}});
     let with = format!("curl -H 'X: {}' x", secret());
-    let output = |text: Value| json!({"event": "PostToolUse", "tool": {"name": "Read", "output": text}});
+    let output =
+        |text: Value| json!({"event": "PostToolUse", "tool": {"name": "Read", "output": text}});
     let prompt = || json!({"event": "UserPromptSubmit", "prompt": secret()});
-    let request = || json!({"event": "PermissionRequest", "tool": {"name": "Write", "input": {secret(): 1}}});
+    let request =
+        || json!({"event": "PermissionRequest", "tool": {"name": "Write", "input": {secret(): 1}}});
     let found = |place: &str| format!("Secrets in `{place}`: github-token");
     let redacted = "Redacted: github-token".to_string();
     let clean = "curl -H 'X: [redacted]' x";
     for (action, event, decision, reason, subject) in [
         // A tool would write or run what is redacted, so a person is asked.
-        ("", call(with.clone()), "ask", found("tool.input"), json!(null)),
+        (
+            "",
+            call(with.clone()),
+            "ask",
+            found("tool.input"),
+            json!(null),
+        ),
         ("", request(), "ask", found("tool.input"), json!(null)),
         (
             "",
@@ -379,16 +445,44 @@ fn secrets_are_replaced_or_asked_about_and_never_told() {
             redacted.clone(),
             json!([{"text": "a [redacted] b"}]),
         ),
-        ("", output(json!({"a": {secret(): 1}})), "allow", redacted.clone(), json!({"a": {"[redacted]": 1}})),
+        (
+            "",
+            output(json!({"a": {secret(): 1}})),
+            "allow",
+            redacted.clone(),
+            json!({"a": {"[redacted]": 1}}),
+        ),
         ("", prompt(), "allow", redacted.clone(), json!("[redacted]")),
-        ("redact", call(with.clone()), "allow", redacted, json!({"command": clean, "n": 1})),
+        (
+            "redact",
+            call(with.clone()),
+            "allow",
+            redacted,
+            json!({"command": clean, "n": 1}),
+        ),
         ("ask", prompt(), "ask", found("prompt"), json!(null)),
-        ("ask", output(json!(secret())), "deny", found("tool.output"), json!(null)),
+        (
+            "ask",
+            output(json!(secret())),
+            "deny",
+            found("tool.output"),
+            json!(null),
+        ),
         ("deny", call(with), "deny", found("tool.input"), json!(null)),
         ("deny", request(), "deny", found("tool.input"), json!(null)),
-        ("deny", call("ls".into()), "allow", String::new(), json!(null)),
+        (
+            "deny",
+            call("ls".into()),
+            "allow",
+            String::new(),
+            json!(null),
+        ),
     ] {
-        let action = if action.is_empty() { String::new() } else { format!("action: {action}") };
+        let action = if action.is_empty() {
+            String::new()
+        } else {
+            format!("action: {action}")
+        };
         let on = "on: [PreToolUse, PermissionRequest, PostToolUse, UserPromptSubmit]";
         let (mut host, _dir) = TestHost::with(&format!(
             "hooks: [{{ name: g, {on}, fail: closed, guard: {{ redact-secrets: {{ {action} }} }} }}]"
@@ -397,22 +491,33 @@ fn secrets_are_replaced_or_asked_about_and_never_told() {
         let outcome = &verdict["outcomes"][0];
         let given = outcome["decision"].as_str().unwrap_or("allow");
         let told = outcome["reason"].as_str().unwrap_or_default();
-        assert_eq!((given, told, &verdict["subject"]), (decision, &*reason, &subject), "{action} {event}");
+        assert_eq!(
+            (given, told, &verdict["subject"]),
+            (decision, &*reason, &subject),
+            "{action} {event}"
+        );
         let withheld = decision == "deny" && event["event"] == "PostToolUse";
         assert_eq!(verdict["replaced"] == true, withheld, "{action} {event}");
         assert!(!verdict.to_string().contains(&secret()));
     }
-    let (mut host, _dir) = TestHost::with("hooks: [{ name: g, fail: open, guard: redact-secrets }]");
+    let (mut host, _dir) =
+        TestHost::with("hooks: [{ name: g, fail: open, guard: redact-secrets }]");
     // Large texts go another way.
     let large = format!("{}\n{}\n", "all is well ".repeat(100_000), secret());
     let verdict = host.dispatch(output(json!(large)));
-    assert!(verdict["subject"].as_str().unwrap().ends_with("\n[redacted]\n"));
+    assert!(
+        verdict["subject"]
+            .as_str()
+            .unwrap()
+            .ends_with("\n[redacted]\n")
+    );
     drop(host);
     let (mut host, _dir) = TestHost::with(
         "hooks: [{ name: g, fail: closed, guard: { redact-secrets: { allow: ['^ghp_16C7'], replacement: 'X' } } }]",
     );
     let other = secret().replace("16C7", "26C7");
-    let verdict = host.dispatch(json!({"event": "UserPromptSubmit", "prompt": format!("{} {other}", secret())}));
+    let verdict = host
+        .dispatch(json!({"event": "UserPromptSubmit", "prompt": format!("{} {other}", secret())}));
     assert_eq!(verdict["subject"], format!("{} X", secret()));
 }
 
@@ -425,10 +530,12 @@ fn the_error_of_a_failed_call_is_redacted_or_the_verdict_says_that_it_is_not() {
   - { name: p, on: PostToolUseFailure, guard: { pattern-guard: { redact: ['\\d{3}-\\d{4}'] } } }",
     );
     let error = format!("no such host: {}, 555-1234", secret());
-    let failed =
-        |error: &str| json!({"event": "PostToolUseFailure", "tool": {"name": "Bash", "input": {}, "error": error}});
+    let failed = |error: &str| json!({"event": "PostToolUseFailure", "tool": {"name": "Bash", "input": {}, "error": error}});
     let verdict = host.dispatch(failed(&error));
-    assert_eq!(verdict["context"], json!({"tool": {"error": "no such host: [redacted], [redacted]"}}));
+    assert_eq!(
+        verdict["context"],
+        json!({"tool": {"error": "no such host: [redacted], [redacted]"}})
+    );
     // The guard of patterns finds nothing there.
     let error = error.replace("555-1234", "");
     let payloads = [
@@ -440,28 +547,53 @@ fn the_error_of_a_failed_call_is_redacted_or_the_verdict_says_that_it_is_not() {
             "qwen",
             json!({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {}, "error": error}),
         ),
-        ("copilot", json!({"hookName": "postToolUseFailure", "toolName": "bash", "toolArgs": {}, "error": error})),
+        (
+            "copilot",
+            json!({"hookName": "postToolUseFailure", "toolName": "bash", "toolArgs": {}, "error": error}),
+        ),
     ];
     for (dialect, payload) in payloads {
-        let verdict = host.request("hooks/dispatch", json!({"dialect": dialect, "payload": payload}))["verdict"].take();
-        assert_eq!((&verdict["decision"], &verdict["decidedBy"]), (&json!("deny"), &json!("g")), "{dialect}");
+        let verdict = host.request(
+            "hooks/dispatch",
+            json!({"dialect": dialect, "payload": payload}),
+        )["verdict"]
+            .take();
+        assert_eq!(
+            (&verdict["decision"], &verdict["decidedBy"]),
+            (&json!("deny"), &json!("g")),
+            "{dialect}"
+        );
         let outcomes = verdict["outcomes"].as_array().unwrap();
         let status = &outcomes.iter().find(|it| it["hook"] == "g").unwrap()["status"];
         assert_eq!(status, "non_blocking_error", "{dialect}: {verdict}");
         let told = "hook `g` (Redacted: github-token): the agent takes no other value at PostToolUseFailure, so its model may read the old one";
         assert_eq!(verdict["errors"][0], told, "{dialect}");
-        assert_eq!(verdict["userMessages"][0], format!("hookwire: {told}"), "{dialect}");
+        assert_eq!(
+            verdict["userMessages"][0],
+            format!("hookwire: {told}"),
+            "{dialect}"
+        );
         assert!(
-            verdict["reason"].as_str().unwrap().contains("hook `g` (Redacted: github-token)"),
+            verdict["reason"]
+                .as_str()
+                .unwrap()
+                .contains("hook `g` (Redacted: github-token)"),
             "{dialect}: {verdict}"
         );
-        assert!(!verdict.to_string().contains(&secret()), "{dialect}: {verdict}");
+        assert!(
+            !verdict.to_string().contains(&secret()),
+            "{dialect}: {verdict}"
+        );
     }
     drop(host);
     // What is withheld of a failed call is its error.
-    let (mut host, _dir) = TestHost::with("hooks: [{ name: g, guard: { redact-secrets: { action: deny } } }]");
+    let (mut host, _dir) =
+        TestHost::with("hooks: [{ name: g, guard: { redact-secrets: { action: deny } } }]");
     let verdict = host.dispatch(failed(&error));
-    assert_eq!((&verdict["decision"], &verdict["context"]), (&json!("deny"), &json!({"tool": {"error": null}})));
+    assert_eq!(
+        (&verdict["decision"], &verdict["context"]),
+        (&json!("deny"), &json!({"tool": {"error": null}}))
+    );
     assert_eq!(verdict["reason"], "Secrets in `tool.error`: github-token");
 }
 
@@ -498,7 +630,11 @@ fn contexts() {
 }
 
 fn lines(path: &Path) -> Vec<Value> {
-    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    fs::read_to_string(path)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 #[test]
@@ -509,12 +645,17 @@ fn an_audit_log() {
   - { name: h, fail: closed, guard: { audit-log: { file: full.jsonl, subject: full } } }
   - { name: i, fail: closed, on: PreToolUse, guard: { audit-log: { file: raw.jsonl, subject: full, redact: false } } }",
     );
-    let mut event = event("PreToolUse run=r agent.name=a tool.name=Bash tool.callId=c cwd=/tmp metadata.user=bob");
+    let mut event = event(
+        "PreToolUse run=r agent.name=a tool.name=Bash tool.callId=c cwd=/tmp metadata.user=bob",
+    );
     event["tool"]["input"] = json!({"command": secret(), "a": 1});
     assert_eq!(told(&host.dispatch(event.clone())), "allow");
     event["tool"]["input"] = json!({"a": 1, "command": secret()});
     host.dispatch(event);
-    let (log, full) = (lines(&dir.path().join("audit.jsonl")), lines(&dir.path().join("full.jsonl")));
+    let (log, full) = (
+        lines(&dir.path().join("audit.jsonl")),
+        lines(&dir.path().join("full.jsonl")),
+    );
     let line = &log[0];
     assert_eq!(log.len(), 2);
     for (key, value) in [
@@ -531,10 +672,19 @@ fn an_audit_log() {
     }
     assert!(line["time"].as_str().unwrap().ends_with('Z') && line["eventId"].is_string());
     assert_eq!(line["subjectSha256"].as_str().unwrap().len(), 64);
-    assert_eq!(line["subjectSha256"], log[1]["subjectSha256"], "the order of members makes no other subject");
+    assert_eq!(
+        line["subjectSha256"], log[1]["subjectSha256"],
+        "the order of members makes no other subject"
+    );
     assert_eq!(full[0]["subject"], json!({"command": "[redacted]", "a": 1}));
-    assert_eq!(lines(&dir.path().join("raw.jsonl"))[0]["subject"]["command"], secret());
-    let mode = fs::metadata(dir.path().join("audit.jsonl")).unwrap().permissions().mode();
+    assert_eq!(
+        lines(&dir.path().join("raw.jsonl"))[0]["subject"]["command"],
+        secret()
+    );
+    let mode = fs::metadata(dir.path().join("audit.jsonl"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
 }
 
@@ -545,12 +695,16 @@ fn an_audit_log_that_is_full_begins_anew() {
   - { name: g, fail: closed, guard: { audit-log: { file: a.jsonl, maxBytes: 2000, keep: 2 } } }
   - { name: h, fail: closed, guard: { audit-log: { file: ./a.jsonl, maxBytes: 2000, keep: 2 } } }",
     );
-    let ids: Vec<_> = (0..50).map(|n| host.ask("hooks/dispatch", event(&format!("Stop run=r{n}")))).collect();
+    let ids: Vec<_> = (0..50)
+        .map(|n| host.ask("hooks/dispatch", event(&format!("Stop run=r{n}"))))
+        .collect();
     for id in ids {
         assert_eq!(host.reply(id)["result"]["decision"], "allow");
     }
-    let mut names: Vec<_> =
-        fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     assert_eq!(names, ["a.jsonl", "a.jsonl.1", "a.jsonl.2", "hooks.yaml"]);
     for name in &names[..3] {
@@ -568,7 +722,10 @@ fn an_audit_log_that_cannot_be_written_is_a_failure() {
         ));
         let verdict = host.dispatch(event("PreToolUse tool.name=A"));
         assert_eq!(verdict["decision"], expected);
-        let error = verdict["outcomes"][0]["error"].as_str().unwrap().replace(dir.path().to_str().unwrap(), "DIR");
+        let error = verdict["outcomes"][0]["error"]
+            .as_str()
+            .unwrap()
+            .replace(dir.path().to_str().unwrap(), "DIR");
         assert_eq!(
             error,
             "failed to write the audit log DIR/no/such/dir/a.jsonl: No such file or directory (os error 2)"
@@ -581,18 +738,35 @@ fn mistakes_are_told_where_they_are() {
     let check = |guard: &str| {
         let text = format!("hooks:\n- name: g\n  fail: closed\n  guard: {guard}\n");
         let dir = hooks(&[("hooks.yaml", &text)]);
-        let output =
-            hookwire().args(["check", "--format", "json"]).arg(dir.path().join("hooks.yaml")).output().unwrap();
+        let output = hookwire()
+            .args(["check", "--format", "json"])
+            .arg(dir.path().join("hooks.yaml"))
+            .output()
+            .unwrap();
         let found: Value = serde_json::from_slice(&output.stdout).unwrap();
         let told = found["diagnostics"].as_array().unwrap().iter().map(|it| {
-            let help = it["help"].as_str().map(|help| format!(" ({help})")).unwrap_or_default();
+            let help = it["help"]
+                .as_str()
+                .map(|help| format!(" ({help})"))
+                .unwrap_or_default();
             let start = &it["range"]["start"];
-            format!("{}:{} {}{help}", start["line"], start["column"], it["message"].as_str().unwrap())
+            format!(
+                "{}:{} {}{help}",
+                start["line"],
+                start["column"],
+                it["message"].as_str().unwrap()
+            )
         });
-        told.collect::<Vec<_>>().join("\n").replace("; the hook is not in force", "")
+        told.collect::<Vec<_>>()
+            .join("\n")
+            .replace("; the hook is not in force", "")
     };
     let mut wrong = Vec::new();
-    for (guard, expected) in [("{ step-limit: { max: 3 } }", ""), ("redact-secrets", ""), ("{ loop-detector: }", "")] {
+    for (guard, expected) in [
+        ("{ step-limit: { max: 3 } }", ""),
+        ("redact-secrets", ""),
+        ("{ loop-detector: }", ""),
+    ] {
         let told = check(guard);
         if told != expected {
             wrong.push(format!("{guard}\n  expected {expected}\n  told     {told}"));
@@ -618,35 +792,67 @@ fn mistakes_are_told_where_they_are() {
 #[test]
 fn every_guard_is_listed() {
     let output = |format: &str| {
-        let output = hookwire().args(["check", "--list", "guards", "--format", format]).output().unwrap();
+        let output = hookwire()
+            .args(["check", "--list", "guards", "--format", format])
+            .output()
+            .unwrap();
         assert!(output.status.success());
         String::from_utf8(output.stdout).unwrap()
     };
-    let listed: Vec<Value> = output("json").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let listed: Vec<Value> = output("json")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let schema = schema("definitions");
-    let described = schema["$defs"]["Guard"]["anyOf"][1]["properties"].as_object().unwrap();
+    let described = schema["$defs"]["Guard"]["anyOf"][1]["properties"]
+        .as_object()
+        .unwrap();
     assert_eq!(listed.len(), described.len());
     for guard in &listed {
-        assert_eq!(guard["about"], described[guard["name"].as_str().unwrap()]["description"], "{guard}");
+        assert_eq!(
+            guard["about"],
+            described[guard["name"].as_str().unwrap()]["description"],
+            "{guard}"
+        );
     }
     let text = output("text");
     for guard in &listed {
         assert!(text.contains(guard["about"].as_str().unwrap()), "{guard}");
         let events = guard["on"].as_array().unwrap();
-        assert!(events.iter().all(|event| hookwire::event::spec(event.as_str().unwrap()).is_some()), "{guard}");
+        assert!(
+            events
+                .iter()
+                .all(|event| hookwire::event::spec(event.as_str().unwrap()).is_some()),
+            "{guard}"
+        );
     }
 }
 
 #[test]
 fn a_broken_guard_that_fails_closed_denies_its_natural_events() {
-    for guard in ["{ step-limit: { max: 0 } }", "step-limt", "{ step-limit: [] }"] {
-        let (mut host, _dir) = TestHost::with(&format!("hooks: [{{ name: g, fail: closed, guard: {guard} }}]"));
-        assert_eq!(host.dispatch(event("StepStart run=r"))["decision"], "deny", "{guard}");
-        assert_eq!(host.dispatch(event("PreToolUse run=r tool.name=A"))["decision"], "allow", "{guard}");
+    for guard in [
+        "{ step-limit: { max: 0 } }",
+        "step-limt",
+        "{ step-limit: [] }",
+    ] {
+        let (mut host, _dir) = TestHost::with(&format!(
+            "hooks: [{{ name: g, fail: closed, guard: {guard} }}]"
+        ));
+        assert_eq!(
+            host.dispatch(event("StepStart run=r"))["decision"],
+            "deny",
+            "{guard}"
+        );
+        assert_eq!(
+            host.dispatch(event("PreToolUse run=r tool.name=A"))["decision"],
+            "allow",
+            "{guard}"
+        );
     }
 }
 
-/// Each kind of handler says what it would have done, and does nothing: it fails, asks and rewrites without effect.
+/// Each kind of handler says what it would have done, and does nothing: it fails, asks and rewrites
+/// without effect.
 #[test]
 fn what_observes_decides_nothing() {
     let cases = [
@@ -654,19 +860,37 @@ fn what_observes_decides_nothing() {
         ("ask: 'sure?'", "ask: sure?"),
         ("allow: fine", "allow: fine"),
         ("command: 'echo bad >&2; exit 2'", "deny: bad"),
-        ("command: 'exit 3'", "deny: hook `h` failed to run: exit status 3"),
-        ("command: 'sleep 9', timeout: 50ms", "deny: hook `h` failed to finish within its timeout (50ms)"),
+        (
+            "command: 'exit 3'",
+            "deny: hook `h` failed to run: exit status 3",
+        ),
+        (
+            "command: 'sleep 9', timeout: 50ms",
+            "deny: hook `h` failed to finish within its timeout (50ms)",
+        ),
         #[cfg(feature = "script")]
         ("script: 'return deny(\"no\")'", "deny: no"),
-        ("http: { url: 'http://127.0.0.1:9/' }", "deny: hook `h` failed to "),
+        (
+            "http: { url: 'http://127.0.0.1:9/' }",
+            "deny: hook `h` failed to ",
+        ),
         ("rewrite: { patch: { command: ls } }", "rewrite"),
-        ("guard: { approval: { message: 'may it?' } }", "ask: may it?"),
-        ("guard: { rate-limit: { max: 1, within: 1h } }", "deny: Rate limit reached: 1 in 1h; try again in "),
+        (
+            "guard: { approval: { message: 'may it?' } }",
+            "ask: may it?",
+        ),
+        (
+            "guard: { rate-limit: { max: 1, within: 1h } }",
+            "deny: Rate limit reached: 1 in 1h; try again in ",
+        ),
     ];
     for (handler, expected) in cases {
         let hook = format!("{{ name: h, on: PreToolUse, observe: true, fail: closed, {handler} }}");
         let (mut host, _dir) = TestHost::with(&format!("hooks: [{hook}]"));
-        host.request("initialize", json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}));
+        host.request(
+            "initialize",
+            json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}),
+        );
         if handler.contains("rate-limit") {
             host.bash("x");
         }
@@ -674,7 +898,11 @@ fn what_observes_decides_nothing() {
         let reply = host.receive();
         assert_eq!(reply["id"], id, "{handler} asks nobody: {reply}");
         let verdict = &reply["result"];
-        assert_eq!((brief(verdict), verdict.get("subject")), ("allow".into(), None), "{handler}: {verdict}");
+        assert_eq!(
+            (brief(verdict), verdict.get("subject")),
+            ("allow".into(), None),
+            "{handler}: {verdict}"
+        );
         let observed = &verdict["outcomes"][0]["observed"];
         let what = match &observed["decision"] {
             Value::Null if observed["rewrote"] == true => "rewrite",
@@ -692,11 +920,18 @@ fn what_observes_decides_nothing() {
 #[test]
 fn a_guard_that_observes_counts_on() {
     let file = |observe: &str| {
-        format!("hooks: [{{ name: g, on: PreToolUse, fail: closed, {observe}guard: {{ step-limit: {{ max: 2 }} }} }}]")
+        format!(
+            "hooks: [{{ name: g, on: PreToolUse, fail: closed, {observe}guard: {{ step-limit: {{ max: 2 }} }} }}]"
+        )
     };
     let dir = hooks(&[("hooks.yaml", &file("observe: true, "))]);
     let mut host = TestHost::serve(dir.path());
-    for expected in [Value::Null, Value::Null, json!("Step limit reached: 2/2"), json!("Step limit reached: 2/2")] {
+    for expected in [
+        Value::Null,
+        Value::Null,
+        json!("Step limit reached: 2/2"),
+        json!("Step limit reached: 2/2"),
+    ] {
         let verdict = host.bash("x");
         assert_eq!(brief(&verdict), "allow");
         assert_eq!(verdict["outcomes"][0]["observed"]["reason"], expected);

@@ -7,13 +7,18 @@ use std::path::Path;
 
 /// A server of tests/data/mcp, as a definition has it.
 fn server() -> String {
-    format!("{{ command: [python3, {}] }}", repo("tests/data/mcp/server.py").display())
+    format!(
+        "{{ command: [python3, {}] }}",
+        repo("tests/data/mcp/server.py").display()
+    )
 }
 
 /// A hook that calls a tool.
 fn hook(name: &str, on: &str, tool: &str, rest: &str) -> String {
     let server = server();
-    format!("  - {{ name: {name}, on: {on}, fail: closed, mcp: {{ server: {server}, tool: {tool}{rest} }} }}\n")
+    format!(
+        "  - {{ name: {name}, on: {on}, fail: closed, mcp: {{ server: {server}, tool: {tool}{rest} }} }}\n"
+    )
 }
 
 /// A host whose hooks each judge one tool, named like the MCP tool that they call.
@@ -36,12 +41,22 @@ fn ask(host: &mut TestHost, tool: &str) -> String {
     let verdict = host.dispatch(event("PreToolUse", tool, json!({})));
     let outcome = &verdict["outcomes"][0];
     let text = |key: &str| outcome[key].as_str().unwrap_or_default();
-    format!("{}: {}{}", verdict["decision"].as_str().unwrap(), text("reason"), text("error"))
+    format!(
+        "{}: {}{}",
+        verdict["decision"].as_str().unwrap(),
+        text("reason"),
+        text("error")
+    )
 }
 
 /// The number in an answer's reason.
 fn pid(host: &mut TestHost) -> u32 {
-    ask(host, "pid").rsplit(' ').next().unwrap().parse().unwrap()
+    ask(host, "pid")
+        .rsplit(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 #[test]
@@ -71,17 +86,41 @@ fn what_a_result_comes_to() {
         ("judge", "allow: "),
         ("wrapped", "allow: unwrapped"),
         // One placeholder is the value itself, and what isn't there is null.
-        ("echo", r#"allow: {"command": null, "file": null, "nested": [1, "<s>"]}"#),
+        (
+            "echo",
+            r#"allow: {"command": null, "file": null, "nested": [1, "<s>"]}"#,
+        ),
         ("wrapped_object", "deny: inside"),
-        ("image", "deny: failed to read the result of tool `image`: it has no text and no structured content"),
+        (
+            "image",
+            "deny: failed to read the result of tool `image`: it has no text and no structured content",
+        ),
         ("nothing", "allow: "),
         ("asks", "allow: refused decline empty"),
-        ("chat", "deny: failed to read the result of tool `chat`: it is not a JSON object: all is well"),
-        ("misspelt", "deny: failed to read the reply: unknown field `decison`"),
-        ("text", "deny: failed to read the reply: unknown field `command`"),
-        ("twice", "deny: failed to read the result of tool `twice`: duplicate key `decision`"),
-        ("fails", "deny: failed to call tool `fails`: the disk is full"),
-        ("big", "deny: failed to read a tool's result: it has more than 1048576 bytes"),
+        (
+            "chat",
+            "deny: failed to read the result of tool `chat`: it is not a JSON object: all is well",
+        ),
+        (
+            "misspelt",
+            "deny: failed to read the reply: unknown field `decison`",
+        ),
+        (
+            "text",
+            "deny: failed to read the reply: unknown field `command`",
+        ),
+        (
+            "twice",
+            "deny: failed to read the result of tool `twice`: duplicate key `decision`",
+        ),
+        (
+            "fails",
+            "deny: failed to call tool `fails`: the disk is full",
+        ),
+        (
+            "big",
+            "deny: failed to read a tool's result: it has more than 1048576 bytes",
+        ),
     ] {
         let got = ask(&mut host, tool);
         assert!(got.starts_with(expected), "{tool}: {got}");
@@ -110,7 +149,10 @@ fn one_server_serves_many_and_is_restarted() {
     let second = pid(&mut host);
     assert_ne!(second, first);
     let flood = ask(&mut host, "flood");
-    assert!(flood.contains("is gone: it sent a message of more than 4194304 bytes"), "{flood}");
+    assert!(
+        flood.contains("is gone: it sent a message of more than 4194304 bytes"),
+        "{flood}"
+    );
     await_end(second, "the flooding server is killed");
     assert_eq!(ask(&mut host, "judge"), "allow: ");
 }
@@ -130,8 +172,9 @@ fn a_server_that_floods_is_ended() {
         let (mut host, _dir) = host(&["pid", tool]);
         let server = pid(&mut host);
         let got = ask(&mut host, tool);
-        let expected =
-            format!("deny: failed to call tool `{tool}`: the MCP server `python3 server.py` is gone: {expected}");
+        let expected = format!(
+            "deny: failed to call tool `{tool}`: the MCP server `python3 server.py` is gone: {expected}"
+        );
         assert!(got.starts_with(&expected), "{tool}: {got}");
         await_end(server, "the flooding server is killed");
     }
@@ -150,7 +193,10 @@ fn a_server_that_keeps_failing_has_to_wait() {
         assert_eq!(ask(&mut host, "Bash"), format!("deny: failed to {broken}"));
     }
     let waits = ask(&mut host, "Bash");
-    assert!(waits.contains("it has failed 2 times, the next attempt is in 1 s"), "{waits}");
+    assert!(
+        waits.contains("it has failed 2 times, the next attempt is in 1 s"),
+        "{waits}"
+    );
 }
 
 #[test]
@@ -161,18 +207,25 @@ fn a_cancelled_call_leaves_the_server_up() {
     let (mut host, dir) = host(&["holds", "pid"]);
     let server = pid(&mut host);
     let file = dir.path().join("held");
-    let id = host.ask("hooks/dispatch", event("PreToolUse", "holds", json!({"file": file})));
+    let id = host.ask(
+        "hooks/dispatch",
+        event("PreToolUse", "holds", json!({"file": file})),
+    );
     assert_eq!(pid_in(&file), server);
     host.notify("$/cancelRequest", json!({"id": id}));
     host.reply(id);
-    eventually("the request is cancelled", || (read(&file) == "cancelled\n").then_some(()));
+    eventually("the request is cancelled", || {
+        (read(&file) == "cancelled\n").then_some(())
+    });
     assert_eq!(pid(&mut host), server);
     // A time limit does the same.
     let mut late = event("PreToolUse", "holds", json!({"file": file}));
     late["deadlineMs"] = json!(500);
     let verdict = host.dispatch(late);
     assert_eq!(outcomes(&verdict), ["holds cancelled"]);
-    eventually("the request is cancelled", || (read(&file) == "cancelled\n").then_some(()));
+    eventually("the request is cancelled", || {
+        (read(&file) == "cancelled\n").then_some(())
+    });
     assert_eq!(pid(&mut host), server);
 }
 
@@ -194,7 +247,8 @@ fn servers_end() {
     drop(host);
     // With the host, however that ends.
     for kill in [false, true] {
-        let (mut host, _dir) = TestHost::with(&format!("hooks:\n{}", hook("pid", "PreToolUse", "pid", "")));
+        let (mut host, _dir) =
+            TestHost::with(&format!("hooks:\n{}", hook("pid", "PreToolUse", "pid", "")));
         let server = pid(&mut host);
         assert!(is_alive(server));
         if kill {
@@ -219,11 +273,23 @@ fn what_a_server_sees() {
     )]);
     let mut host = TestHost::start(serve(dir.path()).env("SECRET", "x").env("ASKED_FOR", "y"));
     let seen = ask(&mut host, "Bash");
-    for name in ["ASKED_FOR", "HOOKWIRE_CALL_ID", "HOOKWIRE_PROJECT_DIR", "MINE", "PATH"] {
+    for name in [
+        "ASKED_FOR",
+        "HOOKWIRE_CALL_ID",
+        "HOOKWIRE_PROJECT_DIR",
+        "MINE",
+        "PATH",
+    ] {
         assert!(seen.contains(name), "{name}: {seen}");
     }
     assert!(!seen.contains("SECRET"), "{seen}");
-    assert!(seen.ends_with(&format!(" in {}", dir.path().canonicalize().unwrap().display())), "{seen}");
+    assert!(
+        seen.ends_with(&format!(
+            " in {}",
+            dir.path().canonicalize().unwrap().display()
+        )),
+        "{seen}"
+    );
 }
 
 #[test]
@@ -247,7 +313,9 @@ fn too_many_servers() {
     }
     // Those that were idle longest made room.
     for (n, pid) in pids.iter().enumerate() {
-        eventually(&format!("server {n}"), || (is_alive(*pid) == (n >= 2)).then_some(()));
+        eventually(&format!("server {n}"), || {
+            (is_alive(*pid) == (n >= 2)).then_some(())
+        });
     }
 }
 
@@ -258,33 +326,74 @@ fn mistakes() {
     }
     let server = server();
     for (mcp, expected) in [
-        ("{ server: {}, tool: t }".to_string(), "the server has neither `command` nor `url`"),
-        ("{ server: { command: [a], url: 'http://a' }, tool: t }".into(), "the server has both `command` and `url`"),
-        ("{ server: { command: [] }, tool: t }".into(), "the command is empty"),
+        (
+            "{ server: {}, tool: t }".to_string(),
+            "the server has neither `command` nor `url`",
+        ),
+        (
+            "{ server: { command: [a], url: 'http://a' }, tool: t }".into(),
+            "the server has both `command` and `url`",
+        ),
+        (
+            "{ server: { command: [] }, tool: t }".into(),
+            "the command is empty",
+        ),
         (
             "{ server: { command: a b }, tool: t }".into(),
             "expected a list of the program and its arguments, such as `[npx, -y, some-server]`, found a string",
         ),
-        ("{ server: { command: [a], headers: { a: b } }, tool: t }".into(), "`headers` are for a server with a `url`"),
-        ("{ server: { url: 'ftp://a' }, tool: t }".into(), "its scheme is not http or https"),
-        ("{ server: { url: 'http://a', env: { A: b } }, tool: t }".into(), "are for a server with a `command`"),
+        (
+            "{ server: { command: [a], headers: { a: b } }, tool: t }".into(),
+            "`headers` are for a server with a `url`",
+        ),
+        (
+            "{ server: { url: 'ftp://a' }, tool: t }".into(),
+            "its scheme is not http or https",
+        ),
+        (
+            "{ server: { url: 'http://a', env: { A: b } }, tool: t }".into(),
+            "are for a server with a `command`",
+        ),
         (
             "{ server: { url: 'http://a', headers: { A: '${env.B}' } }, tool: t }".into(),
             "which `inheritEnv` doesn't name",
         ),
-        (format!("{{ server: {server}, tool: '' }}"), "the tool has no name"),
-        (format!("{{ server: {server}, tool: t, arguments: [] }}"), "expected a map"),
-        (format!("{{ server: {server}, tool: t, arguments: {{ a: '${{' }} }}"), "a placeholder `${` is not closed"),
-        (format!("{{ server: {server}, tol: t }}"), "did you mean `tool`?"),
+        (
+            format!("{{ server: {server}, tool: '' }}"),
+            "the tool has no name",
+        ),
+        (
+            format!("{{ server: {server}, tool: t, arguments: [] }}"),
+            "expected a map",
+        ),
+        (
+            format!("{{ server: {server}, tool: t, arguments: {{ a: '${{' }} }}"),
+            "a placeholder `${` is not closed",
+        ),
+        (
+            format!("{{ server: {server}, tol: t }}"),
+            "did you mean `tool`?",
+        ),
     ] {
-        let dir =
-            hooks(&[("hooks.yaml", &format!("hooks:\n  - name: a\n    on: Stop\n    fail: open\n    mcp: {mcp}\n"))]);
-        let output = hookwire().args(["check", "--isolated", "--hooks"]).arg(dir.path()).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert!(text.contains(expected) && text.contains("hooks.yaml:5"), "{mcp}: {text}");
+        let dir = hooks(&[(
+            "hooks.yaml",
+            &format!("hooks:\n  - name: a\n    on: Stop\n    fail: open\n    mcp: {mcp}\n"),
+        )]);
+        let output = hookwire()
+            .args(["check", "--isolated", "--hooks"])
+            .arg(dir.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        assert!(
+            text.contains(expected) && text.contains("hooks.yaml:5"),
+            "{mcp}: {text}"
+        );
     }
     // What only the server can tell.
-    let (mut host, _dir) = TestHost::with(&format!("hooks:\n{}", hook("a", "PreToolUse", "jugde", "")));
+    let (mut host, _dir) =
+        TestHost::with(&format!("hooks:\n{}", hook("a", "PreToolUse", "jugde", "")));
     assert_eq!(
         ask(&mut host, "Bash"),
         "deny: failed to call tool `jugde`: the MCP server `python3 server.py` has no such tool; did you mean `judge`?"
@@ -301,9 +410,13 @@ fn an_endpoint_where_nobody_is() {
         "hooks: [{{ name: a, on: PreToolUse, fail: closed, mcp: {{ server: {{ url: 'http://127.0.0.1:{port}/mcp?key=secret' }}, tool: t }} }}]"
     ));
     let answer = ask(&mut host, "Bash");
-    let expected =
-        format!("deny: failed to start the MCP server `127.0.0.1:{port}`: send initialize request: Connection refused");
-    assert!(answer.starts_with(&expected) && !answer.contains("secret"), "{answer}");
+    let expected = format!(
+        "deny: failed to start the MCP server `127.0.0.1:{port}`: send initialize request: Connection refused"
+    );
+    assert!(
+        answer.starts_with(&expected) && !answer.contains("secret"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -311,16 +424,25 @@ fn an_endpoint_of_a_stranger_is_out_of_reach() {
     if !is_there("python3") {
         return;
     }
-    for url in ["http://127.0.0.1:9/mcp?key=secret", "http://[::1]:9/", "http://169.254.169.254/"] {
+    for url in [
+        "http://127.0.0.1:9/mcp?key=secret",
+        "http://[::1]:9/",
+        "http://169.254.169.254/",
+    ] {
         let (mut host, _dir) = TestHost::with("hooks: []");
         // What is registered over the wire is not trusted.
         host.request("initialize", json!({"capabilities": {}}));
-        let hook =
-            json!({"name": "a", "on": "PreToolUse", "fail": "closed", "mcp": {"server": {"url": url}, "tool": "t"}});
+        let hook = json!({"name": "a", "on": "PreToolUse", "fail": "closed", "mcp": {"server": {"url": url}, "tool": "t"}});
         let refused = host.refused("hooks/register", json!({"hooks": [hook]}));
         let message = refused["message"].as_str().unwrap();
-        assert!(message.starts_with("invalid params: hook `a`: the hook can't reach ") && !message.contains("secret"));
-        assert!(message.contains("(allow it with --allow-host "), "{message}");
+        assert!(
+            message.starts_with("invalid params: hook `a`: the hook can't reach ")
+                && !message.contains("secret")
+        );
+        assert!(
+            message.contains("(allow it with --allow-host "),
+            "{message}"
+        );
     }
 }
 
@@ -328,11 +450,17 @@ fn an_endpoint_of_a_stranger_is_out_of_reach() {
 /// say so.
 fn sdk() -> Option<std::path::PathBuf> {
     let wanted = std::env::var_os("HOOKWIRE_MCP_SDK");
-    let python = wanted.clone().map_or_else(|| repo("target/mcp-sdk/bin/python"), Into::into);
+    let python = wanted
+        .clone()
+        .map_or_else(|| repo("target/mcp-sdk/bin/python"), Into::into);
     if python.exists() {
         return Some(python);
     }
-    assert!(wanted.is_none(), "HOOKWIRE_MCP_SDK names {}, which isn't there", python.display());
+    assert!(
+        wanted.is_none(),
+        "HOOKWIRE_MCP_SDK names {}, which isn't there",
+        python.display()
+    );
     tried_elsewhere("no MCP SDK is installed; .ci/mcp installs it");
     None
 }
@@ -356,19 +484,30 @@ fn converse_with_the_sdk(server: &str) {
         ("judge", "deny by judge: not git push"),
         ("as_text", "deny by as_text: in a text"),
         ("nothing", "allow"),
-        ("fails", "deny by fails: hook `fails` failed to call tool `fails`: Error executing tool fails"),
+        (
+            "fails",
+            "deny by fails: hook `fails` failed to call tool `fails`: Error executing tool fails",
+        ),
     ] {
         let verdict = host.dispatch(event("PreToolUse", tool, push.clone()));
         assert_eq!(brief(&verdict), expected, "{server}");
     }
     let file = dir.path().join("held");
-    let id = host.ask("hooks/dispatch", event("PreToolUse", "holds", json!({"file": file})));
+    let id = host.ask(
+        "hooks/dispatch",
+        event("PreToolUse", "holds", json!({"file": file})),
+    );
     let server_pid = pid_in(&file);
     host.notify("$/cancelRequest", json!({"id": id}));
     host.reply(id);
-    eventually("the request is cancelled", || (read(&file) == "cancelled\n").then_some(()));
+    eventually("the request is cancelled", || {
+        (read(&file) == "cancelled\n").then_some(())
+    });
     assert!(is_alive(server_pid));
-    assert_eq!(brief(&host.dispatch(event("PreToolUse", "judge", push))), "deny by judge: not git push");
+    assert_eq!(
+        brief(&host.dispatch(event("PreToolUse", "judge", push))),
+        "deny by judge: not git push"
+    );
 }
 
 #[test]
@@ -378,7 +517,11 @@ fn sdk_over_stdio() {
     }
     let Some(python) = sdk() else { return };
     let script = repo("tests/data/mcp/sdk_server.py");
-    converse_with_the_sdk(&format!("{{ command: [{}, {}] }}", python.display(), script.display()));
+    converse_with_the_sdk(&format!(
+        "{{ command: [{}, {}] }}",
+        python.display(),
+        script.display()
+    ));
 }
 
 #[test]
@@ -388,13 +531,21 @@ fn sdk_over_http() {
     }
     let Some(python) = sdk() else { return };
     let mut server = std::process::Command::new(python);
-    let server = server.arg(repo("tests/data/mcp/sdk_server.py")).arg("http").stdout(std::process::Stdio::piped());
+    let server = server
+        .arg(repo("tests/data/mcp/sdk_server.py"))
+        .arg("http")
+        .stdout(std::process::Stdio::piped());
     let mut server = server.stderr(std::process::Stdio::null()).spawn().unwrap();
     let mut port = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut port).unwrap();
+    std::io::BufRead::read_line(
+        &mut std::io::BufReader::new(server.stdout.take().unwrap()),
+        &mut port,
+    )
+    .unwrap();
     let port = port.trim_end();
-    let result =
-        std::panic::catch_unwind(|| converse_with_the_sdk(&format!("{{ url: 'http://127.0.0.1:{port}/mcp' }}")));
+    let result = std::panic::catch_unwind(|| {
+        converse_with_the_sdk(&format!("{{ url: 'http://127.0.0.1:{port}/mcp' }}"))
+    });
     server.kill().unwrap();
     server.wait().unwrap();
     if let Err(panic) = result {

@@ -44,7 +44,10 @@ fn reason(verdict: &Value) -> String {
 
 fn errors(verdict: &Value) -> Vec<String> {
     let errors = verdict["errors"].as_array().cloned().unwrap_or_default();
-    errors.iter().map(|error| error.as_str().unwrap().to_string()).collect()
+    errors
+        .iter()
+        .map(|error| error.as_str().unwrap().to_string())
+        .collect()
 }
 
 /// Waits until verdicts have this reason.
@@ -58,7 +61,10 @@ fn in_force(host: &mut TestHost, expected: &str) -> Value {
 fn in_force_without_a_gap(host: &mut TestHost, before: &str, expected: &str) {
     eventually(&format!("`{expected}` is in force"), || {
         let verdict = host.bash("ls");
-        assert!([before, expected].contains(&&*reason(&verdict)), "{verdict}");
+        assert!(
+            [before, expected].contains(&&*reason(&verdict)),
+            "{verdict}"
+        );
         assert_eq!(errors(&verdict), [""; 0]);
         (reason(&verdict) == expected).then_some(())
     });
@@ -168,20 +174,23 @@ fn atomic_edits_are_in_force_without_a_gap() {
                 replace_link(&root.join("hooks"), version.to_string());
             })
         }),
-        ("swap of a symlink in the middle of a chain", |root, text| {
-            let root = root.to_path_buf();
-            fs::remove_dir(root.join("hooks")).unwrap();
-            fs::create_dir(root.join("deep")).unwrap();
-            dir_with(&root.join("0"), text);
-            symlink("deep/current", root.join("hooks")).unwrap();
-            symlink("../0", root.join("deep/current")).unwrap();
-            let mut version = 0;
-            Box::new(move |text| {
-                version += 1;
-                dir_with(&root.join(version.to_string()), text);
-                replace_link(&root.join("deep/current"), format!("../{version}"));
-            })
-        }),
+        (
+            "swap of a symlink in the middle of a chain",
+            |root, text| {
+                let root = root.to_path_buf();
+                fs::remove_dir(root.join("hooks")).unwrap();
+                fs::create_dir(root.join("deep")).unwrap();
+                dir_with(&root.join("0"), text);
+                symlink("deep/current", root.join("hooks")).unwrap();
+                symlink("../0", root.join("deep/current")).unwrap();
+                let mut version = 0;
+                Box::new(move |text| {
+                    version += 1;
+                    dir_with(&root.join(version.to_string()), text);
+                    replace_link(&root.join("deep/current"), format!("../{version}"));
+                })
+            },
+        ),
         ("a Kubernetes volume", |root, text| {
             let hooks = root.join("hooks");
             dir_with(&hooks.join("..v0"), text);
@@ -261,26 +270,33 @@ fn other_edits_are_in_force() {
                 dir_with(&sub, text);
             })
         }),
-        ("the directory itself is swapped by renames", |root, text| {
-            let root = root.to_path_buf();
-            dir_with(&root.join("hooks"), text);
-            Box::new(move |text| {
-                dir_with(&root.join("new"), text);
-                fs::rename(root.join("hooks"), root.join("old")).unwrap();
-                fs::rename(root.join("new"), root.join("hooks")).unwrap();
-                fs::remove_dir_all(root.join("old")).unwrap();
-            })
-        }),
+        (
+            "the directory itself is swapped by renames",
+            |root, text| {
+                let root = root.to_path_buf();
+                dir_with(&root.join("hooks"), text);
+                Box::new(move |text| {
+                    dir_with(&root.join("new"), text);
+                    fs::rename(root.join("hooks"), root.join("old")).unwrap();
+                    fs::rename(root.join("new"), root.join("hooks")).unwrap();
+                    fs::remove_dir_all(root.join("old")).unwrap();
+                })
+            },
+        ),
         ("a file of another name and format", |root, text| {
             let hooks = root.join("hooks");
             fs::write(hooks.join("0.yaml"), text).unwrap();
             let mut version = 0;
             Box::new(move |text| {
                 let reason = &text[text.find("deny: ").unwrap() + 6..text.find(" }").unwrap()];
-                let toml = format!("[[hooks]]\nname = 'guard'\non = 'PreToolUse'\ndeny = '{reason}'\n");
+                let toml =
+                    format!("[[hooks]]\nname = 'guard'\non = 'PreToolUse'\ndeny = '{reason}'\n");
                 fs::write(hooks.join(format!("{}.toml", version + 1)), toml).unwrap();
-                fs::remove_file(hooks.join(format!("{version}.{}", if version == 0 { "yaml" } else { "toml" })))
-                    .unwrap();
+                fs::remove_file(hooks.join(format!(
+                    "{version}.{}",
+                    if version == 0 { "yaml" } else { "toml" }
+                )))
+                .unwrap();
                 version += 1;
             })
         }),
@@ -299,7 +315,11 @@ fn sub_folders_come_deepen_and_go() {
     in_force(&mut host, "deep");
     fs::write(dir.join("a/b/c/guard.yaml"), guard("deeper")).unwrap();
     in_force(&mut host, "deeper");
-    fs::write(dir.join("a/first.yaml"), "hooks: [{ name: first, on: PreToolUse, deny: first }]").unwrap();
+    fs::write(
+        dir.join("a/first.yaml"),
+        "hooks: [{ name: first, on: PreToolUse, deny: first }]",
+    )
+    .unwrap();
     in_force(&mut host, "deeper");
     fs::rename(dir.join("a"), dir.join("z")).unwrap();
     fs::remove_dir_all(dir.join("z/b")).unwrap();
@@ -316,12 +336,23 @@ fn a_deletion_is_told_by_name() {
     fs::write(dir.join("b.yaml"), guard("last")).unwrap();
     let log = root.path().join("log");
     let (mut host, start) = listening(serve(&dir).stderr(fs::File::create(&log).unwrap()));
-    assert_eq!((&start["generation"], &start["hooks"], &start["diagnostics"]), (&json!(1), &json!(3), &json!(0)));
+    assert_eq!(
+        (&start["generation"], &start["hooks"], &start["diagnostics"]),
+        (&json!(1), &json!(3), &json!(0))
+    );
 
-    replace(&dir.join("a.yaml"), "hooks:\n  - { name: two, on: PreToolUse, deny: zwei }\n");
+    replace(
+        &dir.join("a.yaml"),
+        "hooks:\n  - { name: two, on: PreToolUse, deny: zwei }\n",
+    );
     let change = changed(&mut host);
     assert_eq!(
-        (&change["generation"], &change["added"], &change["removed"], &change["changed"]),
+        (
+            &change["generation"],
+            &change["added"],
+            &change["removed"],
+            &change["changed"]
+        ),
         (&json!(2), &json!([]), &json!(["one"]), &json!(["two"]))
     );
     assert_eq!(reason(&host.bash("ls")), "zwei");
@@ -329,15 +360,27 @@ fn a_deletion_is_told_by_name() {
     // Moved to another file: nothing is gone, nothing has changed.
     fs::rename(dir.join("a.yaml"), dir.join("c.yaml")).unwrap();
     let change = changed(&mut host);
-    assert_eq!((&change["added"], &change["removed"], &change["changed"]), (&json!([]), &json!([]), &json!([])));
+    assert_eq!(
+        (&change["added"], &change["removed"], &change["changed"]),
+        (&json!([]), &json!([]), &json!([]))
+    );
 
     fs::remove_file(dir.join("b.yaml")).unwrap();
     let change = changed(&mut host);
-    assert_eq!((&change["generation"], &change["removed"]), (&json!(4), &json!(["guard"])));
+    assert_eq!(
+        (&change["generation"], &change["removed"]),
+        (&json!(4), &json!(["guard"]))
+    );
     assert_eq!(host.bash("ls")["hash"], change["hash"]);
     let log = fs::read_to_string(&log).unwrap();
-    let removed: Vec<_> = log.lines().filter(|line| line.contains("Hook removed")).collect();
-    assert!(removed.len() == 2 && removed[0].contains("one") && removed[1].contains("guard"), "{log}");
+    let removed: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("Hook removed"))
+        .collect();
+    assert!(
+        removed.len() == 2 && removed[0].contains("one") && removed[1].contains("guard"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -347,16 +390,28 @@ fn a_comment_changes_the_hash_and_no_hook() {
     let (mut host, start) = listening(&mut serve(&dir));
     replace(&dir.join("a.yaml"), &format!("# why\n{}", guard("x")));
     let change = changed(&mut host);
-    assert_eq!((&change["added"], &change["removed"], &change["changed"]), (&json!([]), &json!([]), &json!([])));
+    assert_eq!(
+        (&change["added"], &change["removed"], &change["changed"]),
+        (&json!([]), &json!([]), &json!([]))
+    );
     assert_ne!(change["hash"], start["hash"]);
-    assert_eq!(host.request("hooks/list", json!({}))["hooks"][0]["source"]["line"], 2);
+    assert_eq!(
+        host.request("hooks/list", json!({}))["hooks"][0]["source"]["line"],
+        2
+    );
 }
 
 #[test]
 fn a_hash_names_the_content_wherever_and_whenever_it_is() {
     let hash = |dir: &Path| listening(&mut serve(dir)).1["hash"].clone();
-    let files = [("b/two.yaml", guard("2")), ("one.toml", "hooks = []".into())];
-    let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let files = [
+        ("b/two.yaml", guard("2")),
+        ("one.toml", "hooks = []".into()),
+    ];
+    let files: Vec<_> = files
+        .iter()
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect();
     let (first, second) = (hooks(&files), hooks(&files));
     assert_eq!(hash(first.path()), hash(first.path()));
     assert_eq!(hash(first.path()), hash(second.path()));
@@ -367,17 +422,34 @@ fn a_hash_names_the_content_wherever_and_whenever_it_is() {
 #[test]
 fn files_of_a_layer_run_in_the_order_of_their_paths() {
     let hook = |name: &str| format!("hooks: [{{ name: {name}, on: PreToolUse, allow: x }}]");
-    let names = ["10.yaml", "20/a.json", "20/b.yml", "30.toml", "a/x.yaml", "b.yaml"];
+    let names = [
+        "10.yaml",
+        "20/a.json",
+        "20/b.yml",
+        "30.toml",
+        "a/x.yaml",
+        "b.yaml",
+    ];
     let text = |name: &str| match name.rsplit('.').next().unwrap() {
         "toml" => format!("[[hooks]]\nname = '{name}'\non = 'PreToolUse'\nallow = 'x'"),
-        "json" => format!(r#"{{"hooks": [{{"name": "{name}", "on": "PreToolUse", "allow": "x"}}]}}"#),
+        "json" => {
+            format!(r#"{{"hooks": [{{"name": "{name}", "on": "PreToolUse", "allow": "x"}}]}}"#)
+        }
         _ => hook(name),
     };
     let files: Vec<_> = names.iter().rev().map(|name| (*name, text(name))).collect();
-    let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let files: Vec<_> = files
+        .iter()
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect();
     let (first, second) = (hooks(&files), hooks(&[("0.yaml", &*hook("second"))]));
     let mut host = TestHost::start(serve(first.path()).arg("--hooks").arg(second.path()));
-    let order: Vec<_> = names.iter().copied().chain(["second"]).map(|name| format!("{name} success")).collect();
+    let order: Vec<_> = names
+        .iter()
+        .copied()
+        .chain(["second"])
+        .map(|name| format!("{name} success"))
+        .collect();
     assert_eq!(outcomes(&host.bash("ls")), order);
 }
 
@@ -389,12 +461,19 @@ fn a_directory_that_is_moved_away_stays_in_force_and_comes_back() {
     in_force(&mut host, "here");
     for _ in 0..2 {
         fs::rename(&dir, root.path().join("away")).unwrap();
-        let verdict = eventually("the loss is told", || Some(host.bash("ls")).filter(|it| !errors(it).is_empty()));
+        let verdict = eventually("the loss is told", || {
+            Some(host.bash("ls")).filter(|it| !errors(it).is_empty())
+        });
         assert_eq!(reason(&verdict), "here");
-        let expected = format!("{}: the directory doesn't exist; its last good hooks stay in force", dir.display());
+        let expected = format!(
+            "{}: the directory doesn't exist; its last good hooks stay in force",
+            dir.display()
+        );
         assert_eq!(errors(&verdict), [expected]);
         fs::rename(root.path().join("away"), &dir).unwrap();
-        eventually("it is back", || errors(&host.bash("ls")).is_empty().then_some(()));
+        eventually("it is back", || {
+            errors(&host.bash("ls")).is_empty().then_some(())
+        });
     }
     fs::write(dir.join("guard.yaml"), guard("edited")).unwrap();
     in_force(&mut host, "edited");
@@ -403,16 +482,22 @@ fn a_directory_that_is_moved_away_stays_in_force_and_comes_back() {
 #[test]
 fn a_slow_writer_never_shows_its_half() {
     let (root, dir) = scratch();
-    let text = format!("{}{}", "hooks:\n  - { name: half, on: PreToolUse, ", "deny: v1 }\n");
+    let text = format!(
+        "{}{}",
+        "hooks:\n  - { name: half, on: PreToolUse, ", "deny: v1 }\n"
+    );
     fs::write(dir.join("slow.yaml"), &text).unwrap();
     let mut host = TestHost::serve(&dir);
     assert_eq!(reason(&host.bash("ls")), "v1");
 
-    let whole =
-        "hooks:\n  - { name: half, on: PreToolUse, allow: half }\n  - { name: rest, on: PreToolUse, deny: v2 }\n";
+    let whole = "hooks:\n  - { name: half, on: PreToolUse, allow: half }\n  - { name: rest, on: PreToolUse, deny: v2 }\n";
     let (first, rest) = whole.split_at(whole.find("  - { name: rest").unwrap());
     for (file, before) in [("slow.yaml", "v1"), ("new.yaml", "v1"), ("link.yaml", "v2")] {
-        let target = if file == "link.yaml" { root.path().join("target") } else { dir.join(file) };
+        let target = if file == "link.yaml" {
+            root.path().join("target")
+        } else {
+            dir.join(file)
+        };
         if file == "link.yaml" {
             fs::write(&target, "hooks: []").unwrap();
             symlink(&target, dir.join(file)).unwrap();
@@ -424,14 +509,20 @@ fn a_slow_writer_never_shows_its_half() {
         let mut n_edits = 0;
         while Instant::now() < until {
             n_edits += 1;
-            let note = format!("hooks: [{{ name: other-{n_edits}, on: PreToolUse, priority: 1, allow: x }}]");
+            let note = format!(
+                "hooks: [{{ name: other-{n_edits}, on: PreToolUse, priority: 1, allow: x }}]"
+            );
             fs::write(dir.join("other.yaml"), note).unwrap();
             eventually("the other file is in force", || {
                 let verdict = host.bash("ls");
                 let seen = outcomes(&verdict);
-                assert!(file == "link.yaml" || !seen.contains(&"half success".to_string()), "{file}: {verdict}");
+                assert!(
+                    file == "link.yaml" || !seen.contains(&"half success".to_string()),
+                    "{file}: {verdict}"
+                );
                 assert_eq!(reason(&verdict), before, "{file}: {verdict}");
-                seen.contains(&format!("other-{n_edits} success")).then_some(())
+                seen.contains(&format!("other-{n_edits} success"))
+                    .then_some(())
             });
         }
         open.write_all(rest.as_bytes()).unwrap();
@@ -473,36 +564,80 @@ fn what_is_broken_keeps_its_last_good_form() {
         ("hooks:\n  - { name: one, on: [", ":2:", kept_file),
         ("", "", kept_file),
         ("  \n", "", kept_file),
-        ("- { name: one, on: PreToolUse, allow: x }", ":1:1", kept_file),
-        ("hoks:\n  - { name: one, on: PreToolUse, allow: x }", ":1:1", kept_file),
+        (
+            "- { name: one, on: PreToolUse, allow: x }",
+            ":1:1",
+            kept_file,
+        ),
+        (
+            "hoks:\n  - { name: one, on: PreToolUse, allow: x }",
+            ":1:1",
+            kept_file,
+        ),
         ("hooks: none", ":1:8", kept_file),
-        (&good.replace("hooks:", "defaults: { fail: shut }\nhooks:"), ":1:19", kept_file),
-        (&good.replace("PreToolUse, deny", "PreTolUse, deny"), ":3:22", "its last good form stays in force"),
-        (&good.replace("allow: one", "alow: one"), ":2:34", "its last good form stays in force"),
+        (
+            &good.replace("hooks:", "defaults: { fail: shut }\nhooks:"),
+            ":1:19",
+            kept_file,
+        ),
+        (
+            &good.replace("PreToolUse, deny", "PreTolUse, deny"),
+            ":3:22",
+            "its last good form stays in force",
+        ),
+        (
+            &good.replace("allow: one", "alow: one"),
+            ":2:34",
+            "its last good form stays in force",
+        ),
     ] {
         let verdict = after(&mut host, &file, text);
         assert_eq!(outcomes(&verdict), both, "{text}");
         let errors = errors(&verdict);
-        assert!(errors[0].starts_with(&format!("{name}{place}")), "{text}: {errors:?}");
-        assert!(errors.iter().any(|it| it.contains(error)), "{text}: {errors:?}");
+        assert!(
+            errors[0].starts_with(&format!("{name}{place}")),
+            "{text}: {errors:?}"
+        );
+        assert!(
+            errors.iter().any(|it| it.contains(error)),
+            "{text}: {errors:?}"
+        );
         // What was only read is no reason for another generation.
-        assert_eq!(host.request("hooks/reload", json!({}))["generation"], verdict["generation"]);
+        assert_eq!(
+            host.request("hooks/reload", json!({}))["generation"],
+            verdict["generation"]
+        );
         let verdict = after(&mut host, &file, good);
-        assert_eq!((outcomes(&verdict), errors_of(&verdict)), (both.map(String::from).to_vec(), 0), "{text}");
+        assert_eq!(
+            (outcomes(&verdict), errors_of(&verdict)),
+            (both.map(String::from).to_vec(), 0),
+            "{text}"
+        );
     }
-    // A hook that the broken file no longer names is gone, one beside the broken one is edited. Of one that was never good
-    // nobody knows what it would say.
+    // A hook that the broken file no longer names is gone, one beside the broken one is edited. Of
+    // one that was never good nobody knows what it would say.
     let one = "hooks:\n  - { name: two, on: PreToolUse, deny: zwei }\n";
     for (three, expected, n_errors) in [
-        ("{ name: three, on: PreToolUse, alow: x, fail: open }", &["two blocking"][..], 1),
+        (
+            "{ name: three, on: PreToolUse, alow: x, fail: open }",
+            &["two blocking"][..],
+            1,
+        ),
         ("{ name: three, on: Stop, alow: x }", &["two blocking"], 1),
-        ("{ name: three, on: PostToolUse, alow: x }", &["two blocking"], 1),
+        (
+            "{ name: three, on: PostToolUse, alow: x }",
+            &["two blocking"],
+            1,
+        ),
         ("{ name: three }", &["three blocking", "two skipped"], 2),
     ] {
         let verdict = after(&mut host, &file, &format!("{one}  - {three}\n"));
         assert_eq!(
             (&*outcomes(&verdict), errors_of(&verdict)),
-            (&*expected.iter().map(|it| it.to_string()).collect::<Vec<_>>(), n_errors)
+            (
+                &*expected.iter().map(|it| it.to_string()).collect::<Vec<_>>(),
+                n_errors
+            )
         );
     }
     // Comments alone are a way of switching everything off.
@@ -520,8 +655,15 @@ fn a_cold_start_denies_what_a_broken_guard_would_have_judged() {
     let (mut host, dir) = TestHost::with(closed);
     let file = dir.path().join("hooks.yaml");
     let verdict = host.bash("ls");
-    assert_eq!((&verdict["decision"], &verdict["decidedBy"]), (&json!("deny"), &json!("guard")), "{verdict}");
-    assert!(reason(&verdict).contains("unclosed character class"), "{verdict}");
+    assert_eq!(
+        (&verdict["decision"], &verdict["decidedBy"]),
+        (&json!("deny"), &json!("guard")),
+        "{verdict}"
+    );
+    assert!(
+        reason(&verdict).contains("unclosed character class"),
+        "{verdict}"
+    );
     let fate = "until it is fixed, every tool call is denied";
     assert!(errors(&verdict)[0].contains(fate), "{verdict}");
     let prompt = json!({"event": "UserPromptSubmit", "prompt": "hello"});
@@ -529,22 +671,36 @@ fn a_cold_start_denies_what_a_broken_guard_would_have_judged() {
 
     // Broken otherwise: it has had no good form yet.
     let verdict = after(&mut host, &file, &closed.replace("'Ba['", "'Ba('"));
-    assert!(errors(&verdict)[0].contains(fate) && reason(&verdict).contains("unclosed group"), "{verdict}");
+    assert!(
+        errors(&verdict)[0].contains(fate) && reason(&verdict).contains("unclosed group"),
+        "{verdict}"
+    );
 
     let verdict = after(&mut host, &file, &closed.replace("closed", "open"));
     assert_eq!(verdict["decision"], "allow");
-    assert!(errors(&verdict)[0].contains("; the hook is not in force"), "{verdict}");
+    assert!(
+        errors(&verdict)[0].contains("; the hook is not in force"),
+        "{verdict}"
+    );
     // `defaults` counts, and a mistake in them counts as closed.
     for defaults in ["fail: closed", "fail: closd"] {
-        let text =
-            closed.replace(" fail: closed,", "").replace("hooks:", &format!("defaults: {{ {defaults} }}\nhooks:"));
+        let text = closed
+            .replace(" fail: closed,", "")
+            .replace("hooks:", &format!("defaults: {{ {defaults} }}\nhooks:"));
         fs::write(&file, text).unwrap();
         let mut fresh = TestHost::serve(dir.path());
-        let by = if defaults == "fail: closed" { "guard" } else { "hooks.yaml" };
+        let by = if defaults == "fail: closed" {
+            "guard"
+        } else {
+            "hooks.yaml"
+        };
         assert_eq!(fresh.bash("ls")["decidedBy"], by, "{defaults}");
     }
     let verdict = after(&mut host, &file, &guard("mended"));
-    assert_eq!((reason(&verdict), errors_of(&verdict)), ("mended".into(), 0));
+    assert_eq!(
+        (reason(&verdict), errors_of(&verdict)),
+        ("mended".into(), 0)
+    );
 }
 
 #[test]
@@ -555,10 +711,18 @@ fn what_cant_be_read_is_an_error_and_keeps_the_hooks() {
         ("it is not a regular file", |path| {
             assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
         }),
-        ("too many levels of symbolic links", |path| symlink(path.file_name().unwrap(), path).unwrap()),
-        ("no such file or directory", |path| symlink("nowhere", path).unwrap()),
-        ("line 2 is not UTF-8 text", |path| fs::write(path, b"# fine\n\xff\n").unwrap()),
-        ("it is larger than 4 MiB", |path| fs::write(path, vec![b'#'; 5 << 20]).unwrap()),
+        ("too many levels of symbolic links", |path| {
+            symlink(path.file_name().unwrap(), path).unwrap()
+        }),
+        ("no such file or directory", |path| {
+            symlink("nowhere", path).unwrap()
+        }),
+        ("line 2 is not UTF-8 text", |path| {
+            fs::write(path, b"# fine\n\xff\n").unwrap()
+        }),
+        ("it is larger than 4 MiB", |path| {
+            fs::write(path, vec![b'#'; 5 << 20]).unwrap()
+        }),
     ];
     for (expected, make) in makers {
         // At a cold start.
@@ -569,14 +733,29 @@ fn what_cant_be_read_is_an_error_and_keeps_the_hooks() {
         let verdict = host.bash("ls");
         let file = dir.join("odd.yaml");
         assert_eq!(verdict["decidedBy"], "odd.yaml");
-        let place = if expected.contains("UTF-8") { ":2:1" } else { "" };
-        let said = format!("{}{place}: failed to read the file: {expected}", file.display());
+        let place = if expected.contains("UTF-8") {
+            ":2:1"
+        } else {
+            ""
+        };
+        let said = format!(
+            "{}{place}: failed to read the file: {expected}",
+            file.display()
+        );
         assert!(errors(&verdict)[0].starts_with(&said), "{verdict}");
-        assert!(errors(&verdict)[0].ends_with("; until it is fixed, every tool call is denied"), "{verdict}");
-        fs::remove_dir(&file).or_else(|_| fs::remove_file(&file)).unwrap();
-        eventually("it is gone", || (errors_of(&host.bash("ls")) == 0).then_some(()));
+        assert!(
+            errors(&verdict)[0].ends_with("; until it is fixed, every tool call is denied"),
+            "{verdict}"
+        );
+        fs::remove_dir(&file)
+            .or_else(|_| fs::remove_file(&file))
+            .unwrap();
+        eventually("it is gone", || {
+            (errors_of(&host.bash("ls")) == 0).then_some(())
+        });
 
-        // In place of a good file, and mended. In one step: while no file is there, its hooks are gone.
+        // In place of a good file, and mended. In one step: while no file is there, its hooks are
+        // gone.
         let file = dir.join("guard.yaml");
         let beside = tempfile::tempdir_in(dir.parent().unwrap()).unwrap();
         let other = beside.path().join("guard.yaml");
@@ -587,12 +766,19 @@ fn what_cant_be_read_is_an_error_and_keeps_the_hooks() {
         };
         for _ in 0..2 {
             exchange();
-            let verdict = eventually("the error shows", || Some(host.bash("ls")).filter(|it| errors_of(it) == 1));
+            let verdict = eventually("the error shows", || {
+                Some(host.bash("ls")).filter(|it| errors_of(it) == 1)
+            });
             assert_eq!(reason(&verdict), "on");
             let error = &errors(&verdict)[0];
-            assert!(error.contains(expected) && error.ends_with("; its last good hooks stay in force"), "{error}");
+            assert!(
+                error.contains(expected) && error.ends_with("; its last good hooks stay in force"),
+                "{error}"
+            );
             exchange();
-            eventually("it is mended", || (errors_of(&host.bash("ls")) == 0).then_some(()));
+            eventually("it is mended", || {
+                (errors_of(&host.bash("ls")) == 0).then_some(())
+            });
         }
     }
 }
@@ -605,8 +791,17 @@ fn symlink_loops_of_directories_are_walked_once() {
     symlink("a", dir.join("b")).unwrap();
     let mut host = TestHost::serve(&dir);
     let verdict = host.bash("ls");
-    assert_eq!((outcomes(&verdict), errors_of(&verdict)), (vec!["guard blocking".to_string()], 0));
-    assert_eq!(host.request("hooks/list", json!({}))["hooks"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (outcomes(&verdict), errors_of(&verdict)),
+        (vec!["guard blocking".to_string()], 0)
+    );
+    assert_eq!(
+        host.request("hooks/list", json!({}))["hooks"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -614,7 +809,9 @@ fn a_checkout_of_500_files_is_one_reload() {
     let (_root, dir) = scratch();
     let name = |i: usize| dir.join(format!("team-{}/{i}.yaml", i % 7));
     let text = |i: usize, version: &str| {
-        format!("hooks: [{{ name: h{i}, description: {version}, on: PreToolUse, matcher: T{i}, deny: {version} }}]")
+        format!(
+            "hooks: [{{ name: h{i}, description: {version}, on: PreToolUse, matcher: T{i}, deny: {version} }}]"
+        )
     };
     for i in 0..500 {
         fs::create_dir_all(name(i).parent().unwrap()).unwrap();
@@ -623,7 +820,8 @@ fn a_checkout_of_500_files_is_one_reload() {
     let (mut host, start) = listening(&mut serve(&dir));
     assert_eq!(start["generation"], 1);
     let (mut generation, mut n_coalesced) = (1, 0);
-    // A machine that is busy with something else may stretch a checkout over several reloads, but not every one.
+    // A machine that is busy with something else may stretch a checkout over several reloads, but
+    // not every one.
     for version in (1..=20).map(|n| format!("v{n}")) {
         if n_coalesced == 2 {
             break;
@@ -636,7 +834,12 @@ fn a_checkout_of_500_files_is_one_reload() {
         let list = eventually("all files are in force", || {
             let list = host.request("hooks/list", json!({}));
             let is_new = |hook: &Value| hook["description"] == *version;
-            list["hooks"].as_array().unwrap().iter().all(is_new).then_some(list)
+            list["hooks"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(is_new)
+                .then_some(list)
         });
         assert_eq!(list["hooks"].as_array().unwrap().len(), 500);
         let now = list["generation"].as_u64().unwrap();
@@ -682,7 +885,11 @@ fn polling_when_asked_and_when_watching_fails() {
         command
     };
     type Serve<'a> = &'a dyn Fn(&Path) -> Command;
-    let commands: [(&str, Serve<'_>); 3] = [("polling", &ask), ("polling", &no_watches), ("events", &no_more_watches)];
+    let commands: [(&str, Serve<'_>); 3] = [
+        ("polling", &ask),
+        ("polling", &no_watches),
+        ("events", &no_more_watches),
+    ];
     for (watching, command) in commands {
         let (root, dir) = scratch();
         fs::write(dir.join("guard.yaml"), guard("v0")).unwrap();
@@ -696,14 +903,20 @@ fn polling_when_asked_and_when_watching_fails() {
         fs::rename(dir.join("new"), dir.join("guard.yaml")).unwrap();
         changed(&mut host);
         assert_eq!(reason(&host.bash("ls")), "v2");
-        dir_with(&dir.join("sub"), "hooks: [{ name: sub, on: PreToolUse, priority: 1, deny: sub }]");
+        dir_with(
+            &dir.join("sub"),
+            "hooks: [{ name: sub, on: PreToolUse, priority: 1, deny: sub }]",
+        );
         changed(&mut host);
         assert_eq!(reason(&host.bash("ls")), "sub");
         fs::remove_dir_all(dir.join("sub")).unwrap();
         assert_eq!(changed(&mut host)["removed"], json!(["sub"]));
         let log = fs::read_to_string(&log).unwrap();
         let is_forced = log.lines().count() == 1;
-        assert!(is_forced || log.contains("looking at them twice a second instead"), "{log}");
+        assert!(
+            is_forced || log.contains("looking at them twice a second instead"),
+            "{log}"
+        );
     }
 }
 
@@ -724,7 +937,10 @@ fn nothing_is_lost_or_torn_in_reloads_with_many_in_flight() {
     let link = dir.join("live");
     symlink("../A", &link).unwrap();
     let mut host = TestHost::serve(&dir);
-    host.request("hooks/register", json!({"hooks": [{"name": "hold", "on": "PreToolUse", "callback": "hold"}]}));
+    host.request(
+        "hooks/register",
+        json!({"hooks": [{"name": "hold", "on": "PreToolUse", "callback": "hold"}]}),
+    );
 
     let mut waiting: VecDeque<(u64, Value)> = VecDeque::new();
     let mut expected: HashMap<u64, (&str, Value, Value)> = HashMap::new();
@@ -740,10 +956,17 @@ fn nothing_is_lost_or_torn_in_reloads_with_many_in_flight() {
         let reloaded = host.reply(reload)["result"].clone();
         let (generation, hash) = (reloaded["generation"].clone(), reloaded["hash"].clone());
         assert_eq!(reloaded["diagnostics"], json!([]));
-        hashes.entry(hash.as_str().unwrap().into()).or_default().insert(letter);
-        assert!(sets.insert(generation.as_u64().unwrap(), hash.clone()).is_none_or(|it| it == hash));
+        hashes
+            .entry(hash.as_str().unwrap().into())
+            .or_default()
+            .insert(letter);
+        assert!(
+            sets.insert(generation.as_u64().unwrap(), hash.clone())
+                .is_none_or(|it| it == hash)
+        );
         expected.insert(id, (letter, generation, hash));
-        let invoked = host.receive_where(|message| message["method"] == "hooks/invoke")["id"].clone();
+        let invoked =
+            host.receive_where(|message| message["method"] == "hooks/invoke")["id"].clone();
         waiting.push_back((id, invoked));
         if waiting.len() > n_in_flight || i + 1 == n_reloads {
             let n_due = if i + 1 == n_reloads { waiting.len() } else { 1 };
@@ -752,8 +975,16 @@ fn nothing_is_lost_or_torn_in_reloads_with_many_in_flight() {
                 let verdict = host.reply(id)["result"].clone();
                 n_replies += 1;
                 let (letter, generation, hash) = &expected[&id];
-                assert_eq!((&verdict["generation"], &verdict["hash"]), (generation, hash), "{verdict}");
-                assert_eq!((&verdict["decision"], &*reason(&verdict)), (&json!("allow"), *letter), "{verdict}");
+                assert_eq!(
+                    (&verdict["generation"], &verdict["hash"]),
+                    (generation, hash),
+                    "{verdict}"
+                );
+                assert_eq!(
+                    (&verdict["decision"], &*reason(&verdict)),
+                    (&json!("allow"), *letter),
+                    "{verdict}"
+                );
                 let mut outcomes = outcomes(&verdict);
                 assert_eq!(outcomes.pop().as_deref(), Some("hold success"));
                 let all: Vec<_> = (0..10).map(|i| format!("{letter}{i} success")).collect();
@@ -764,7 +995,10 @@ fn nothing_is_lost_or_torn_in_reloads_with_many_in_flight() {
     assert_eq!(n_replies, n_reloads);
     assert_eq!(sets.len(), n_reloads);
     assert_eq!(hashes.len(), 2);
-    assert!(hashes.values().all(|letters| letters.len() == 1), "{hashes:?}");
+    assert!(
+        hashes.values().all(|letters| letters.len() == 1),
+        "{hashes:?}"
+    );
 }
 
 /// Directories `..A` and `..B` of ten files each, whose hooks allow with that letter.
@@ -804,7 +1038,8 @@ fn the_watcher_never_finds_a_mix() {
             assert_eq!((outcomes(&verdict), errors_of(&verdict)), (all, 0));
             n_changes += usize::from(letter != last);
             last = letter;
-            // Asked without a pause, the host would judge thousands of events before it loads anything.
+            // Asked without a pause, the host would judge thousands of events before it loads
+            // anything.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -818,35 +1053,53 @@ fn a_load_sees_one_state_of_a_link_that_never_rests() {
     let (_root, dir) = scratch();
     let data = dir.join("..data");
     two_versions(&dir);
-    for (letter, i) in ["A", "B"].into_iter().flat_map(|letter| (0..10).map(move |i| (letter, i))) {
+    for (letter, i) in ["A", "B"]
+        .into_iter()
+        .flat_map(|letter| (0..10).map(move |i| (letter, i)))
+    {
         let code = format!("return {{ additionalContext: ['{letter}'] }}");
         fs::write(dir.join(format!("..{letter}/{i}.js")), code).unwrap();
     }
     replace_link(&data, "..A");
     for i in 0..10 {
         symlink(format!("..data/{i}.yaml"), dir.join(format!("{i}.yaml"))).unwrap();
-        let text =
-            format!("hooks: [{{ name: script{i}, on: PreToolUse, fail: closed, script: {{ file: ..data/{i}.js }} }}]");
+        let text = format!(
+            "hooks: [{{ name: script{i}, on: PreToolUse, fail: closed, script: {{ file: ..data/{i}.js }} }}]"
+        );
         fs::write(dir.join(format!("script{i}.yaml")), text).unwrap();
     }
     let mut host = TestHost::serve(&dir);
     let is_on = Arc::new(());
     let swaps = Arc::downgrade(&is_on);
     let swapping = std::thread::spawn(move || {
-        for target in ["..B", "..A"].iter().cycle().take_while(|_| swaps.strong_count() > 0) {
+        for target in ["..B", "..A"]
+            .iter()
+            .cycle()
+            .take_while(|_| swaps.strong_count() > 0)
+        {
             replace_link(&data, target);
         }
     });
     let mut seen = [0, 0];
     let n_wanted = if is_full() { 20 } else { 5 };
     while seen.iter().any(|n_seen| *n_seen < n_wanted) {
-        assert_eq!(host.request("hooks/reload", json!({}))["diagnostics"], json!([]));
+        assert_eq!(
+            host.request("hooks/reload", json!({}))["diagnostics"],
+            json!([])
+        );
         let verdict = host.bash("ls");
         let letter = reason(&verdict);
         let hooks = (0..10).map(|i| format!("{letter}{i} success"));
         let scripts = (0..10).map(|i| format!("script{i} success"));
-        assert_eq!((outcomes(&verdict), errors_of(&verdict)), (hooks.chain(scripts).collect(), 0));
-        assert_eq!(verdict["additionalContext"], json!(vec![letter.as_str(); 10]), "{verdict}");
+        assert_eq!(
+            (outcomes(&verdict), errors_of(&verdict)),
+            (hooks.chain(scripts).collect(), 0)
+        );
+        assert_eq!(
+            verdict["additionalContext"],
+            json!(vec![letter.as_str(); 10]),
+            "{verdict}"
+        );
         seen[usize::from(letter == "B")] += 1;
     }
     drop(is_on);
@@ -858,7 +1111,9 @@ fn the_watcher_ends_with_its_host() {
     let threads = || {
         let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
         let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
-        names.filter(|name| matches!(name.trim(), "watch" | "changes")).count()
+        names
+            .filter(|name| matches!(name.trim(), "watch" | "changes"))
+            .count()
     };
     if !cfg!(target_os = "linux") {
         return;
@@ -873,7 +1128,9 @@ fn the_watcher_ends_with_its_host() {
     for (poll, n_threads) in [(false, 2), (true, 1)] {
         let host = hookwire::Host::new(options(poll));
         host.watch().unwrap();
-        eventually("the threads are there", || (threads() == n_threads).then_some(()));
+        eventually("the threads are there", || {
+            (threads() == n_threads).then_some(())
+        });
         drop(host);
         eventually("the threads are gone", || (threads() == 0).then_some(()));
     }
@@ -912,7 +1169,10 @@ fn edit_to_effect_with_1000_files() {
             })
             .collect();
         times.sort();
-        eprintln!("{how}: p50 {:?}, p90 {:?}, max {:?}", times[30], times[54], times[59]);
+        eprintln!(
+            "{how}: p50 {:?}, p90 {:?}, max {:?}",
+            times[30], times[54], times[59]
+        );
         fs::remove_file(dir.join("5/5.yaml")).unwrap();
     }
 }
@@ -922,7 +1182,11 @@ fn loaded(root: &Path, project: bool, hooks: &[&str]) -> (Vec<String>, Vec<Strin
     let hooks = hooks.iter().map(|path| root.join(path)).collect();
     let host = hookwire::Host::new(hookwire::HostOptions {
         root: root.into(),
-        projects: if project { hookwire::Projects::Root } else { hookwire::Projects::None },
+        projects: if project {
+            hookwire::Projects::Root
+        } else {
+            hookwire::Projects::None
+        },
         hooks,
         ..hookwire::HostOptions::default()
     });
@@ -930,8 +1194,14 @@ fn loaded(root: &Path, project: bool, hooks: &[&str]) -> (Vec<String>, Vec<Strin
     let short = |text: &str| text.replace(&format!("{}/", root.display()), "");
     let hooks = published.hooks.hooks.iter();
     let hooks = hooks.map(|hook| format!("{:?} {}", hook.source.layer, short(&hook.source.file)));
-    let told = published.diagnostics.iter().filter(|it| it.code == "loaded-twice");
-    (hooks.collect(), told.map(|it| short(&it.one_line())).collect())
+    let told = published
+        .diagnostics
+        .iter()
+        .filter(|it| it.code == "loaded-twice");
+    (
+        hooks.collect(),
+        told.map(|it| short(&it.one_line())).collect(),
+    )
 }
 
 #[test]
@@ -952,21 +1222,42 @@ fn what_is_reached_twice_is_loaded_once_and_told() {
         format!("{path}: this is the {what} {other}, which counts: its hooks run once")
     };
     for (project, hooks, expected, told) in [
-        (false, &[".hookwire"][..], "Hooks .hookwire/guard.yaml", None),
+        (
+            false,
+            &[".hookwire"][..],
+            "Hooks .hookwire/guard.yaml",
+            None,
+        ),
         (true, &[], "Project .hookwire/guard.yaml", None),
-        (false, &["link", ".hookwire"], "Hooks link/guard.yaml", Some(same("directory", ".hookwire", "link"))),
-        (true, &["link"], "Hooks link/guard.yaml", Some(same("directory", ".hookwire", "link"))),
+        (
+            false,
+            &["link", ".hookwire"],
+            "Hooks link/guard.yaml",
+            Some(same("directory", ".hookwire", "link")),
+        ),
+        (
+            true,
+            &["link"],
+            "Hooks link/guard.yaml",
+            Some(same("directory", ".hookwire", "link")),
+        ),
         (
             true,
             &[".hookwire"],
             "Hooks .hookwire/guard.yaml",
-            Some(".hookwire: this directory is named twice; it counts once, in the outer layer".into()),
+            Some(
+                ".hookwire: this directory is named twice; it counts once, in the outer layer"
+                    .into(),
+            ),
         ),
         (
             false,
             &["outer", "outer/inner"],
             "Hooks outer/inner/guard.yaml",
-            Some("outer/inner: this directory is named twice; it counts once, in the outer layer".into()),
+            Some(
+                "outer/inner: this directory is named twice; it counts once, in the outer layer"
+                    .into(),
+            ),
         ),
         (
             false,
@@ -974,10 +1265,19 @@ fn what_is_reached_twice_is_loaded_once_and_told() {
             "Hooks link/guard.yaml",
             Some(same("file", ".hookwire/guard.yaml", "link/guard.yaml")),
         ),
-        (false, &["linked"], "Hooks linked/a.yaml", Some(same("file", "linked/b.yaml", "linked/a.yaml"))),
+        (
+            false,
+            &["linked"],
+            "Hooks linked/a.yaml",
+            Some(same("file", "linked/b.yaml", "linked/a.yaml")),
+        ),
     ] {
         let expected = (vec![expected.to_string()], Vec::from_iter(told));
-        assert_eq!(loaded(&root, project, hooks), expected, "{project} {hooks:?}");
+        assert_eq!(
+            loaded(&root, project, hooks),
+            expected,
+            "{project} {hooks:?}"
+        );
     }
 }
 
@@ -991,7 +1291,13 @@ fn two_hooks(version: usize) -> [String; 3] {
 }
 
 fn append(path: &Path, text: &str) {
-    fs::File::options().create(true).append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+    fs::File::options()
+        .create(true)
+        .append(true)
+        .open(path)
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
 }
 
 #[test]
@@ -1002,8 +1308,12 @@ fn a_file_that_is_written_in_pieces_never_opens_a_gap() {
     let begins: [(&str, Begin); 4] = [
         ("truncates", |file| drop(fs::File::create(file).unwrap())),
         ("removes", |file| fs::remove_file(file).unwrap()),
-        ("renames", |file| fs::rename(file, file.with_extension("old")).unwrap()),
-        ("removes the directory", |file| fs::remove_dir_all(file.parent().unwrap()).unwrap()),
+        ("renames", |file| {
+            fs::rename(file, file.with_extension("old")).unwrap()
+        }),
+        ("removes the directory", |file| {
+            fs::remove_dir_all(file.parent().unwrap()).unwrap()
+        }),
     ];
     for (name, begin) in begins {
         let (_root, dir) = scratch();
@@ -1012,7 +1322,10 @@ fn a_file_that_is_written_in_pieces_never_opens_a_gap() {
         let mut host = TestHost::serve(&dir);
         in_force(&mut host, "v0");
         // With pauses that a load doesn't miss, and without one.
-        for (pause, n) in [(Duration::from_millis(60), 2), (Duration::ZERO, if is_full() { 150 } else { 40 })] {
+        for (pause, n) in [
+            (Duration::from_millis(60), 2),
+            (Duration::ZERO, if is_full() { 150 } else { 40 }),
+        ] {
             let mut n_judged = 0;
             for version in 1..=n {
                 let since = Instant::now();
@@ -1047,7 +1360,11 @@ fn a_file_that_is_written_in_pieces_never_opens_a_gap() {
         in_force(&mut host, "");
         append(&file, &two_hooks(0).concat());
         in_force(&mut host, "v0");
-        assert_eq!(reason(&after(&mut host, &file, "")), "v0", "an emptied file keeps its hooks");
+        assert_eq!(
+            reason(&after(&mut host, &file, "")),
+            "v0",
+            "an emptied file keeps its hooks"
+        );
         assert_eq!(reason(&after(&mut host, &file, "hooks:\n")), "");
         append(&file, &two_hooks(0)[2]);
         in_force(&mut host, "v0");
@@ -1059,12 +1376,24 @@ fn a_file_that_is_written_in_pieces_never_opens_a_gap() {
 
 /// How often each thread of a process has gone to sleep.
 fn sleeps(pid: u32) -> HashMap<PathBuf, u64> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten().map(|task| task.path());
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .unwrap()
+        .flatten()
+        .map(|task| task.path());
     let count = |status: String| {
-        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        let count = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
         count.trim().parse().ok()
     };
-    tasks.filter_map(|task| Some((task.clone(), count(fs::read_to_string(task.join("status")).ok()?)?))).collect()
+    tasks
+        .filter_map(|task| {
+            Some((
+                task.clone(),
+                count(fs::read_to_string(task.join("status")).ok()?)?,
+            ))
+        })
+        .collect()
 }
 
 #[test]
@@ -1077,11 +1406,17 @@ fn an_idle_host_doesnt_wake_for_others() {
         let project = root.path().join(if named { "named" } else { "project" });
         dir_with(&project.join(".hookwire"), &guard("on"));
         let mut command = hookwire();
-        command.args(["serve", "--no-share", "--root"]).arg(&project);
+        command
+            .args(["serve", "--no-share", "--root"])
+            .arg(&project);
         if named {
             command.arg("--hooks").arg(project.join(".hookwire"));
         }
-        for (variable, name) in [("HOME", "home"), ("XDG_CONFIG_HOME", "config"), ("XDG_DATA_HOME", "data")] {
+        for (variable, name) in [
+            ("HOME", "home"),
+            ("XDG_CONFIG_HOME", "config"),
+            ("XDG_DATA_HOME", "data"),
+        ] {
             fs::create_dir_all(root.path().join(name)).unwrap();
             command.env(variable, root.path().join(name));
         }
@@ -1109,8 +1444,13 @@ fn an_idle_host_doesnt_wake_for_others() {
             fs::write(project.join("unrelated"), "x").unwrap();
             fs::read(project.join(".hookwire/guard.yaml")).unwrap();
         }
-        let n_sleeps: u64 =
-            sleeps(host.pid()).iter().map(|(task, now)| now - before.get(task).copied().unwrap_or_default()).sum();
-        assert!(n_sleeps < N / 10, "named {named}: {n_sleeps} sleeps for {N} programs and files");
+        let n_sleeps: u64 = sleeps(host.pid())
+            .iter()
+            .map(|(task, now)| now - before.get(task).copied().unwrap_or_default())
+            .sum();
+        assert!(
+            n_sleeps < N / 10,
+            "named {named}: {n_sleeps} sleeps for {N} programs and files"
+        );
     }
 }

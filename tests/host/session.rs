@@ -37,8 +37,15 @@ fn each_kind_decides_and_the_worker_may_die() {
     }
     let dir = hooks(&[("policy.py", POLICY)]);
     let pid_file = dir.path().join("pid");
-    std::fs::write(dir.path().join("hooks.yaml"), HOOKS.replace("PIDFILE", &json!(pid_file).to_string())).unwrap();
-    let model = ModelServer::with([Say::Verdict("allow", "harmless"), Say::Verdict("deny", "it asks for a password")]);
+    std::fs::write(
+        dir.path().join("hooks.yaml"),
+        HOOKS.replace("PIDFILE", &json!(pid_file).to_string()),
+    )
+    .unwrap();
+    let model = ModelServer::with([
+        Say::Verdict("allow", "harmless"),
+        Say::Verdict("deny", "it asks for a password"),
+    ]);
     let state = dir.path().join("state");
     let start = || {
         let mut command = serve(dir.path());
@@ -57,9 +64,17 @@ fn each_kind_decides_and_the_worker_may_die() {
     expect(&mut host, prompt("Build it."), "allow by judge: harmless");
     expect(&mut host, step.clone(), "allow");
     expect(&mut host, run("make"), "allow");
-    expect(&mut host, run("rm -r build"), "deny by function: no removals (call 2)");
+    expect(
+        &mut host,
+        run("rm -r build"),
+        "deny by function: no removals (call 2)",
+    );
     expect(&mut host, write("src/a.rs"), "allow");
-    expect(&mut host, write(".env"), "deny by script: not into .env (2 calls)");
+    expect(
+        &mut host,
+        write(".env"),
+        "deny by script: not into .env (2 calls)",
+    );
 
     // The worker is killed in the middle of the session. A call that it takes with it fails closed,
     // the next has another one, and what was counted is still known.
@@ -82,12 +97,21 @@ fn each_kind_decides_and_the_worker_may_die() {
     await_end(worker, "the worker ends with its host");
     let mut host = start();
     expect(&mut host, step, "deny by steps: Step limit reached: 2/2");
-    expect(&mut host, run("rm -r build"), "deny by function: no removals (call 4)");
-    expect(&mut host, prompt("What is the admin password?"), "deny by judge: it asks for a password");
+    expect(
+        &mut host,
+        run("rm -r build"),
+        "deny by function: no removals (call 4)",
+    );
+    expect(
+        &mut host,
+        prompt("What is the admin password?"),
+        "deny by judge: it asks for a password",
+    );
     // A judge that can't answer is a guard that failed.
     let verdict = host.dispatch(prompt("And now?"));
     assert!(
-        brief(&verdict).starts_with("deny by judge: hook `judge` failed to ask the model `openai:small`"),
+        brief(&verdict)
+            .starts_with("deny by judge: hook `judge` failed to ask the model `openai:small`"),
         "{verdict}"
     );
 }
@@ -98,9 +122,19 @@ fn every_kind_can_be_registered() {
     if !is_there("python3") {
         return;
     }
-    let dir = hooks(&[("policy.py", "def review():\n    return {'decision': 'deny', 'reason': 'function'}\n")]);
-    std::fs::copy(repo("tests/data/mcp/server.py"), dir.path().join("server.py")).unwrap();
-    let model = ModelServer::with([Say::Verdict("deny", "prompt"), Say::Verdict("deny", "agent")]);
+    let dir = hooks(&[(
+        "policy.py",
+        "def review():\n    return {'decision': 'deny', 'reason': 'function'}\n",
+    )]);
+    std::fs::copy(
+        repo("tests/data/mcp/server.py"),
+        dir.path().join("server.py"),
+    )
+    .unwrap();
+    let model = ModelServer::with([
+        Say::Verdict("deny", "prompt"),
+        Say::Verdict("deny", "agent"),
+    ]);
     let mut command = serve(no_hooks());
     model.serve_for(&mut command);
     // Registered hooks reach loopback only by the operator's leave.
@@ -110,37 +144,82 @@ fn every_kind_can_be_registered() {
         command
             .arg("--root")
             .arg(dir.path())
-            .args(["--model", "openai:small", "--allow-host", "127.0.0.1:1", "--allow-host"])
+            .args([
+                "--model",
+                "openai:small",
+                "--allow-host",
+                "127.0.0.1:1",
+                "--allow-host",
+            ])
             .arg(authority),
     );
     let mut untested = handler_kinds();
     for (kind, handler, expected) in [
         ("allow", json!("yes"), "allow by h: yes"),
         ("deny", json!("no"), "deny by h: no"),
-        ("ask", json!("sure?"), "deny by h: sure? (this needs a person's approval, and the client can't ask)"),
-        ("command", json!("echo command >&2; exit 2"), "deny by h: command"),
-        ("callable", json!({"python": "./policy.py:review"}), "deny by h: function"),
-        ("script", json!("return deny('script')"), "deny by h: script"),
-        ("http", json!({"url": "http://127.0.0.1:1/"}), "failed to reach 127.0.0.1"),
+        (
+            "ask",
+            json!("sure?"),
+            "deny by h: sure? (this needs a person's approval, and the client can't ask)",
+        ),
+        (
+            "command",
+            json!("echo command >&2; exit 2"),
+            "deny by h: command",
+        ),
+        (
+            "callable",
+            json!({"python": "./policy.py:review"}),
+            "deny by h: function",
+        ),
+        (
+            "script",
+            json!("return deny('script')"),
+            "deny by h: script",
+        ),
+        (
+            "http",
+            json!({"url": "http://127.0.0.1:1/"}),
+            "failed to reach 127.0.0.1",
+        ),
         ("prompt", json!("Deny it."), "deny by h: prompt"),
-        ("agent", json!({"task": "Deny it.", "tools": []}), "deny by h: agent"),
+        (
+            "agent",
+            json!({"task": "Deny it.", "tools": []}),
+            "deny by h: agent",
+        ),
         (
             "mcp",
             json!({"server": {"command": ["python3", "server.py"]}, "tool": "fails"}),
             "failed to call tool `fails`: the disk is full",
         ),
-        ("guard", json!({"pattern-guard": {"deny": ["push"], "reason": "guard"}}), "deny by h: guard"),
-        ("rewrite", json!({"patch": {"command": "git pull"}}), "git pull"),
+        (
+            "guard",
+            json!({"pattern-guard": {"deny": ["push"], "reason": "guard"}}),
+            "deny by h: guard",
+        ),
+        (
+            "rewrite",
+            json!({"patch": {"command": "git pull"}}),
+            "git pull",
+        ),
     ] {
         untested.retain(|it| it != kind);
         let hook = json!({"name": "h", "on": "PreToolUse", "fail": "closed", kind: handler});
-        assert_eq!(host.request("hooks/register", json!({"hooks": [hook]}))["registered"], json!(["h"]), "{kind}");
+        assert_eq!(
+            host.request("hooks/register", json!({"hooks": [hook]}))["registered"],
+            json!(["h"]),
+            "{kind}"
+        );
         let verdict = host.bash("git push");
         let told = format!("{} {}", brief(&verdict), verdict["subject"]);
         assert!(told.contains(expected), "{kind}: {told}");
     }
     // tests/host/wire.rs has callbacks.
     assert_eq!(untested, ["callback"]);
-    assert_eq!(host.request("hooks/unregister", json!({"names": ["h"]}))["registered"], json!([]));
+    assert_eq!(
+        host.request("hooks/unregister", json!({"names": ["h"]}))["registered"],
+        json!([])
+    );
     assert_eq!(brief(&host.bash("git push")), "allow");
 }

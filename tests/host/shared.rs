@@ -19,7 +19,11 @@ struct World {
 impl World {
     fn new(definitions: &str) -> World {
         let (root, runtime) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        World { root, runtime, definitions: definitions.into() }
+        World {
+            root,
+            runtime,
+            definitions: definitions.into(),
+        }
     }
 
     fn host(&self, arguments: &[&str]) -> TestHost {
@@ -27,9 +31,15 @@ impl World {
         std::fs::create_dir_all(&hooks).unwrap();
         std::fs::write(hooks.join("hooks.yaml"), &self.definitions).unwrap();
         let mut command = serve(&hooks);
-        command.arg("--root").arg(self.root.path()).args(arguments).env("XDG_RUNTIME_DIR", self.runtime.path());
+        command
+            .arg("--root")
+            .arg(self.root.path())
+            .args(arguments)
+            .env("XDG_RUNTIME_DIR", self.runtime.path());
         // Commands of hooks find the built binary.
-        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).parent().unwrap();
+        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host"))
+            .parent()
+            .unwrap();
         command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
         let mut host = TestHost::start(&mut command);
         // The socket is there before the first reply.
@@ -40,7 +50,10 @@ impl World {
     /// Another terminal.
     fn cli(&self, arguments: &[&str]) -> Output {
         let mut command = hookwire();
-        command.current_dir(self.root.path()).args(arguments).env("XDG_RUNTIME_DIR", self.runtime.path());
+        command
+            .current_dir(self.root.path())
+            .args(arguments)
+            .env("XDG_RUNTIME_DIR", self.runtime.path());
         command.output().unwrap()
     }
 
@@ -48,12 +61,22 @@ impl World {
     fn said(&self, arguments: &[&str]) -> String {
         let output = self.cli(arguments);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_string();
-        let parts = [output.status.code().unwrap().to_string(), text(&output.stdout), text(&output.stderr)];
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+        let parts = [
+            output.status.code().unwrap().to_string(),
+            text(&output.stdout),
+            text(&output.stderr),
+        ];
+        parts
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     fn sockets(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.runtime.path().join("hookwire")).into_iter().flatten();
+        let entries = std::fs::read_dir(self.runtime.path().join("hookwire"))
+            .into_iter()
+            .flatten();
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
@@ -64,7 +87,10 @@ impl World {
             let list: Value = serde_json::from_slice(&output.stdout).ok()?;
             (!list["approvals"].as_array()?.is_empty()).then_some(list)
         });
-        assert_eq!(list["root"], *self.root.path().canonicalize().unwrap().to_str().unwrap());
+        assert_eq!(
+            list["root"],
+            *self.root.path().canonicalize().unwrap().to_str().unwrap()
+        );
         list["approvals"][0].clone()
     }
 }
@@ -88,8 +114,17 @@ hooks:
     let mut host = world.host(&[]);
     for n in 1..=2 {
         let verdict = host.bash("npm i");
-        let again = verdict["outcomes"].as_array().unwrap().iter().filter(|it| it["rejudged"] == true).count();
-        assert_eq!((verdict["decision"].as_str(), again), (Some("allow"), 3), "{verdict}");
+        let again = verdict["outcomes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|it| it["rejudged"] == true)
+            .count();
+        assert_eq!(
+            (verdict["decision"].as_str(), again),
+            (Some("allow"), 3),
+            "{verdict}"
+        );
         for key in ["commands", "scripts", "callables"] {
             let found = host.request("state/get", json!({ "key": key, "session": "s" }));
             assert_eq!(found, json!({ "value": n }), "{key}");
@@ -106,21 +141,69 @@ fn state_over_the_wire() {
         ("state/set", json!({"key": "a", "value": null}), json!(null)),
         ("state/get", json!({"key": "a"}), json!({"value": null})),
         ("state/get", json!({"key": "a", "session": "s"}), json!({})),
-        ("state/increment", json!({"key": "n", "session": "s"}), json!({"value": 1})),
-        ("state/increment", json!({"key": "n", "session": "s", "by": 2.5}), json!({"value": 3.5})),
-        ("state/compareAndSet", json!({"key": "a", "value": 1}), json!({"value": null, "set": false})),
-        ("state/compareAndSet", json!({"key": "a", "value": 1, "expected": null}), json!({"value": 1, "set": true})),
-        ("state/set", json!({"key": "b", "value": [1], "ttlMs": 0}), json!(null)),
-        ("state/list", json!({}), json!({"items": [{"key": "a", "value": 1}]})),
-        ("state/delete", json!({"key": "a"}), json!({"deleted": true})),
-        ("state/delete", json!({"key": "a"}), json!({"deleted": false})),
-        ("state/list", json!({"session": "s", "prefix": "n"}), json!({"items": [{"key": "n", "value": 3.5}]})),
+        (
+            "state/increment",
+            json!({"key": "n", "session": "s"}),
+            json!({"value": 1}),
+        ),
+        (
+            "state/increment",
+            json!({"key": "n", "session": "s", "by": 2.5}),
+            json!({"value": 3.5}),
+        ),
+        (
+            "state/compareAndSet",
+            json!({"key": "a", "value": 1}),
+            json!({"value": null, "set": false}),
+        ),
+        (
+            "state/compareAndSet",
+            json!({"key": "a", "value": 1, "expected": null}),
+            json!({"value": 1, "set": true}),
+        ),
+        (
+            "state/set",
+            json!({"key": "b", "value": [1], "ttlMs": 0}),
+            json!(null),
+        ),
+        (
+            "state/list",
+            json!({}),
+            json!({"items": [{"key": "a", "value": 1}]}),
+        ),
+        (
+            "state/delete",
+            json!({"key": "a"}),
+            json!({"deleted": true}),
+        ),
+        (
+            "state/delete",
+            json!({"key": "a"}),
+            json!({"deleted": false}),
+        ),
+        (
+            "state/list",
+            json!({"session": "s", "prefix": "n"}),
+            json!({"items": [{"key": "n", "value": 3.5}]}),
+        ),
     ] {
-        assert_eq!(host.request(method, params.clone()), expected, "{method} {params}");
+        assert_eq!(
+            host.request(method, params.clone()),
+            expected,
+            "{method} {params}"
+        );
     }
     for (method, params, expected) in [
-        ("state/set", json!({"key": "a"}), "invalid params: the field `value` is missing"),
-        ("state/set", json!({"key": "", "value": 1}), "failed to use the key: it has 1 to 512 bytes, this has 0"),
+        (
+            "state/set",
+            json!({"key": "a"}),
+            "invalid params: the field `value` is missing",
+        ),
+        (
+            "state/set",
+            json!({"key": "", "value": 1}),
+            "failed to use the key: it has 1 to 512 bytes, this has 0",
+        ),
         (
             "state/get",
             json!({"kee": "a"}),
@@ -132,10 +215,16 @@ fn state_over_the_wire() {
             "invalid params: `by`: expected a JSON number, found a string",
         ),
     ] {
-        assert_eq!(host.refused(method, params.clone())["message"], expected, "{method} {params}");
+        assert_eq!(
+            host.refused(method, params.clone())["message"],
+            expected,
+            "{method} {params}"
+        );
     }
     // Pipelined requests take effect in the order in which they were read.
-    let ids: Vec<_> = (0..100).map(|_| host.ask("state/increment", json!({"key": "count"}))).collect();
+    let ids: Vec<_> = (0..100)
+        .map(|_| host.ask("state/increment", json!({"key": "count"})))
+        .collect();
     for (n, id) in ids.into_iter().enumerate() {
         assert_eq!(host.reply(id)["result"]["value"], n + 1);
     }
@@ -148,22 +237,48 @@ fn a_state_file_survives_a_kill() {
     let arguments = ["--state-file", file.to_str().unwrap()];
     let mut host = world.host(&arguments);
     for n in 1..=50 {
-        assert_eq!(host.request("state/increment", json!({"key": "n", "session": "s"}))["value"], n);
+        assert_eq!(
+            host.request("state/increment", json!({"key": "n", "session": "s"}))["value"],
+            n
+        );
     }
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     // Another host of the same file serves too, and says what that means.
-    let other = world.cli(&["serve", "--isolated", "--no-share", "--state-file", file.to_str().unwrap()]);
+    let other = world.cli(&[
+        "serve",
+        "--isolated",
+        "--no-share",
+        "--state-file",
+        file.to_str().unwrap(),
+    ]);
     assert_eq!(other.status.code(), Some(0));
     let problem = String::from_utf8_lossy(&other.stderr).into_owned();
-    assert!(problem.contains("Another host has the state file open"), "{problem}");
+    assert!(
+        problem.contains("Another host has the state file open"),
+        "{problem}"
+    );
     host.kill();
     host.wait();
     let mut host = world.host(&arguments);
-    assert_eq!(host.request("state/increment", json!({"key": "n", "session": "s"}))["value"], 51);
+    assert_eq!(
+        host.request("state/increment", json!({"key": "n", "session": "s"}))["value"],
+        51
+    );
     drop(host);
     std::fs::write(&file, "not a database, but a text").unwrap();
-    let refused = world.said(&["serve", "--isolated", "--state-file", file.to_str().unwrap()]);
-    assert!(refused.starts_with("2 hookwire: --state-file: failed to open the state file"), "{refused}");
+    let refused = world.said(&[
+        "serve",
+        "--isolated",
+        "--state-file",
+        file.to_str().unwrap(),
+    ]);
+    assert!(
+        refused.starts_with("2 hookwire: --state-file: failed to open the state file"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -181,20 +296,39 @@ hooks:
     command: hookwire state increment --shared calls >&2",
     );
     let mut host = world.host(&[]);
-    for (session, expected) in [("a", "allow"), ("a", "allow"), ("b", "allow"), ("a", "deny by count: enough")] {
+    for (session, expected) in [
+        ("a", "allow"),
+        ("a", "allow"),
+        ("b", "allow"),
+        ("a", "deny by count: enough"),
+    ] {
         let event = json!({"event": "PreToolUse", "session": session, "tool": {"name": "Bash", "input": {}}});
         assert_eq!(brief(&host.dispatch(event)), expected);
     }
-    let event = json!({"event": "PostToolUse", "session": "a", "tool": {"name": "Bash", "input": {}}});
+    let event =
+        json!({"event": "PostToolUse", "session": "a", "tool": {"name": "Bash", "input": {}}});
     assert_eq!(brief(&host.dispatch(event)), "allow");
     for (arguments, expected) in [
         (&["state", "get", "calls", "--session", "a"][..], "0 3"),
         (&["state", "get", "calls"], "0 1"),
         (&["state", "get", "other"], "1"),
         (&["state", "set", "text", "some words", "--ttl", "1h"], "0"),
-        (&["state", "list"], "0 calls                    1\ntext                     \"some words\""),
+        (
+            &["state", "list"],
+            "0 calls                    1\ntext                     \"some words\"",
+        ),
         (&["state", "get", "text"], "0 some words"),
-        (&["state", "compare-and-set", "text", "{\"a\":1}", "--expected", "some words"], "0"),
+        (
+            &[
+                "state",
+                "compare-and-set",
+                "text",
+                "{\"a\":1}",
+                "--expected",
+                "some words",
+            ],
+            "0",
+        ),
         (&["state", "compare-and-set", "text", "2"], "1"),
         (&["state", "get", "text"], "0 {\"a\":1}"),
         (&["state", "delete", "text"], "0"),
@@ -219,18 +353,40 @@ hooks:
 fn a_client_asks_its_person() {
     let approve = |more: Value| {
         let mut reply = json!({"decision": "approve"});
-        reply.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        reply
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         reply
     };
     let world = World::new(ASK);
     let mut host = world.host(&[]);
-    host.request("initialize", json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}));
+    host.request(
+        "initialize",
+        json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}),
+    );
     for (reply, expected, subject) in [
-        (approve(json!({})), "allow by careful: approved by a person", None),
-        (approve(json!({"reason": "go"})), "allow by careful: approved by a person: go", None),
-        (approve(json!({"subject": {"command": "ls"}})), "allow by careful: approved by a person", Some("ls")),
+        (
+            approve(json!({})),
+            "allow by careful: approved by a person",
+            None,
+        ),
+        (
+            approve(json!({"reason": "go"})),
+            "allow by careful: approved by a person: go",
+            None,
+        ),
+        (
+            approve(json!({"subject": {"command": "ls"}})),
+            "allow by careful: approved by a person",
+            Some("ls"),
+        ),
         // What a person changed is judged like anything else.
-        (approve(json!({"subject": {"command": "rm -r x"}})), "deny by never: no removals", None),
+        (
+            approve(json!({"subject": {"command": "rm -r x"}})),
+            "deny by never: no removals",
+            None,
+        ),
         (
             json!({"decision": "deny", "reason": "no"}),
             "deny by careful: this needs a look (denied by a person: no)",
@@ -251,7 +407,11 @@ fn a_client_asks_its_person() {
         let question = host.receive_where(|message| message["method"] == "approval/request");
         let params = &question["params"];
         assert_eq!(
-            (&params["hook"], &params["tool"], &params["subject"]["command"]),
+            (
+                &params["hook"],
+                &params["tool"],
+                &params["subject"]["command"]
+            ),
             (&json!("careful"), &json!("Bash"), &json!("git push"))
         );
         host.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": reply}));
@@ -260,13 +420,25 @@ fn a_client_asks_its_person() {
         assert_eq!(verdict["subject"]["command"].as_str(), subject, "{reply}");
     }
     // There may be nothing to change.
-    host.request("hooks/register", json!({"hooks": [{"name": "start", "on": "SessionStart", "ask": "begin?"}]}));
-    let id = host.ask("hooks/dispatch", json!({"event": "SessionStart", "session": "s"}));
+    host.request(
+        "hooks/register",
+        json!({"hooks": [{"name": "start", "on": "SessionStart", "ask": "begin?"}]}),
+    );
+    let id = host.ask(
+        "hooks/dispatch",
+        json!({"event": "SessionStart", "session": "s"}),
+    );
     let question = host.receive_where(|message| message["method"] == "approval/request");
-    host.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": approve(json!({"subject": 1}))}));
+    host.send(
+        &json!({"jsonrpc": "2.0", "id": question["id"], "result": approve(json!({"subject": 1}))}),
+    );
     let verdict = host.reply(id)["result"].take();
-    let expected = "deny by start: begin? (failed to take the change: SessionStart has nothing to change)";
-    assert_eq!((brief(&verdict), verdict.get("subject")), (expected.into(), None));
+    let expected =
+        "deny by start: begin? (failed to take the change: SessionStart has nothing to change)";
+    assert_eq!(
+        (brief(&verdict), verdict.get("subject")),
+        (expected.into(), None)
+    );
     // A deadline takes the question back.
     let mut event = bash("git push");
     event["deadlineMs"] = json!(300);
@@ -288,9 +460,19 @@ fn a_client_asks_its_person() {
         brief(&host.reply(id)["result"])
     };
     let yes = "allow by careful: approved by a person";
-    assert_eq!(ask(&mut host, bash("make"), Some(approve(json!({"remember": true})))), yes);
+    assert_eq!(
+        ask(
+            &mut host,
+            bash("make"),
+            Some(approve(json!({"remember": true})))
+        ),
+        yes
+    );
     assert_eq!(ask(&mut host, bash("make"), None), yes);
-    assert_eq!(ask(&mut host, bash("make all"), Some(approve(json!({})))), yes);
+    assert_eq!(
+        ask(&mut host, bash("make all"), Some(approve(json!({})))),
+        yes
+    );
     let mut other = bash("make");
     other["session"] = json!("other");
     assert_eq!(ask(&mut host, other, Some(approve(json!({})))), yes);
@@ -303,16 +485,28 @@ fn a_person_answers_from_another_terminal() {
     let world = World::new(ASK);
     let mut host = world.host(&["--ask-elsewhere", "60s"]);
     assert_eq!(world.said(&["approvals", "list"]), NONE_WAITS);
-    assert!(world.said(&["approvals", "approve"]).starts_with("2 hookwire: nothing waits for a person"));
+    assert!(
+        world
+            .said(&["approvals", "approve"])
+            .starts_with("2 hookwire: nothing waits for a person")
+    );
     let push = |host: &mut TestHost| host.ask("hooks/dispatch", bash("git push"));
     for (answer, expected) in [
-        (&["approvals", "approve", "--reason", "fine"][..], "allow by careful: approved by a person: fine"),
+        (
+            &["approvals", "approve", "--reason", "fine"][..],
+            "allow by careful: approved by a person: fine",
+        ),
         (
             &["approvals", "deny", "--reason", "not today"],
             "deny by careful: this needs a look (denied by a person: not today)",
         ),
         (
-            &["approvals", "approve", "--input", "{\"command\":\"git status\"}"],
+            &[
+                "approvals",
+                "approve",
+                "--input",
+                "{\"command\":\"git status\"}",
+            ],
             "allow by careful: approved by a person",
         ),
     ] {
@@ -320,8 +514,9 @@ fn a_person_answers_from_another_terminal() {
         let question = world.question();
         let question = question["id"].as_str().unwrap();
         let shown = world.said(&["approvals", "list"]);
-        let whole =
-            format!("{question}  Bash\n          careful asks: this needs a look\n          command  git push\n");
+        let whole = format!(
+            "{question}  Bash\n          careful asks: this needs a look\n          command  git push\n"
+        );
         assert!(shown.contains(&whole), "{shown}");
         let mut arguments = answer.to_vec();
         arguments.insert(2, question);
@@ -329,14 +524,22 @@ fn a_person_answers_from_another_terminal() {
         // What is approved is shown first.
         let is_shown = said.contains(&whole);
         assert!(
-            is_shown == (answer[1] == "approve") && said.starts_with("0 ") && said.ends_with("Answered."),
+            is_shown == (answer[1] == "approve")
+                && said.starts_with("0 ")
+                && said.ends_with("Answered."),
             "{said}"
         );
         let verdict = host.reply(id)["result"].take();
         assert_eq!(brief(&verdict), expected);
-        assert_eq!(verdict["subject"]["command"].as_str(), answer.contains(&"--input").then_some("git status"));
+        assert_eq!(
+            verdict["subject"]["command"].as_str(),
+            answer.contains(&"--input").then_some("git status")
+        );
         let again = world.said(&arguments);
-        assert!(again.starts_with(&format!("2 hookwire: no approval `{question}` waits")), "{again}");
+        assert!(
+            again.starts_with(&format!("2 hookwire: no approval `{question}` waits")),
+            "{again}"
+        );
     }
     // A question survives a reload, even of the hook that asks; a cancelled one is gone.
     let id = push(&mut host);
@@ -345,15 +548,23 @@ fn a_person_answers_from_another_terminal() {
     host.request("hooks/reload", json!({}));
     // It is the only one.
     let said = world.said(&["approvals", "approve"]);
-    assert!(said.contains(question["id"].as_str().unwrap()) && said.ends_with("Answered."), "{said}");
-    assert_eq!(brief(&host.reply(id)["result"]), "allow by careful: approved by a person");
+    assert!(
+        said.contains(question["id"].as_str().unwrap()) && said.ends_with("Answered."),
+        "{said}"
+    );
+    assert_eq!(
+        brief(&host.reply(id)["result"]),
+        "allow by careful: approved by a person"
+    );
     replace(&world.root.path().join("hooks/hooks.yaml"), ASK);
     host.request("hooks/reload", json!({}));
     let id = push(&mut host);
     world.question();
     host.notify("$/cancelRequest", json!({"id": id}));
     assert_eq!(host.reply(id)["error"]["code"], -32800);
-    eventually("the question is taken back", || (world.said(&["approvals", "list"]) == NONE_WAITS).then_some(()));
+    eventually("the question is taken back", || {
+        (world.said(&["approvals", "list"]) == NONE_WAITS).then_some(())
+    });
     // Without either way, an ask is a deny.
     drop(host);
     let mut host = world.host(&[]);
@@ -364,44 +575,75 @@ fn a_person_answers_from_another_terminal() {
     );
 }
 
-/// Whoever watches is told when a question comes and when it is gone, and asks nobody again and again.
+/// Whoever watches is told when a question comes and when it is gone, and asks nobody again and
+/// again.
 #[test]
 fn questions_are_announced() {
     let world = World::new(ASK);
     let mut host = world.host(&["--ask-elsewhere", "60s"]);
-    let [socket] = &world.sockets()[..] else { panic!("not one socket: {:?}", world.sockets()) };
+    let [socket] = &world.sockets()[..] else {
+        panic!("not one socket: {:?}", world.sockets())
+    };
     let mut watcher = Client::new(UnixStream::connect(socket).unwrap(), PATIENCE).unwrap();
     let wanted = json!({"capabilities": {"hooks": {"notifications": ["approvals/changed"]}}});
     watcher.request("initialize", &wanted).unwrap();
     let mut command = hookwire();
-    command.args(["approvals", "list", "--watch"]).env("XDG_RUNTIME_DIR", world.runtime.path()).stdout(Stdio::piped());
+    command
+        .args(["approvals", "list", "--watch"])
+        .env("XDG_RUNTIME_DIR", world.runtime.path())
+        .stdout(Stdio::piped());
     let mut watching = command.current_dir(world.root.path()).spawn().unwrap();
-    let mut shown = BufReader::new(watching.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert_eq!(shown.next().unwrap(), "Nothing waits for a person; waiting for a question; Ctrl-C ends it.");
+    let mut shown = BufReader::new(watching.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    assert_eq!(
+        shown.next().unwrap(),
+        "Nothing waits for a person; waiting for a question; Ctrl-C ends it."
+    );
     for text in ["git push", "git push --tags"] {
         let id = host.ask("hooks/dispatch", bash(text));
-        assert_eq!(watcher.notification("approvals/changed", |_| true).unwrap(), json!({"waiting": 1}));
-        assert_eq!(shown.find(|line| line.contains("command  ")).unwrap().trim(), format!("command  {text}"));
+        assert_eq!(
+            watcher.notification("approvals/changed", |_| true).unwrap(),
+            json!({"waiting": 1})
+        );
+        assert_eq!(
+            shown
+                .find(|line| line.contains("command  "))
+                .unwrap()
+                .trim(),
+            format!("command  {text}")
+        );
         assert!(world.said(&["approvals", "approve"]).ends_with("Answered."));
-        assert_eq!(watcher.notification("approvals/changed", |_| true).unwrap(), json!({"waiting": 0}));
+        assert_eq!(
+            watcher.notification("approvals/changed", |_| true).unwrap(),
+            json!({"waiting": 0})
+        );
         assert_eq!(host.reply(id)["result"]["decision"], "allow");
     }
     watching.kill().unwrap();
     watching.wait().unwrap();
 }
 
-/// Nothing that decides is pushed out of sight by what doesn't, and no text passes for another member.
+/// Nothing that decides is pushed out of sight by what doesn't, and no text passes for another
+/// member.
 #[test]
 fn a_person_sees_all_that_decides() {
     let world = World::new("hooks: [{ name: careful, on: PreToolUse, ask: 'sure?' }]");
     let mut host = world.host(&["--ask-elsewhere", "60s"]);
     let memo = "for the office ".repeat(1000);
-    let content = format!("a\n          file_path  /tmp/harmless\n\u{1b}[2Kb\u{202e}\n{}", "line\n".repeat(100));
+    let content = format!(
+        "a\n          file_path  /tmp/harmless\n\u{1b}[2Kb\u{202e}\n{}",
+        "line\n".repeat(100)
+    );
     for (tool, input, shown_at_once, left) in [
         (
             "pay",
             json!({"amount": 5, "memo": memo, "to": {"name": "mallory", "iban": ["X1", "X2"]}, "zone": ""}),
-            &["          amount  5\n", "          to.name  mallory\n", "          to.iban[1]  X2\n"][..],
+            &[
+                "          amount  5\n",
+                "          to.name  mallory\n",
+                "          to.iban[1]  X2\n",
+            ][..],
             memo.len() - 400,
         ),
         (
@@ -415,18 +657,31 @@ fn a_person_sees_all_that_decides() {
             "line\n".len() * 97,
         ),
     ] {
-        let event = json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}});
+        let event =
+            json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}});
         let id = host.ask("hooks/dispatch", event);
         let question = world.question();
         let question = question["id"].as_str().unwrap();
-        let (list, whole) = (world.said(&["approvals", "list"]), world.said(&["approvals", "list", question]));
+        let (list, whole) = (
+            world.said(&["approvals", "list"]),
+            world.said(&["approvals", "list", question]),
+        );
         for expected in shown_at_once {
-            assert!(list.contains(expected) && whole.contains(expected), "{expected:?}: {list}");
+            assert!(
+                list.contains(expected) && whole.contains(expected),
+                "{expected:?}: {list}"
+            );
         }
         let told = format!("characters more: `hookwire approvals list {question}` shows all");
-        assert!(list.contains(&told) && list.len() < 3000, "{tool} {left}: {list}");
+        assert!(
+            list.contains(&told) && list.len() < 3000,
+            "{tool} {left}: {list}"
+        );
         let approved = world.said(&["approvals", "approve", question]);
-        assert!(!whole.contains(&told) && approved.contains(whole.trim_start_matches("0 ")), "{approved}");
+        assert!(
+            !whole.contains(&told) && approved.contains(whole.trim_start_matches("0 ")),
+            "{approved}"
+        );
         // A short member stands last, where a terminal ends up.
         let last = whole.lines().rev().nth(1).unwrap();
         assert!(last.len() < 100 && !last.contains('|'), "{whole}");
@@ -442,30 +697,49 @@ fn the_guard_waits_for_a_person() {
         )
     };
     let pay = json!({"event": "PreToolUse", "session": "s", "tool": {"name": "pay", "input": {"amount": 5}}});
-    let world = World::new(&guard("{ message: 'Pay ${tool.input.amount}?', remember: tool }"));
+    let world = World::new(&guard(
+        "{ message: 'Pay ${tool.input.amount}?', remember: tool }",
+    ));
     let mut host = world.host(&[]);
     let mut ask = |answer: &[&str]| {
         let id = host.ask("hooks/dispatch", pay.clone());
         if !answer.is_empty() {
             let question = world.question();
-            assert_eq!((&question["message"], &question["hook"]), (&json!("Pay 5?"), &json!("pay")));
+            assert_eq!(
+                (&question["message"], &question["hook"]),
+                (&json!("Pay 5?"), &json!("pay"))
+            );
             let mut arguments = answer.to_vec();
             arguments.insert(2, question["id"].as_str().unwrap());
             assert!(world.said(&arguments).ends_with("Answered."));
         }
         let verdict = host.reply(id)["result"].take();
-        format!("{} {}", brief(&verdict), verdict["subject"]).trim_end_matches(" null").to_string()
+        format!("{} {}", brief(&verdict), verdict["subject"])
+            .trim_end_matches(" null")
+            .to_string()
     };
     for (answer, expected) in [
-        (&["approvals", "deny", "--reason", "too much"][..], "deny by pay: Pay 5? (denied by a person: too much)"),
-        (&["approvals", "approve", "--input", "{\"amount\":1}"], "allow by pay: approved by a person {\"amount\":1}"),
-        (&["approvals", "approve", "--remember"], "allow by pay: approved by a person"),
+        (
+            &["approvals", "deny", "--reason", "too much"][..],
+            "deny by pay: Pay 5? (denied by a person: too much)",
+        ),
+        (
+            &["approvals", "approve", "--input", "{\"amount\":1}"],
+            "allow by pay: approved by a person {\"amount\":1}",
+        ),
+        (
+            &["approvals", "approve", "--remember"],
+            "allow by pay: approved by a person",
+        ),
         (&[], "allow by pay: approved by a person"),
     ] {
         assert_eq!(ask(answer), expected, "{answer:?}");
     }
     for (settings, expected) in [
-        ("{ wait: 50ms }", "deny by pay: This pays (nobody answered within 50ms)"),
+        (
+            "{ wait: 50ms }",
+            "deny by pay: This pays (nobody answered within 50ms)",
+        ),
         ("{ wait: 50ms, default: allow }", "allow"),
         (
             "{ wait: 50ms, default: fail }",
@@ -473,7 +747,11 @@ fn the_guard_waits_for_a_person() {
         ),
     ] {
         let world = World::new(&guard(settings));
-        assert_eq!(brief(&world.host(&[]).dispatch(pay.clone())), expected, "{settings}");
+        assert_eq!(
+            brief(&world.host(&[]).dispatch(pay.clone())),
+            expected,
+            "{settings}"
+        );
     }
 }
 
@@ -493,9 +771,13 @@ hooks:
 ",
     );
     let mut host = world.host(&[]);
-    host.request("initialize", json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}));
+    host.request(
+        "initialize",
+        json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}),
+    );
     let mut ask = |tool: &str, input: Value, reply: Option<Value>| {
-        let event = json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}});
+        let event =
+            json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}});
         let id = host.ask("hooks/dispatch", event);
         let asked = reply.map(|reply| {
             let question = host.receive_where(|message| message["method"] == "approval/request");
@@ -503,29 +785,71 @@ hooks:
             question["params"]["message"].as_str().unwrap().to_string()
         });
         let verdict = host.reply(id)["result"].take();
-        (asked, verdict["decision"].as_str().unwrap().to_string(), verdict["subject"].clone())
+        (
+            asked,
+            verdict["decision"].as_str().unwrap().to_string(),
+            verdict["subject"].clone(),
+        )
     };
     let approve = || Some(json!({"decision": "approve", "remember": true}));
     let asked = |text: &str| Some(text.to_string());
     let (yes, unchanged) = ("allow".to_string(), Value::Null);
-    let (both, one) = (json!({"command": "pay", "amount": 1}), json!({"command": "pay"}));
-    assert_eq!(ask("Bash", one.clone(), approve()), (asked("this needs a look"), yes.clone(), unchanged.clone()));
-    assert_eq!(ask("Bash", one, None), (None, yes.clone(), unchanged.clone()));
+    let (both, one) = (
+        json!({"command": "pay", "amount": 1}),
+        json!({"command": "pay"}),
+    );
+    assert_eq!(
+        ask("Bash", one.clone(), approve()),
+        (asked("this needs a look"), yes.clone(), unchanged.clone())
+    );
+    assert_eq!(
+        ask("Bash", one, None),
+        (None, yes.clone(), unchanged.clone())
+    );
     // Another hook asks as well, and so does the person hear of it.
-    let answer = (asked("this needs a look; this pays"), yes.clone(), unchanged.clone());
+    let answer = (
+        asked("this needs a look; this pays"),
+        yes.clone(),
+        unchanged.clone(),
+    );
     assert_eq!(ask("Bash", both, approve()), answer);
     // What stands in for one input doesn't for another.
     let instead = json!({"decision": "approve", "remember": true, "subject": {"to": "topic"}});
     let pushed = ask("Push", json!({"to": "main"}), Some(instead.clone()));
-    assert_eq!(pushed, (asked("`push` needs an approval"), yes.clone(), json!({"to": "topic"})));
+    assert_eq!(
+        pushed,
+        (
+            asked("`push` needs an approval"),
+            yes.clone(),
+            json!({"to": "topic"})
+        )
+    );
     assert_eq!(ask("Push", json!({"to": "other"}), approve()).2, unchanged);
-    assert_eq!(ask("Push", json!({"to": "third"}), None), (None, yes, unchanged));
+    assert_eq!(
+        ask("Push", json!({"to": "third"}), None),
+        (None, yes, unchanged)
+    );
     // Null is a value, and nobody takes a secret in for a person.
-    let null = ask("Bash", json!({"command": "x"}), Some(json!({"decision": "approve", "subject": null})));
+    let null = ask(
+        "Bash",
+        json!({"command": "x"}),
+        Some(json!({"decision": "approve", "subject": null})),
+    );
     assert_eq!((null.1.as_str(), null.2), ("allow", Value::Null));
-    let secret = format!("curl -H 'Authorization: token gh{}_{}'", "p", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let secret = format!(
+        "curl -H 'Authorization: token gh{}_{}'",
+        "p", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    );
     let reply = json!({"decision": "approve", "subject": {"command": secret}});
-    assert_eq!(ask("Bash", json!({"command": secret.replace('1', "2")}), Some(reply)).1, "deny");
+    assert_eq!(
+        ask(
+            "Bash",
+            json!({"command": secret.replace('1', "2")}),
+            Some(reply)
+        )
+        .1,
+        "deny"
+    );
 }
 
 /// Guests that come and go leave nothing open.
@@ -534,16 +858,22 @@ fn guests_leave_nothing_behind() {
     let world = World::new("hooks: []");
     let mut host = world.host(&[]);
     let socket = world.sockets().pop().unwrap();
-    let descriptors = |pid: u32| std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    let descriptors =
+        |pid: u32| std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
     let before = descriptors(host.pid());
     for _ in 0..20 {
         let mut guest = BufReader::new(UnixStream::connect(&socket).unwrap());
         let wanted = json!({"capabilities": {"hooks": {"notifications": ["hooks/executed", "hooks/changed"]}}});
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": wanted});
-        guest.get_mut().write_all(format!("{request}\n").as_bytes()).unwrap();
+        guest
+            .get_mut()
+            .write_all(format!("{request}\n").as_bytes())
+            .unwrap();
         guest.read_line(&mut String::new()).unwrap();
     }
-    eventually("their descriptors are closed", || (descriptors(host.pid()) <= before).then_some(()));
+    eventually("their descriptors are closed", || {
+        (descriptors(host.pid()) <= before).then_some(())
+    });
     host.request("hooks/list", json!({}));
 }
 
@@ -557,32 +887,56 @@ fn the_socket_is_its_user_s_alone() {
     let mut guest = BufReader::new(UnixStream::connect(&socket).unwrap());
     let mut ask = |method: &str, params: Value| -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        guest.get_mut().write_all(format!("{request}\n").as_bytes()).unwrap();
+        guest
+            .get_mut()
+            .write_all(format!("{request}\n").as_bytes())
+            .unwrap();
         let mut line = String::new();
         guest.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()
     };
-    assert_eq!(brief(&ask("hooks/dispatch", bash("ls"))["result"]), "deny by g: no");
-    let refused = ask("hooks/register", json!({"hooks": [{"name": "x", "on": "Stop", "command": "touch /tmp/x"}]}));
-    assert_eq!(refused["error"]["message"], "invalid request: over the shared socket only callbacks can be registered");
+    assert_eq!(
+        brief(&ask("hooks/dispatch", bash("ls"))["result"]),
+        "deny by g: no"
+    );
+    let refused = ask(
+        "hooks/register",
+        json!({"hooks": [{"name": "x", "on": "Stop", "command": "touch /tmp/x"}]}),
+    );
+    assert_eq!(
+        refused["error"]["message"],
+        "invalid request: over the shared socket only callbacks can be registered"
+    );
     let both = json!([{"name": "x", "on": "Stop", "callback": "c"}]);
-    assert_eq!(ask("hooks/register", json!({ "hooks": both }))["result"]["registered"], json!(["x"]));
+    assert_eq!(
+        ask("hooks/register", json!({ "hooks": both }))["result"]["registered"],
+        json!(["x"])
+    );
     // A guest's end is not the host's.
     assert_eq!(ask("shutdown", json!({}))["result"], json!(null));
     drop(guest);
     assert_eq!(brief(&host.bash("ls")), "deny by g: no");
-    // What a killed host leaves is removed by the next who looks; a host that ends well leaves nothing.
+    // What a killed host leaves is removed by the next who looks; a host that ends well leaves
+    // nothing.
     host.kill();
     host.wait();
     assert_eq!(world.sockets(), [socket]);
     assert_eq!(world.said(&["approvals", "list"]), NONE_WAITS);
-    assert!(world.said(&["approvals", "approve"]).starts_with("2 hookwire: nothing waits for a person"));
+    assert!(
+        world
+            .said(&["approvals", "approve"])
+            .starts_with("2 hookwire: nothing waits for a person")
+    );
     assert_eq!(world.sockets(), [] as [PathBuf; 0]);
     drop(world.host(&[]));
     assert_eq!(world.sockets(), [] as [PathBuf; 0]);
     drop(world.host(&["--no-share"]));
     // A directory that others may enter is not used, and the host serves all the same.
-    std::fs::set_permissions(world.runtime.path().join("hookwire"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(
+        world.runtime.path().join("hookwire"),
+        std::fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
     let mut host = world.host(&[]);
     assert_eq!(brief(&host.bash("ls")), "deny by g: no");
     assert_eq!(world.sockets(), [] as [PathBuf; 0]);
@@ -593,8 +947,12 @@ fn connections_that_stay_keep_no_command_out() {
     let world = World::new("hooks: []");
     let mut host = world.host(&[]);
     host.request("state/set", json!({"key": "a", "value": 7}));
-    let [socket] = &world.sockets()[..] else { panic!("one socket") };
-    let idle: Vec<_> = (0..40).map(|_| UnixStream::connect(socket).unwrap()).collect();
+    let [socket] = &world.sockets()[..] else {
+        panic!("one socket")
+    };
+    let idle: Vec<_> = (0..40)
+        .map(|_| UnixStream::connect(socket).unwrap())
+        .collect();
     assert_eq!(world.said(&["state", "get", "a"]), "0 7");
     drop(idle);
 }
@@ -624,8 +982,8 @@ guest.sendall(message.encode() + b"\n")
 print(guest.recv(10000).decode())
 "#;
 
-/// What `hookwire run` holds could answer what a person is asked about it, or end the host and take its place; what isn't
-/// held answers, and takes the place after an upgrade.
+/// What `hookwire run` holds could answer what a person is asked about it, or end the host and take
+/// its place; what isn't held answers, and takes the place after an upgrade.
 #[cfg(target_os = "linux")]
 #[test]
 fn who_is_held_answers_no_question_and_ends_no_host() {
@@ -633,23 +991,44 @@ fn who_is_held_answers_no_question_and_ends_no_host() {
     let path = dir.path().join("s.sock");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let mut command = serve(no_hooks());
-    command.args(["--idle-exit", "30s", "--inherit"]).arg(&path).stdin(std::os::fd::OwnedFd::from(listener));
+    command
+        .args(["--idle-exit", "30s", "--inherit"])
+        .arg(&path)
+        .stdin(std::os::fd::OwnedFd::from(listener));
     let mut host = command.stdout(std::process::Stdio::null()).spawn().unwrap();
     let ask = |how: &str, method: &str, params: Value| {
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let message =
+            json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let mut asked = in_our_world(std::process::Command::new("python3"));
-        let asked = asked.args(["-c", ASKS, how]).arg(&path).arg(message).output().unwrap();
+        let asked = asked
+            .args(["-c", ASKS, how])
+            .arg(&path)
+            .arg(message)
+            .output()
+            .unwrap();
         assert!(asked.status.success(), "{asked:?}");
         let reply: Value = serde_json::from_slice(&asked.stdout).unwrap();
         reply["error"]["message"].as_str().map(str::to_string)
     };
-    let answer = |how: &str| ask(how, "approvals/answer", json!({"id": "none", "reply": {"decision": "approve"}}));
+    let answer = |how: &str| {
+        ask(
+            how,
+            "approvals/answer",
+            json!({"id": "none", "reply": {"decision": "approve"}}),
+        )
+    };
     let retire = |how: &str| ask(how, "host/retire", json!({}));
     for how in ["held", "gone"] {
         let refused = answer(how).unwrap_or_default();
-        assert!(refused.contains("the program that answers is held"), "{how}: {refused}");
+        assert!(
+            refused.contains("the program that answers is held"),
+            "{how}: {refused}"
+        );
         let refused = retire(how).unwrap_or_default();
-        assert!(refused.contains("the program that asks is held"), "{how}: {refused}");
+        assert!(
+            refused.contains("the program that asks is held"),
+            "{how}: {refused}"
+        );
     }
     assert_eq!(host.try_wait().unwrap(), None);
     let unknown = answer("free").unwrap_or_default();

@@ -21,10 +21,14 @@ fn push(id: &str) -> String {
     request(id, "hooks/dispatch", &bash("git push").to_string())
 }
 
-/// Hooks that wait on `PreToolUse`: this one's process writes its number to `slow.pid` of the directory.
+/// Hooks that wait on `PreToolUse`: this one's process writes its number to `slow.pid` of the
+/// directory.
 fn slow(dir: &Path, more: &str) -> String {
     let file = dir.join("slow.pid");
-    format!("hooks: [{{ name: slow, on: PreToolUse, {more} command: 'echo $$ > {}; exec sleep 30' }}]", file.display())
+    format!(
+        "hooks: [{{ name: slow, on: PreToolUse, {more} command: 'echo $$ > {}; exec sleep 30' }}]",
+        file.display()
+    )
 }
 
 /// Serves without a watch: the kernel takes its time to close one.
@@ -40,8 +44,8 @@ fn slow_host(more: &str) -> (TestHost, tempfile::TempDir) {
     (TestHost::start(&mut unwatched(dir.path())), dir)
 }
 
-/// Sends texts, each as one message, and compares the replies. What comes too much is found with the next one. A text
-/// that takes time to judge may be answered after the request behind it.
+/// Sends texts, each as one message, and compares the replies. What comes too much is found with
+/// the next one. A text that takes time to judge may be answered after the request behind it.
 fn check(rows: &[(String, &[&str])]) {
     for framing in BOTH {
         let dir = hooks(&[("hooks.yaml", HOOKS)]);
@@ -70,10 +74,19 @@ fn every_message_gets_its_replies() {
         // Requests.
         (list("1"), &["1: ok"]),
         (push("2"), &["2: deny by no-push: no"]),
-        (request("3", "hooks/dispatch", r#"[{"event":"Stop"}]"#), &["3: allow"]),
+        (
+            request("3", "hooks/dispatch", r#"[{"event":"Stop"}]"#),
+            &["3: allow"],
+        ),
         (request("4", "hooks/list", "null"), &["4: ok"]),
-        (r#" {"method":"hooks/list","id":5,"jsonrpc":"2.0"} "#.into(), &["5: ok"]),
-        (r#"{"jsonrpc":"2.0","id":6,"method":"hooks\/list","more":[1]}"#.into(), &["6: ok"]),
+        (
+            r#" {"method":"hooks/list","id":5,"jsonrpc":"2.0"} "#.into(),
+            &["5: ok"],
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":6,"method":"hooks\/list","more":[1]}"#.into(),
+            &["6: ok"],
+        ),
         // Ids.
         (list("0"), &["0: ok"]),
         (list("18446744073709551615"), &["18446744073709551615: ok"]),
@@ -84,65 +97,142 @@ fn every_message_gets_its_replies() {
         (list("-7"), &["-7: ok"]),
         (push("-7"), &["-7: deny by no-push: no"]),
         (list("1.5"), &["1.5: ok"]),
-        (request("-8", "hooks/lost", "{}"), &["-8: -32601 method not found: `hooks/lost`; did you mean `hooks/list`?"]),
-        (list("{}"), &["null: -32600 invalid request: `id` is a string or a number"]),
-        (list("[1]"), &["null: -32600 invalid request: `id` is a string or a number"]),
-        (list("true"), &["null: -32600 invalid request: `id` is a string or a number"]),
-        (list(r#""\ud800""#), &["null: -32600 invalid request: `id` is a string or a number"]),
+        (
+            request("-8", "hooks/lost", "{}"),
+            &["-8: -32601 method not found: `hooks/lost`; did you mean `hooks/list`?"],
+        ),
+        (
+            list("{}"),
+            &["null: -32600 invalid request: `id` is a string or a number"],
+        ),
+        (
+            list("[1]"),
+            &["null: -32600 invalid request: `id` is a string or a number"],
+        ),
+        (
+            list("true"),
+            &["null: -32600 invalid request: `id` is a string or a number"],
+        ),
+        (
+            list(r#""\ud800""#),
+            &["null: -32600 invalid request: `id` is a string or a number"],
+        ),
         // Notifications, which nothing answers.
-        (r#"{"jsonrpc":"2.0","method":"hooks/dispatch","params":{"event":"Stop"}}"#.into(), &[]),
-        (r#"{"jsonrpc":"2.0","method":"hooks/dispatch","params":{"event":"Stob"}}"#.into(), &[]),
-        (r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#.into(), &[]),
+        (
+            r#"{"jsonrpc":"2.0","method":"hooks/dispatch","params":{"event":"Stop"}}"#.into(),
+            &[],
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"hooks/dispatch","params":{"event":"Stob"}}"#.into(),
+            &[],
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#.into(),
+            &[],
+        ),
         (r#"{"jsonrpc":"2.0","method":"no/such"}"#.into(), &[]),
-        (r#"{"jsonrpc":"2.0","method":"$/setTrace","params":{"value":"off"}}"#.into(), &[]),
-        (r#"{"jsonrpc":"2.0","method":"$/setTrace","params":{"value":7}}"#.into(), &[]),
-        (r#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":99}}"#.into(), &[]),
-        (r#"{"jsonrpc":"2.0","method":"$/cancelRequest"}"#.into(), &[]),
+        (
+            r#"{"jsonrpc":"2.0","method":"$/setTrace","params":{"value":"off"}}"#.into(),
+            &[],
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"$/setTrace","params":{"value":7}}"#.into(),
+            &[],
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":99}}"#.into(),
+            &[],
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"$/cancelRequest"}"#.into(),
+            &[],
+        ),
         // Replies to nothing that was asked.
         (r#"{"jsonrpc":"2.0","id":77,"result":null}"#.into(), &[]),
-        (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}"#.into(), &[]),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}"#.into(),
+            &[],
+        ),
         (r#"{"jsonrpc":"2.0","result":{}}"#.into(), &[]),
         // Batches.
-        ("[]".into(), &["null: -32600 invalid request: a batch has 1 to 1000 messages, found 0"]),
+        (
+            "[]".into(),
+            &["null: -32600 invalid request: a batch has 1 to 1000 messages, found 0"],
+        ),
         (format!("[{}]", list("1")), &["[1: ok]"]),
         (
-            format!(r#"[{},{{"jsonrpc":"2.0","method":"no/such"}},{}]"#, list("1"), push("2")),
+            format!(
+                r#"[{},{{"jsonrpc":"2.0","method":"no/such"}},{}]"#,
+                list("1"),
+                push("2")
+            ),
             &["[1: ok, 2: deny by no-push: no]"],
         ),
-        (r#"[{"jsonrpc":"2.0","method":"no/such"},{"jsonrpc":"2.0","id":9,"result":1}]"#.into(), &[]),
+        (
+            r#"[{"jsonrpc":"2.0","method":"no/such"},{"jsonrpc":"2.0","id":9,"result":1}]"#.into(),
+            &[],
+        ),
         (
             format!(r#"[1,[{}],{{}},[],{}]"#, list("1"), list("2")),
-            &["[null: -32600 invalid request: a message is a JSON object, \
+            &[
+                "[null: -32600 invalid request: a message is a JSON object, \
                null: -32600 invalid request: a message is a JSON object, \
                null: -32600 invalid request: `method` is missing, \
-               null: -32600 invalid request: a message is a JSON object, 2: ok]"],
+               null: -32600 invalid request: a message is a JSON object, 2: ok]",
+            ],
         ),
-        (r#"[[1,2,"hooks/list"]]"#.into(), &["[null: -32600 invalid request: a message is a JSON object]"]),
+        (
+            r#"[[1,2,"hooks/list"]]"#.into(),
+            &["[null: -32600 invalid request: a message is a JSON object]"],
+        ),
         (
             format!("[{},{}]", list("1"), push("1")),
-            &["[1: ok, null: -32600 invalid request: the second request was not carried out (id 1 is in flight)]"],
+            &[
+                "[1: ok, null: -32600 invalid request: the second request was not carried out (id 1 is in flight)]",
+            ],
         ),
         (list("1"), &["1: ok"]),
         (
             format!("[{}]", vec!["1"; 1001].join(",")),
             &["null: -32600 invalid request: a batch has 1 to 1000 messages, found 1001"],
         ),
-        ("[1,".into(), &["null: -32700 parse error: EOF while parsing a value at line 1 column 3"]),
+        (
+            "[1,".into(),
+            &["null: -32700 parse error: EOF while parsing a value at line 1 column 3"],
+        ),
         // Methods.
         (
             request("1", "hooks/dipatch", "{}"),
             &["1: -32601 method not found: `hooks/dipatch`; did you mean `hooks/dispatch`?"],
         ),
-        (request("1", "tools/call", "{}"), &["1: -32601 method not found: `tools/call`"]),
-        (request("1", "exit", "{}"), &["1: -32600 invalid request: `exit` is a notification; send it without `id`"]),
-        (r#"{"jsonrpc":"2.0","id":1,"method":7}"#.into(), &["1: -32600 invalid request: `method` is not a string"]),
-        (r#"{"jsonrpc":"2.0","id":1,"method":null}"#.into(), &["1: -32600 invalid request: `method` is not a string"]),
+        (
+            request("1", "tools/call", "{}"),
+            &["1: -32601 method not found: `tools/call`"],
+        ),
+        (
+            request("1", "exit", "{}"),
+            &["1: -32600 invalid request: `exit` is a notification; send it without `id`"],
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":7}"#.into(),
+            &["1: -32600 invalid request: `method` is not a string"],
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":null}"#.into(),
+            &["1: -32600 invalid request: `method` is not a string"],
+        ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#.into(),
             &["1: -32600 invalid request: `method` is not a string"],
         ),
-        (r#"{"jsonrpc":"2.0","id":1}"#.into(), &["1: -32600 invalid request: `method` is missing"]),
-        ("{}".into(), &["null: -32600 invalid request: `method` is missing"]),
+        (
+            r#"{"jsonrpc":"2.0","id":1}"#.into(),
+            &["1: -32600 invalid request: `method` is missing"],
+        ),
+        (
+            "{}".into(),
+            &["null: -32600 invalid request: `method` is missing"],
+        ),
         (
             r#"{"jsonrpc":"1.0","id":1,"method":"hooks/list"}"#.into(),
             &["1: -32600 invalid request: `jsonrpc` is not \"2.0\", the only version there is"],
@@ -170,7 +260,11 @@ fn every_message_gets_its_replies() {
             &["null: -32600 invalid request: duplicate field `id` at line 1 column 28"],
         ),
         (
-            request("1", "hooks/dispatch", r#"{"event":"Stop","a":{"b":1,"b":2}}"#),
+            request(
+                "1",
+                "hooks/dispatch",
+                r#"{"event":"Stop","a":{"b":1,"b":2}}"#,
+            ),
             &["1: -32602 invalid params: duplicate key `b` at line 1 column 30"],
         ),
         (
@@ -178,43 +272,98 @@ fn every_message_gets_its_replies() {
             &["1: -32602 invalid params: lone leading surrogate in hex escape at line 1 column 15"],
         ),
         // An agent may have cut a text in the middle of a character.
-        (request("1", "hooks/dispatch", r#"{"event":"Stop","a":"\udc00"}"#), &["1: allow"]),
         (
-            request("1", "hooks/dispatch", r#"{"event":"Stop","a":"\udc00","b":1,"b":2}"#),
+            request("1", "hooks/dispatch", r#"{"event":"Stop","a":"\udc00"}"#),
+            &["1: allow"],
+        ),
+        (
+            request(
+                "1",
+                "hooks/dispatch",
+                r#"{"event":"Stop","a":"\udc00","b":1,"b":2}"#,
+            ),
             &["1: -32602 invalid params: duplicate key `b` at line 1 column 38"],
         ),
         (
-            request("1", "hooks/dispatch", r#"{"event":"Stop","a":1e9999999999}"#),
+            request(
+                "1",
+                "hooks/dispatch",
+                r#"{"event":"Stop","a":1e9999999999}"#,
+            ),
             &["1: -32602 invalid params: number out of range at line 1 column 32"],
         ),
         (
             request("1", "hooks/dispatch", &deep(10_000)),
             &["1: -32602 invalid params: recursion limit exceeded at line 1 column 128"],
         ),
-        (request(&deep(10_000), "hooks/list", "{}"), &["null: -32600 invalid request: `id` is a string or a number"]),
-        (format!(r#"{{"jsonrpc":"2.0","id":1,"method":"hooks/list","x":{}}}"#, deep(10_000)), &["1: ok"]),
-        (deep(10_000), &["[null: -32600 invalid request: a message is a JSON object]"]),
+        (
+            request(&deep(10_000), "hooks/list", "{}"),
+            &["null: -32600 invalid request: `id` is a string or a number"],
+        ),
+        (
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"hooks/list","x":{}}}"#,
+                deep(10_000)
+            ),
+            &["1: ok"],
+        ),
+        (
+            deep(10_000),
+            &["[null: -32600 invalid request: a message is a JSON object]"],
+        ),
         (
             format!(r#"{{"a":{}"#, "[".repeat(10_000)),
             &["null: -32700 parse error: EOF while parsing a list at line 1 column 10005"],
         ),
-        (format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, deep(10_000)), &[]),
+        (
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, deep(10_000)),
+            &[],
+        ),
     ]);
 }
 
-/// Bytes as they are, in a process of their own with a limit of 200 bytes; what comes back until it ends.
+/// Bytes as they are, in a process of their own with a limit of 200 bytes; what comes back until it
+/// ends.
 #[test]
 fn broken_frames_cost_nothing_but_themselves() {
     let list = |id: &str| request(id, "hooks/list", "{}");
-    let long = request("3", "hooks/list", &format!(r#"{{"a":"{}"}}"#, "a".repeat(200)));
-    let batch = format!("[{}]", [list("3"), list("4"), list("5"), list("6")].join(","));
-    let line = |junk: &[u8]| [list("1").as_bytes(), b"\r\n", junk, b"\n", list("2").as_bytes()].concat();
+    let long = request(
+        "3",
+        "hooks/list",
+        &format!(r#"{{"a":"{}"}}"#, "a".repeat(200)),
+    );
+    let batch = format!(
+        "[{}]",
+        [list("3"), list("4"), list("5"), list("6")].join(",")
+    );
+    let line = |junk: &[u8]| {
+        [
+            list("1").as_bytes(),
+            b"\r\n",
+            junk,
+            b"\n",
+            list("2").as_bytes(),
+        ]
+        .concat()
+    };
     let framed = |text: &str| format!("Content-Length: {}\r\n\r\n{text}", text.len());
-    let header = |junk: &str| [framed(&list("1")), junk.into(), framed(&list("2"))].concat().into_bytes();
+    let header = |junk: &str| {
+        [framed(&list("1")), junk.into(), framed(&list("2"))]
+            .concat()
+            .into_bytes()
+    };
     let rows: &[(Framing, Vec<u8>, &str)] = &[
         (Framing::Lines, line(b" \r\n\n\t"), ""),
-        (Framing::Lines, line(b"hello"), "null: -32700 parse error: expected value at line 1 column 1"),
-        (Framing::Lines, line(b"{\"a\xff\":1}"), "null: -32700 parse error: the message is not UTF-8"),
+        (
+            Framing::Lines,
+            line(b"hello"),
+            "null: -32700 parse error: expected value at line 1 column 1",
+        ),
+        (
+            Framing::Lines,
+            line(b"{\"a\xff\":1}"),
+            "null: -32700 parse error: the message is not UTF-8",
+        ),
         (
             Framing::Lines,
             line(long.as_bytes()),
@@ -242,7 +391,11 @@ fn broken_frames_cost_nothing_but_themselves() {
             header("Content-Length: 1000000000\r\n\r\n{\"id\":3, and then something else"),
             "3: -32600 invalid request: a message of 1000000000 bytes is over the limit of 200 bytes",
         ),
-        (Framing::Headers, header(&format!("Content-Length: 100\r\n\r\n{}", list("3"))), "3: ok"),
+        (
+            Framing::Headers,
+            header(&format!("Content-Length: 100\r\n\r\n{}", list("3"))),
+            "3: ok",
+        ),
         (
             Framing::Headers,
             header("Content-Length: -5\r\n\r\n{\"id\":3}"),
@@ -263,7 +416,10 @@ fn broken_frames_cost_nothing_but_themselves() {
         let mut host = TestHost::framed(serve(no_hooks()).args(["--max-message", "200"]), *framing);
         host.write(sent);
         let replies: Vec<_> = host.rest().iter().map(short).collect();
-        let expected: Vec<_> = ["1: ok", expected, "2: ok"].into_iter().filter(|it| !it.is_empty()).collect();
+        let expected: Vec<_> = ["1: ok", expected, "2: ok"]
+            .into_iter()
+            .filter(|it| !it.is_empty())
+            .collect();
         assert_eq!(replies, expected, "{}", String::from_utf8_lossy(sent));
     }
 }
@@ -284,7 +440,10 @@ fn half_a_message_at_the_end_is_answered() {
     ] {
         let mut host = TestHost::framed(&mut serve(no_hooks()), framing);
         host.write(sent.as_bytes());
-        assert_eq!(host.rest().iter().map(short).collect::<Vec<_>>(), [expected]);
+        assert_eq!(
+            host.rest().iter().map(short).collect::<Vec<_>>(),
+            [expected]
+        );
     }
 }
 
@@ -308,7 +467,9 @@ fn with_callback(more: Value) -> TestHost {
 fn with_callback_beside(dir: &Path, more: Value) -> TestHost {
     let mut host = TestHost::serve(dir);
     let mut hook = json!({"name": "ask-client", "on": "PreToolUse", "callback": "review"});
-    hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    hook.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     host.request("hooks/register", json!({"hooks": [hook]}));
     host
 }
@@ -316,8 +477,17 @@ fn with_callback_beside(dir: &Path, more: Value) -> TestHost {
 /// The next `hooks/invoke`: its id and the command that it asks about.
 fn invoked(host: &mut TestHost) -> (Value, String) {
     let call = host.receive_where(|message| message["method"] == "hooks/invoke");
-    assert_eq!((&call["params"]["callback"], &call["params"]["hook"]), (&json!("review"), &json!("ask-client")));
-    (call["id"].clone(), call["params"]["event"]["tool"]["input"]["command"].as_str().unwrap().into())
+    assert_eq!(
+        (&call["params"]["callback"], &call["params"]["hook"]),
+        (&json!("review"), &json!("ask-client"))
+    );
+    (
+        call["id"].clone(),
+        call["params"]["event"]["tool"]["input"]["command"]
+            .as_str()
+            .unwrap()
+            .into(),
+    )
 }
 
 fn answer(host: &mut TestHost, id: &Value, reply: Value) {
@@ -332,7 +502,10 @@ fn dispatch(host: &mut TestHost, id: &str, command: &str) {
 fn the_client_answers_callbacks() {
     let mut host = with_callback(json!({"fail": "closed"}));
     for (reply, expected) in [
-        (json!({"result": {"decision": "deny", "reason": "not today"}}), "1: deny by ask-client: not today"),
+        (
+            json!({"result": {"decision": "deny", "reason": "not today"}}),
+            "1: deny by ask-client: not today",
+        ),
         (json!({"result": null}), "1: allow"),
         (json!({"result": null, "error": null}), "1: allow"),
         (
@@ -351,7 +524,10 @@ fn the_client_answers_callbacks() {
         dispatch(&mut host, "1", "make");
         let (call, _) = invoked(&mut host);
         let mut message = json!({"jsonrpc": "2.0", "id": call});
-        message.as_object_mut().unwrap().extend(reply.as_object().unwrap().clone());
+        message
+            .as_object_mut()
+            .unwrap()
+            .extend(reply.as_object().unwrap().clone());
         host.send(&message);
         assert_eq!(short(&host.receive()), expected, "{reply}");
         // A second reply to the same question is a reply to nothing.
@@ -369,8 +545,15 @@ fn callbacks_nest_and_finish_in_any_order() {
         })
         .collect();
     for (id, (call, command)) in calls.iter().enumerate().rev() {
-        answer(&mut host, call, json!({"decision": "deny", "reason": command}));
-        assert_eq!(short(&host.receive()), format!("{}: deny by ask-client: {command}", id + 1));
+        answer(
+            &mut host,
+            call,
+            json!({"decision": "deny", "reason": command}),
+        );
+        assert_eq!(
+            short(&host.receive()),
+            format!("{}: deny by ask-client: {command}", id + 1)
+        );
     }
 }
 
@@ -380,10 +563,15 @@ fn a_callback_without_an_answer_times_out_in_its_direction() {
     dispatch(&mut host, "1", "make");
     let (call, _) = invoked(&mut host);
     let withdrawn = host.receive();
-    assert_eq!((&withdrawn["method"], &withdrawn["params"]["id"]), (&json!("$/cancelRequest"), &call));
+    assert_eq!(
+        (&withdrawn["method"], &withdrawn["params"]["id"]),
+        (&json!("$/cancelRequest"), &call)
+    );
     let reply = short(&host.receive());
     assert!(
-        reply.starts_with("1: deny by ask-client: hook `ask-client` failed to finish within its timeout"),
+        reply.starts_with(
+            "1: deny by ask-client: hook `ask-client` failed to finish within its timeout"
+        ),
         "{reply}"
     );
 }
@@ -438,12 +626,18 @@ fn an_id_in_flight_belongs_to_its_request() {
     let (call, _) = invoked(&mut host);
     // Nothing but the first request's reply comes under its id.
     for (sent, expected) in [
-        (push("1"), "null: -32600 invalid request: the second request was not carried out (id 1 is in flight)"),
+        (
+            push("1"),
+            "null: -32600 invalid request: the second request was not carried out (id 1 is in flight)",
+        ),
         (
             request("1", "no/such", "{}"),
             "null: -32600 invalid request: the second request was not carried out (id 1 is in flight)",
         ),
-        (r#"{"jsonrpc":"2.0","id":1}"#.into(), "null: -32600 invalid request: `method` is missing (id 1 is in flight)"),
+        (
+            r#"{"jsonrpc":"2.0","id":1}"#.into(),
+            "null: -32600 invalid request: `method` is missing (id 1 is in flight)",
+        ),
         (
             format!("[{}]", push("1")),
             "[null: -32600 invalid request: the second request was not carried out (id 1 is in flight)]",
@@ -452,11 +646,19 @@ fn an_id_in_flight_belongs_to_its_request() {
         host.send_text(&sent);
         assert_eq!(short(&host.receive()), expected, "{sent}");
     }
-    answer(&mut host, &call, json!({"decision": "deny", "reason": "first"}));
+    answer(
+        &mut host,
+        &call,
+        json!({"decision": "deny", "reason": "first"}),
+    );
     assert_eq!(short(&host.receive()), "1: deny by ask-client: first");
     dispatch(&mut host, "1", "make");
     let (call, _) = invoked(&mut host);
-    answer(&mut host, &call, json!({"decision": "deny", "reason": "second"}));
+    answer(
+        &mut host,
+        &call,
+        json!({"decision": "deny", "reason": "second"}),
+    );
     assert_eq!(short(&host.receive()), "1: deny by ask-client: second");
 }
 
@@ -470,14 +672,28 @@ fn a_batch_is_answered_when_its_last_member_is() {
     let ((first, _), (second, _)) = (invoked(&mut host), invoked(&mut host));
     // The list is done, but nobody has been told: its id is not free yet.
     host.send_text(&list);
-    let refused = "null: -32600 invalid request: the second request was not carried out (id 3 is in flight)";
+    let refused =
+        "null: -32600 invalid request: the second request was not carried out (id 3 is in flight)";
     assert_eq!(short(&host.receive()), refused);
     host.notify("$/cancelRequest", json!({"id": 2}));
     assert_eq!(host.receive()["params"]["id"], second);
-    answer(&mut host, &first, json!({"decision": "deny", "reason": "no"}));
-    let mut replies: Vec<_> = host.receive().as_array().unwrap().iter().map(short).collect();
+    answer(
+        &mut host,
+        &first,
+        json!({"decision": "deny", "reason": "no"}),
+    );
+    let mut replies: Vec<_> = host
+        .receive()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(short)
+        .collect();
     replies.sort();
-    assert_eq!(replies, ["1: deny by ask-client: no", "2: -32800 cancelled", "3: ok"]);
+    assert_eq!(
+        replies,
+        ["1: deny by ask-client: no", "2: -32800 cancelled", "3: ok"]
+    );
     host.send_text(&list);
     assert_eq!(short(&host.receive()), "3: ok");
 }
@@ -490,7 +706,11 @@ fn what_is_pipelined_takes_effect_in_order() {
         let stop = |id: &str| request(id, "hooks/dispatch", r#"{"event":"Stop"}"#);
         let mut all = Vec::new();
         for message in [
-            request("1", "hooks/register", r#"{"hooks":[{"name":"no-push","on":"PreToolUse","deny":"no"}]}"#),
+            request(
+                "1",
+                "hooks/register",
+                r#"{"hooks":[{"name":"no-push","on":"PreToolUse","deny":"no"}]}"#,
+            ),
             push("2"),
             request("3", "hooks/unregister", r#"{"names":["no-push"]}"#),
             push("4"),
@@ -505,15 +725,27 @@ fn what_is_pipelined_takes_effect_in_order() {
             replies.sort();
             replies
         };
-        let expected = ["1: ok", "2: deny by no-push: no", "3: ok", "4: allow", "5: deny by old: old"];
+        let expected = [
+            "1: ok",
+            "2: deny by no-push: no",
+            "3: ok",
+            "4: allow",
+            "5: deny by old: old",
+        ];
         assert_eq!(sorted_replies(&mut host, 5), expected);
 
-        replace(&dir.path().join("hooks.yaml"), "hooks: [{ name: new, on: Stop, deny: new }]");
+        replace(
+            &dir.path().join("hooks.yaml"),
+            "hooks: [{ name: new, on: Stop, deny: new }]",
+        );
         let mut all = Vec::new();
         framing.write(request("6", "hooks/reload", "{}").as_bytes(), &mut all);
         framing.write(stop("7").as_bytes(), &mut all);
         host.write(&all);
-        assert_eq!(sorted_replies(&mut host, 2), ["6: ok", "7: deny by new: new"]);
+        assert_eq!(
+            sorted_replies(&mut host, 2),
+            ["6: ok", "7: deny by new: new"]
+        );
     }
 }
 
@@ -523,17 +755,44 @@ fn a_panic_touches_one_request() {
     let guard = "hooks: [{ name: guard, on: PreToolUse, fail: closed, command: 'true' }]";
     let failed = "deny by guard: hook `guard` failed to run: the handler panicked; this is a bug in hookwire";
     for (failpoints, first, second) in [
-        ("method=1..1", format!("1: -32603 {bug}"), "2: allow".to_string()),
-        ("method=1..", format!("1: -32603 {bug}"), format!("2: -32603 {bug}")),
-        ("handler=1..1", format!("1: {failed}"), "2: allow".to_string()),
-        ("handler=1..", format!("1: {failed}"), format!("2: {failed}")),
+        (
+            "method=1..1",
+            format!("1: -32603 {bug}"),
+            "2: allow".to_string(),
+        ),
+        (
+            "method=1..",
+            format!("1: -32603 {bug}"),
+            format!("2: -32603 {bug}"),
+        ),
+        (
+            "handler=1..1",
+            format!("1: {failed}"),
+            "2: allow".to_string(),
+        ),
+        (
+            "handler=1..",
+            format!("1: {failed}"),
+            format!("2: {failed}"),
+        ),
     ] {
         let dir = hooks(&[("hooks.yaml", guard)]);
-        let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_FAIL", failpoints).stderr(Stdio::null()));
+        let mut host = TestHost::start(
+            serve(dir.path())
+                .env("HOOKWIRE_FAIL", failpoints)
+                .stderr(Stdio::null()),
+        );
         dispatch(&mut host, "1", "make");
         assert_eq!(short(&host.receive()), first, "{failpoints}");
-        host.send_text(&format!("[{}]", request("2", "hooks/dispatch", &bash("make").to_string())));
-        assert_eq!(short(&host.receive()), format!("[{second}]"), "{failpoints}");
+        host.send_text(&format!(
+            "[{}]",
+            request("2", "hooks/dispatch", &bash("make").to_string())
+        ));
+        assert_eq!(
+            short(&host.receive()),
+            format!("[{second}]"),
+            "{failpoints}"
+        );
     }
 }
 
@@ -547,17 +806,27 @@ fn a_panic_while_judging_is_doubt() {
         let dir = hooks(&[("hooks.yaml", guards)]);
         let log = dir.path().join("log");
         let stderr = std::fs::File::create(&log).unwrap();
-        let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_FAIL", failpoint).stderr(stderr));
+        let mut host = TestHost::start(
+            serve(dir.path())
+                .env("HOOKWIRE_FAIL", failpoint)
+                .stderr(stderr),
+        );
         dispatch(&mut host, "1", "git push secret");
         let said = short(&host.receive());
-        let doubt =
-            "hook `guard` can't tell whether `Bash(git push*)` holds: judging it panicked; this is a bug in hookwire";
-        assert!(said.starts_with(&format!("1: deny by guard: {doubt}")), "{failpoint}: {said}");
+        let doubt = "hook `guard` can't tell whether `Bash(git push*)` holds: judging it panicked; this is a bug in hookwire";
+        assert!(
+            said.starts_with(&format!("1: deny by guard: {doubt}")),
+            "{failpoint}: {said}"
+        );
         dispatch(&mut host, "2", "make");
         assert_eq!(short(&host.receive()), "2: allow", "{failpoint}");
         drop(host);
         let log = std::fs::read_to_string(&log).unwrap();
-        assert_eq!((log.matches("panicked at").count(), log.contains("secret")), (1, false), "{failpoint}: {log}");
+        assert_eq!(
+            (log.matches("panicked at").count(), log.contains("secret")),
+            (1, false),
+            "{failpoint}: {log}"
+        );
     }
 }
 
@@ -568,7 +837,11 @@ hooks:
   - { name: noise, on: PreToolUse, command: 'echo noise; echo noise >&2; echo noise > /proc/$PPID/fd/1' }
   - { name: panic, on: Stop, command: 'true' }";
     let dir = hooks(&[("hooks.yaml", noisy)]);
-    let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_FAIL", "handler=2..").stderr(Stdio::null()));
+    let mut host = TestHost::start(
+        serve(dir.path())
+            .env("HOOKWIRE_FAIL", "handler=2..")
+            .stderr(Stdio::null()),
+    );
     // Every line that comes is parsed, and what nobody has asked for is a failure.
     host.bash("make");
     host.dispatch(json!({"event": "Stop"}));
@@ -581,19 +854,37 @@ fn only_those_who_asked_are_notified() {
     for (capabilities, expected) in [
         (None, vec![]),
         (Some(json!({"hooks": {}})), vec![]),
-        (Some(json!({"hooks": {"notifications": ["hooks/failed"]}})), vec!["hooks/failed"]),
+        (
+            Some(json!({"hooks": {"notifications": ["hooks/failed"]}})),
+            vec!["hooks/failed"],
+        ),
         (
             Some(json!({"hooks": capabilities})),
-            vec!["hooks/changed", "hooks/executed", "hooks/executed", "hooks/failed", "hooks/judged"],
+            vec![
+                "hooks/changed",
+                "hooks/executed",
+                "hooks/executed",
+                "hooks/failed",
+                "hooks/judged",
+            ],
         ),
         (
             Some(json!({"experimental": {"hooks": capabilities}})),
-            vec!["hooks/changed", "hooks/executed", "hooks/executed", "hooks/failed", "hooks/judged"],
+            vec![
+                "hooks/changed",
+                "hooks/executed",
+                "hooks/executed",
+                "hooks/failed",
+                "hooks/judged",
+            ],
         ),
     ] {
         let (mut host, dir) = TestHost::with(failing);
         if let Some(capabilities) = &capabilities {
-            host.request("initialize", json!({"processId": null, "rootUri": null, "capabilities": capabilities}));
+            host.request(
+                "initialize",
+                json!({"processId": null, "rootUri": null, "capabilities": capabilities}),
+            );
             host.notify("initialized", json!({}));
         }
         host.dispatch(json!({"event": "Stop"}));
@@ -616,14 +907,26 @@ fn errors_name_the_field_and_say_what_to_do() {
             "`event` is missing: the name of the moment; an agent's own payload needs its `dialect`",
         ),
         ("hooks/dispatch", "3", "an event is a JSON object"),
-        ("hooks/dispatch", "[1,2]", "`params` is one object, found a list of 2"),
-        ("hooks/dispatch", r#"{"event":"PreTolUse"}"#, "unknown event `PreTolUse`; did you mean `PreToolUse`?"),
+        (
+            "hooks/dispatch",
+            "[1,2]",
+            "`params` is one object, found a list of 2",
+        ),
+        (
+            "hooks/dispatch",
+            r#"{"event":"PreTolUse"}"#,
+            "unknown event `PreTolUse`; did you mean `PreToolUse`?",
+        ),
         (
             "hooks/dispatch",
             r#"{"event":"PreToolUse","tool":"Bash"}"#,
             "`tool`: invalid type: string \"Bash\", expected an object with `name`",
         ),
-        ("hooks/dispatch", r#"{"dialect":"claude-code"}"#, "the field `payload` is missing"),
+        (
+            "hooks/dispatch",
+            r#"{"dialect":"claude-code"}"#,
+            "the field `payload` is missing",
+        ),
         (
             "hooks/dispatch",
             r#"{"dialect":7,"payload":{}}"#,
@@ -644,10 +947,22 @@ fn errors_name_the_field_and_say_what_to_do() {
             "{}",
             "`event` is missing: the name of the moment; an agent's own payload needs its `dialect`",
         ),
-        ("hooks/check", r#"{"txt":""}"#, "`txt`: unknown field `txt`, expected `text` or `file`; did you mean `text`?"),
+        (
+            "hooks/check",
+            r#"{"txt":""}"#,
+            "`txt`: unknown field `txt`, expected `text` or `file`; did you mean `text`?",
+        ),
         ("hooks/check", "7", "expected a map, found a number"),
-        ("hooks/register", "{}", "`hooks` is missing or empty; it is a list of hooks as in a definition file"),
-        ("hooks/register", r#"{"hooks":7}"#, "`hooks` is a list, found a number"),
+        (
+            "hooks/register",
+            "{}",
+            "`hooks` is missing or empty; it is a list of hooks as in a definition file",
+        ),
+        (
+            "hooks/register",
+            r#"{"hooks":7}"#,
+            "`hooks` is a list, found a number",
+        ),
         (
             "hooks/register",
             r#"{"hooks":[{"name":"a","on":"PreTolUse","deny":"no"}]}"#,
@@ -659,8 +974,16 @@ fn errors_name_the_field_and_say_what_to_do() {
             "hook `a`: `callback`: expected a string, found a number; quote it if it is meant as text",
         ),
         ("hooks/unregister", "{}", "the field `names` is missing"),
-        ("hooks/unregister", r#"{"names":"a"}"#, "`names`: expected a list, found a string"),
-        ("hooks/unregister", r#"{"names":["a"]}"#, "`names`: this connection has registered no hook `a`"),
+        (
+            "hooks/unregister",
+            r#"{"names":"a"}"#,
+            "`names`: expected a list, found a string",
+        ),
+        (
+            "hooks/unregister",
+            r#"{"names":["a"]}"#,
+            "`names`: this connection has registered no hook `a`",
+        ),
         (
             "initialize",
             r#"{"capabilities":{"hooks":{"notifications":["hooks/all"]}}}"#,
@@ -677,10 +1000,21 @@ fn errors_name_the_field_and_say_what_to_do() {
     let mut host = TestHost::serve(no_hooks());
     for (method, params, expected) in rows {
         host.send_text(&request("1", method, params));
-        assert_eq!(short(&host.receive()), format!("1: -32602 invalid params: {expected}"), "{method} {params}");
+        assert_eq!(
+            short(&host.receive()),
+            format!("1: -32602 invalid params: {expected}"),
+            "{method} {params}"
+        );
     }
-    let unknown = host.refused("hooks/dispatch", json!({"dialect": "klingon", "payload": {}}))["message"].to_string();
-    assert!(unknown.contains("unknown dialect `klingon`; there are native, "), "{unknown}");
+    let unknown = host.refused(
+        "hooks/dispatch",
+        json!({"dialect": "klingon", "payload": {}}),
+    )["message"]
+        .to_string();
+    assert!(
+        unknown.contains("unknown dialect `klingon`; there are native, "),
+        "{unknown}"
+    );
     host.request("initialize", json!({"capabilities": {}}));
     let again = host.refused("initialize", json!({"capabilities": {}}));
     assert_eq!(
@@ -701,11 +1035,16 @@ fn null_capabilities_are_absent() {
     ] {
         let mut host = TestHost::serve(no_hooks());
         let result = host.request("initialize", params.clone());
-        assert_eq!((&result["hooks"]["hooks"], result["hooks"].get("remarks")), (&json!(0), None), "{params}");
+        assert_eq!(
+            (&result["hooks"]["hooks"], result["hooks"].get("remarks")),
+            (&json!(0), None),
+            "{params}"
+        );
     }
 }
 
-/// What a client declares holds in every vocabulary; what hardly can be meant is told when it is declared.
+/// What a client declares holds in every vocabulary; what hardly can be meant is told when it is
+/// declared.
 #[test]
 fn declared_decisions_count_in_every_vocabulary() {
     let yaml = "hooks:\n- { name: r, on: PreToolUse, rewrite: { patch: { a: 1 } } }\n- { name: s, on: UserPromptSubmit, ask: sure? }";
@@ -715,12 +1054,22 @@ fn declared_decisions_count_in_every_vocabulary() {
         json!({"dialect": "hooks-article", "payload": {"event": "PreToolUse", "tool_name": "t", "tool_input": {}}}),
     ];
     for (decisions, expected, remarks) in [
-        (json!(["allow", "deny"]), "deny", json!(["`decisions` has no `rewrite`: what hooks rewrite will be denied"])),
+        (
+            json!(["allow", "deny"]),
+            "deny",
+            json!(["`decisions` has no `rewrite`: what hooks rewrite will be denied"]),
+        ),
         (json!(["allow", "deny", "rewrite"]), "allow", Value::Null),
     ] {
         let (mut host, _dir) = TestHost::with(yaml);
-        let result = host.request("initialize", json!({"capabilities": {"hooks": {"decisions": decisions}}}));
-        assert_eq!(result["hooks"].get("remarks").unwrap_or(&Value::Null), &remarks);
+        let result = host.request(
+            "initialize",
+            json!({"capabilities": {"hooks": {"decisions": decisions}}}),
+        );
+        assert_eq!(
+            result["hooks"].get("remarks").unwrap_or(&Value::Null),
+            &remarks
+        );
         for call in &calls {
             let result = host.request("hooks/dispatch", call.clone());
             let verdict = result.get("verdict").unwrap_or(&result);
@@ -733,7 +1082,8 @@ fn declared_decisions_count_in_every_vocabulary() {
 fn shutdown_and_exit() {
     let exit = r#"{"jsonrpc":"2.0","method":"exit"}"#;
     let shutdown = request("1", "shutdown", "null");
-    let refused = "2: -32600 invalid request: after `shutdown` only the notification `exit` is served";
+    let refused =
+        "2: -32600 invalid request: after `shutdown` only the notification `exit` is served";
     let rows: &[(&[&str], &[&str], i32)] = &[
         (&[], &[], 0),
         (&[&push("1")], &["1: deny by no-push: no"], 0),
@@ -741,15 +1091,24 @@ fn shutdown_and_exit() {
         (&[&shutdown, exit], &["1: ok"], 0),
         (&[&shutdown, &push("2"), exit], &["1: ok", refused], 0),
         (&[exit], &[], 1),
-        (&[&push("1"), exit, &push("2")], &["1: deny by no-push: no"], 1),
-        (&[&format!("[{},{exit}]", push("1"))], &["[1: deny by no-push: no]"], 1),
+        (
+            &[&push("1"), exit, &push("2")],
+            &["1: deny by no-push: no"],
+            1,
+        ),
+        (
+            &[&format!("[{},{exit}]", push("1"))],
+            &["[1: deny by no-push: no]"],
+            1,
+        ),
     ];
     for framing in BOTH {
         for (sent, expected, code) in rows {
             let dir = hooks(&[("hooks.yaml", HOOKS)]);
             let mut host = TestHost::framed(&mut serve(dir.path()), framing);
             let mut all = Vec::new();
-            sent.iter().for_each(|message| framing.write(message.as_bytes(), &mut all));
+            sent.iter()
+                .for_each(|message| framing.write(message.as_bytes(), &mut all));
             host.write(&all);
             // `exit` ends the host by itself, also while its input is open.
             if sent.last().is_some_and(|last| last.contains("\"exit\"")) {
@@ -758,7 +1117,10 @@ fn shutdown_and_exit() {
             let replies: Vec<_> = host.rest().iter().map(short).collect();
             assert_eq!(
                 (&replies[..], host.wait().code()),
-                (&expected.iter().map(ToString::to_string).collect::<Vec<_>>()[..], Some(*code)),
+                (
+                    &expected.iter().map(ToString::to_string).collect::<Vec<_>>()[..],
+                    Some(*code)
+                ),
                 "{sent:?}"
             );
         }
@@ -772,19 +1134,25 @@ enum End {
     Exit,
 }
 
-/// How long a host with nothing to do takes to start and to end, on a machine as busy as this one is now.
+/// How long a host with nothing to do takes to start and to end, on a machine as busy as this one
+/// is now.
 fn floor() -> Duration {
     let started = Instant::now();
     let mut host = Bare::start(&mut unwatched(no_hooks()));
     host.write(format!("{}\n", request("1", "hooks/list", "{}")).as_bytes());
-    host.stdout.as_mut().unwrap().read_exact(&mut [0; 10]).unwrap();
+    host.stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut [0; 10])
+        .unwrap();
     host.stdin = None;
     host.ends();
     started.elapsed()
 }
 
-/// Runs what takes a second at the most, beyond what a busy machine adds, and says how long it took; `None`
-/// where the machine was too busy to tell. Most of five runs must: a machine has a bad moment, a slow host is slow in each.
+/// Runs what takes a second at the most, beyond what a busy machine adds, and says how long it
+/// took; `None` where the machine was too busy to tell. Most of five runs must: a machine has a bad
+/// moment, a slow host is slow in each.
 fn within_a_second(what: impl Fn() -> Option<Duration>) {
     let (mut all, mut in_time) = (Vec::new(), 0);
     while in_time < 3 {
@@ -796,21 +1164,27 @@ fn within_a_second(what: impl Fn() -> Option<Duration>) {
             continue;
         };
         in_time += usize::from(took < A_SECOND + 10 * floor);
-        let late = all.iter().filter(|(floor, took)| took.is_some_and(|took| took >= A_SECOND + 10 * *floor)).count();
+        let late = all
+            .iter()
+            .filter(|(floor, took)| took.is_some_and(|took| took >= A_SECOND + 10 * *floor))
+            .count();
         assert!(late < 3, "{all:?}");
     }
 }
 
-/// Runs what has as long as the host waits for its hooks at the end, and says whether it was done. A machine that is busy
-/// with something else may keep the hooks from it, but then the host has waited all that time: one that ends before is
-/// wrong each time.
+/// Runs what has as long as the host waits for its hooks at the end, and says whether it was done.
+/// A machine that is busy with something else may keep the hooks from it, but then the host has
+/// waited all that time: one that ends before is wrong each time.
 fn done_at_the_end(what: impl Fn() -> (bool, Duration)) {
     for _ in 0..20 {
         let (done, took) = what();
         if done {
             return;
         }
-        assert!(took >= DRAIN, "not done, though the host ended after {took:?}");
+        assert!(
+            took >= DRAIN,
+            "not done, though the host ended after {took:?}"
+        );
     }
     panic!("never done");
 }
@@ -838,7 +1212,10 @@ fn at_the_end_what_was_received_is_answered_in_time() {
             if reply == late {
                 return None;
             }
-            assert_eq!(reply, "1: deny by slow: hook `slow` failed to finish before the input ended");
+            assert_eq!(
+                reply,
+                "1: deny by slow: hook `slow` failed to finish before the input ended"
+            );
             Some(took)
         });
     }
@@ -852,7 +1229,10 @@ fn at_the_end_nobody_waits_for_what_can_not_come() {
     host.close();
     // Had it been waited for, it would have failed to finish before the input ended.
     let reply = short(&host.receive());
-    assert_eq!(reply, "1: deny by ask-client: hook `ask-client` failed to call back: the connection has ended");
+    assert_eq!(
+        reply,
+        "1: deny by ask-client: hook `ask-client` failed to call back: the connection has ended"
+    );
     host.wait();
 }
 
@@ -868,7 +1248,11 @@ fn hooks_that_finish_in_time_are_not_cut_off_at_the_end() {
             let command = format!("echo $$ > {}; {wait}; echo {name} >> {audit}", at(name));
             format!("{{ name: {name}, on: Stop, {more} command: '{command}' }}")
         };
-        let yaml = format!("hooks: [{}, {}]", hook("detached", "async: true,"), hook("awaited", ""));
+        let yaml = format!(
+            "hooks: [{}, {}]",
+            hook("detached", "async: true,"),
+            hook("awaited", "")
+        );
         std::fs::write(dir.path().join("hooks.yaml"), yaml).unwrap();
         let mut host = with_callback_beside(dir.path(), json!({"fail": "closed"}));
         let rest = host.ask("hooks/dispatch", json!({"event": "Stop"}));
@@ -889,10 +1273,16 @@ fn hooks_that_finish_in_time_are_not_cut_off_at_the_end() {
         let reply = short(&host.reply(rest));
         host.wait();
         let took = started.elapsed();
-        let mut told: Vec<String> =
-            std::fs::read_to_string(&audit).unwrap_or_default().lines().map(str::to_string).collect();
+        let mut told: Vec<String> = std::fs::read_to_string(&audit)
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_string)
+            .collect();
         told.sort();
-        (told == ["awaited", "detached"] && reply.ends_with(": allow"), took)
+        (
+            told == ["awaited", "detached"] && reply.ends_with(": allow"),
+            took,
+        )
     });
 }
 
@@ -905,8 +1295,16 @@ struct Bare {
 
 impl Bare {
     fn start(command: &mut Command) -> Bare {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        Bare { stdin: child.stdin.take(), stdout: child.stdout.take(), child }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Bare {
+            stdin: child.stdin.take(),
+            stdout: child.stdout.take(),
+            child,
+        }
     }
 
     fn write(&mut self, bytes: &[u8]) {
@@ -964,13 +1362,25 @@ fn the_last_event_of_a_client_that_is_gone_is_judged() {
     done_at_the_end(|| {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("audit");
-        let yaml = format!("hooks: [{{ name: audit, on: SessionEnd, command: 'echo $event > {}' }}]", file.display());
+        let yaml = format!(
+            "hooks: [{{ name: audit, on: SessionEnd, command: 'echo $event > {}' }}]",
+            file.display()
+        );
         std::fs::write(dir.path().join("hooks.yaml"), yaml).unwrap();
         let mut host = Bare::start(&mut unwatched(dir.path()));
-        host.write(format!("{}\n", request("1", "hooks/dispatch", r#"{"event":"SessionEnd"}"#)).as_bytes());
+        host.write(
+            format!(
+                "{}\n",
+                request("1", "hooks/dispatch", r#"{"event":"SessionEnd"}"#)
+            )
+            .as_bytes(),
+        );
         (host.stdin, host.stdout) = (None, None);
         let took = host.ends();
-        (std::fs::read_to_string(file).is_ok_and(|text| text == "SessionEnd\n"), took)
+        (
+            std::fs::read_to_string(file).is_ok_and(|text| text == "SessionEnd\n"),
+            took,
+        )
     });
 }
 
@@ -992,7 +1402,9 @@ fn a_client_that_stops_reading_leaves_nothing_behind() {
 /// What it has asked for is long, and takes long to tell.
 #[test]
 fn a_client_that_stops_reading_long_answers_leaves_nothing_behind() {
-    let hooks = |n: usize| format!("  - {{ name: h{n}, on: PreToolUse, if: Bash(git push {n}), deny: no }}\n");
+    let hooks = |n: usize| {
+        format!("  - {{ name: h{n}, on: PreToolUse, if: Bash(git push {n}), deny: no }}\n")
+    };
     let dir = tempfile::tempdir().unwrap();
     let all: String = (0..500).map(hooks).collect();
     std::fs::write(dir.path().join("hooks.yaml"), format!("hooks:\n{all}")).unwrap();
@@ -1014,20 +1426,38 @@ fn a_client_that_stops_reading_long_answers_leaves_nothing_behind() {
 fn a_client_killed_in_the_middle_of_a_flood_leaves_nothing_behind() {
     within_a_second(|| {
         // Replies pile up until the host stops reading; then it must still see the end.
-        let mut client = Command::new("yes").arg(push("1")).stdout(Stdio::piped()).spawn().unwrap();
+        let mut client = Command::new("yes")
+            .arg(push("1"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let flood = client.stdout.take().unwrap();
-        let mut child = unwatched(no_hooks()).stdin(flood).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = unwatched(no_hooks())
+            .stdin(flood)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdout = child.stdout.take().unwrap();
         stdout.read_exact(&mut [0; 100]).unwrap();
         client.kill().unwrap();
         client.wait().unwrap();
-        Some(Bare { child, stdin: None, stdout: Some(stdout) }.ends())
+        Some(
+            Bare {
+                child,
+                stdin: None,
+                stdout: Some(stdout),
+            }
+            .ends(),
+        )
     });
 }
 
 #[test]
 fn input_may_be_a_file_or_a_socket() {
-    let dir = hooks(&[("hooks.yaml", HOOKS), ("input", &format!("{}\n{}", push("1"), push("2")))]);
+    let dir = hooks(&[
+        ("hooks.yaml", HOOKS),
+        ("input", &format!("{}\n{}", push("1"), push("2"))),
+    ]);
     let expected = ["1: deny by no-push: no", "2: deny by no-push: no"];
     let mut host = TestHost::over_file(&mut serve(dir.path()), &dir.path().join("input"));
     // Events are judged side by side.
@@ -1043,5 +1473,8 @@ fn input_may_be_a_file_or_a_socket() {
     host.send_text(&request(&format!("\"{id}\""), "hooks/list", "{}"));
     assert_eq!(host.receive()["id"], id.as_str());
     dispatch(&mut host, "2", "git push");
-    assert_eq!(host.rest().iter().map(short).collect::<Vec<_>>(), expected[1..]);
+    assert_eq!(
+        host.rest().iter().map(short).collect::<Vec<_>>(),
+        expected[1..]
+    );
 }

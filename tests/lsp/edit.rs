@@ -35,8 +35,14 @@ fn definitions_lead_to_code() {
         ),
         (".hookwire/pack/__init__.py", "def inner():\n    pass\n"),
         ("rooted/mod.py", "x = 1\ndef f():\n    pass\n"),
-        (".venv/lib/python3.12/site-packages/third.py", "def g(): pass\n"),
-        (".hookwire/p.mjs", "const a = 1;\nexport async function review(event) {}\nexport default (event) => {};\n"),
+        (
+            ".venv/lib/python3.12/site-packages/third.py",
+            "def g(): pass\n",
+        ),
+        (
+            ".hookwire/p.mjs",
+            "const a = 1;\nexport async function review(event) {}\nexport default (event) => {};\n",
+        ),
         ("check.py", ""),
         (".hookwire/tool.sh", ""),
         ("work/here.py", ""),
@@ -46,7 +52,8 @@ fn definitions_lead_to_code() {
     }
     let yaml = |handler: &str| format!("hooks:\n- name: x\n  on: PreToolUse\n  {handler}\n");
     let toml = |handler: &str| format!("[[hooks]]\nname = 'x'\non = 'PreToolUse'\n{handler}\n");
-    let jsonc = |handler: &str| format!("{{\"hooks\": [\n// one\n{{\"name\": \"x\", {handler}}}]}}");
+    let jsonc =
+        |handler: &str| format!("{{\"hooks\": [\n// one\n{{\"name\": \"x\", {handler}}}]}}");
     let cases = [
         ("a.yaml", yaml("script: {file: ne|ar.js}"), Some(".hookwire/near.js:0")),
         ("a.yaml", yaml("script: {file: |missing.js}"), None),
@@ -96,7 +103,11 @@ fn definitions_lead_to_code() {
     ];
     for (name, text, expected) in cases {
         // A block scalar has a `|` of its own.
-        let text = if text.contains('@') { text.replace('|', "\u{1}").replace('@', "|") } else { text };
+        let text = if text.contains('@') {
+            text.replace('|', "\u{1}").replace('@', "|")
+        } else {
+            text
+        };
         let (before, _) = text.split_once('|').unwrap();
         let text = format!("{}{}", before, &text[before.len()..]);
         let position = mark(&mut editor, name, &text);
@@ -104,19 +115,44 @@ fn definitions_lead_to_code() {
         let found = editor.request("textDocument/definition", params);
         let base = uri(editor.root.path());
         let told = found.get(0).map(|place| {
-            let file = place["uri"].as_str().unwrap().trim_start_matches(&base).trim_start_matches('/').to_string();
+            let file = place["uri"]
+                .as_str()
+                .unwrap()
+                .trim_start_matches(&base)
+                .trim_start_matches('/')
+                .to_string();
             format!("{file}:{}", place["range"]["start"]["line"])
         });
         assert_eq!(told.as_deref(), expected, "{text}");
     }
     // A name leads to the same name in other files and in this one.
-    let names =
-        editor.at("textDocument/definition", "d.yaml", "hooks:\n- name: |a\n  on: Stop\n- name: a\n  on: Stop\n");
-    let places: Vec<_> =
-        names.as_array().unwrap().iter().map(|it| (it["uri"].clone(), it["range"]["start"].clone())).collect();
+    let names = editor.at(
+        "textDocument/definition",
+        "d.yaml",
+        "hooks:\n- name: |a\n  on: Stop\n- name: a\n  on: Stop\n",
+    );
+    let places: Vec<_> = names
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (it["uri"].clone(), it["range"]["start"].clone()))
+        .collect();
     let place = |line: u32| json!({ "line": line, "character": 8 });
-    assert_eq!(places, [(json!(editor.uri("d.yaml")), place(3)), (json!(editor.uri("other.yaml")), place(4))]);
-    assert_eq!(editor.at("textDocument/definition", "e.yaml", "hooks:\n- name: |alone\n  on: Stop\n"), Value::Null);
+    assert_eq!(
+        places,
+        [
+            (json!(editor.uri("d.yaml")), place(3)),
+            (json!(editor.uri("other.yaml")), place(4))
+        ]
+    );
+    assert_eq!(
+        editor.at(
+            "textDocument/definition",
+            "e.yaml",
+            "hooks:\n- name: |alone\n  on: Stop\n"
+        ),
+        Value::Null
+    );
 }
 
 /// As [`Editor::mark`], where the text has a `|` of its own, written as U+0001.
@@ -134,10 +170,16 @@ fn links_outlines_and_edits_are_what_the_editor_can_take() {
     let mut plain = Editor::start(&[]);
     let mut editor = Editor::with(able(), &[]);
     write(&editor, ".hookwire/s.js", "return;");
-    let link =
-        editor.at("textDocument/definition", "a.yaml", "hooks:\n- name: a\n  on: Stop\n  script: {file: s|.js}\n");
+    let link = editor.at(
+        "textDocument/definition",
+        "a.yaml",
+        "hooks:\n- name: a\n  on: Stop\n  script: {file: s|.js}\n",
+    );
     assert_eq!(link[0]["targetUri"], editor.uri("s.js"));
-    assert_eq!(link[0]["originSelectionRange"]["start"], json!({ "line": 3, "character": 17 }));
+    assert_eq!(
+        link[0]["originSelectionRange"]["start"],
+        json!({ "line": 3, "character": 17 })
+    );
 
     let document = |editor: &Editor| json!({ "textDocument": { "uri": editor.uri("a.yaml") } });
     let params = document(&editor);
@@ -146,7 +188,11 @@ fn links_outlines_and_edits_are_what_the_editor_can_take() {
     plain.open("a.yaml", HOOKS);
     let params = document(&plain);
     let flat = plain.request("textDocument/documentSymbol", params.clone());
-    assert_eq!((&flat[1]["name"], &flat[1]["containerName"]), (&json!("command"), &json!("a")), "{flat}");
+    assert_eq!(
+        (&flat[1]["name"], &flat[1]["containerName"]),
+        (&json!("command"), &json!("a")),
+        "{flat}"
+    );
     let folds = plain.request("textDocument/foldingRange", params);
     assert_eq!(folds[0], json!({ "startLine": 0, "endLine": 3 }), "{folds}");
 
@@ -154,7 +200,8 @@ fn links_outlines_and_edits_are_what_the_editor_can_take() {
     let at = json!({ "line": 1, "character": 8 });
     let (here, there) = (params(&plain, at.clone()), params(&editor, at));
     let place = plain.request("textDocument/prepareRename", here.clone());
-    let range = json!({ "start": { "line": 1, "character": 8 }, "end": { "line": 1, "character": 9 } });
+    let range =
+        json!({ "start": { "line": 1, "character": 8 }, "end": { "line": 1, "character": 9 } });
     assert_eq!(place, json!({ "range": range, "placeholder": "a" }));
     let edit = plain.request("textDocument/rename", here);
     let expected = json!([{ "range": range, "newText": "\"true\"" }]);
@@ -164,7 +211,10 @@ fn links_outlines_and_edits_are_what_the_editor_can_take() {
     assert_eq!(edit["documentChanges"], expected);
     let elsewhere = params(&plain, json!({ "line": 2, "character": 8 }));
     let refused = plain.refused("textDocument/prepareRename", elsewhere);
-    assert_eq!(refused["message"], "only a hook can be renamed, at the value of its name", "{refused}");
+    assert_eq!(
+        refused["message"], "only a hook can be renamed, at the value of its name",
+        "{refused}"
+    );
 }
 
 #[test]
@@ -172,11 +222,21 @@ fn actions_come_with_what_they_solve_and_in_the_kinds_asked_for() {
     let mut editor = Editor::with(able(), &[]);
     editor.open("a.yaml", HOOKS);
     let uri = editor.uri("a.yaml");
-    let told = editor.receive_where(|message| message["params"]["uri"] == uri && message["params"]["version"] == 1);
+    let told = editor.receive_where(|message| {
+        message["params"]["uri"] == uri && message["params"]["version"] == 1
+    });
     let diagnostics = told["params"]["diagnostics"].clone();
     assert_eq!(diagnostics[0]["code"], "no-fail-direction");
     let kinds = &editor.initialized["capabilities"]["codeActionProvider"]["codeActionKinds"];
-    assert_eq!(kinds, &json!(["quickfix", "refactor.rewrite", "source.hookwire.run", "source.hookwire.explain"]));
+    assert_eq!(
+        kinds,
+        &json!([
+            "quickfix",
+            "refactor.rewrite",
+            "source.hookwire.run",
+            "source.hookwire.explain"
+        ])
+    );
     let mut ask_when = |line: u32, character: u32, only: Value, trigger: Value| {
         let at = json!({ "line": line, "character": character });
         let params = json!({
@@ -189,26 +249,66 @@ fn actions_come_with_what_they_solve_and_in_the_kinds_asked_for() {
     assert_eq!(automatic.as_array().unwrap().len(), 1, "{automatic}");
     let invoked = ask_when(3, 15, Value::Null, json!(1));
     assert_eq!(invoked.as_array().unwrap().len(), 3, "{invoked}");
-    let mut ask = |line: u32, character: u32, only: Value| ask_when(line, character, only, Value::Null);
-    let titles = |actions: &Value| actions.as_array().unwrap().iter().map(|it| it["title"].clone()).collect::<Vec<_>>();
+    let mut ask =
+        |line: u32, character: u32, only: Value| ask_when(line, character, only, Value::Null);
+    let titles = |actions: &Value| {
+        actions
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["title"].clone())
+            .collect::<Vec<_>>()
+    };
     let fixes = ask(1, 8, json!(["quickfix"]));
-    assert_eq!(titles(&fixes), ["Add “fail: closed”", "Add “fail: open”", "Set “fail: closed” for the whole file"]);
+    assert_eq!(
+        titles(&fixes),
+        [
+            "Add “fail: closed”",
+            "Add “fail: open”",
+            "Set “fail: closed” for the whole file"
+        ]
+    );
     assert_eq!(fixes[0]["diagnostics"], json!([diagnostics[0]]));
     assert_eq!(fixes[0]["isPreferred"], true);
-    assert_eq!(fixes[0]["edit"]["documentChanges"][0]["edits"][0]["newText"], "\n  fail: closed");
+    assert_eq!(
+        fixes[0]["edit"]["documentChanges"][0]["edits"][0]["newText"],
+        "\n  fail: closed"
+    );
     let rewrite = ask(3, 15, json!(["refactor"]));
-    assert_eq!(rewrite[0]["edit"]["documentChanges"][0]["edits"][0]["newText"], "[python3, check.py]");
+    assert_eq!(
+        rewrite[0]["edit"]["documentChanges"][0]["edits"][0]["newText"],
+        "[python3, check.py]"
+    );
     let source = ask(3, 15, json!(["source"]));
-    assert_eq!(titles(&source), ["Run a on a sample PreToolUse: starts python3 check.py", "Explain a"]);
+    assert_eq!(
+        titles(&source),
+        [
+            "Run a on a sample PreToolUse: starts python3 check.py",
+            "Explain a"
+        ]
+    );
     assert_eq!(source[0]["kind"], "source.hookwire.run");
-    assert_eq!(titles(&ask(3, 15, json!(["source.hookwire.explain"]))), ["Explain a"]);
+    assert_eq!(
+        titles(&ask(3, 15, json!(["source.hookwire.explain"]))),
+        ["Explain a"]
+    );
     assert_eq!(source[0]["command"]["command"], "hookwire.run");
-    assert_eq!(source[1]["command"]["arguments"], json!([{ "uri": uri, "hook": "a" }]));
+    assert_eq!(
+        source[1]["command"]["arguments"],
+        json!([{ "uri": uri, "hook": "a" }])
+    );
     assert_eq!(
         titles(&ask(3, 15, json!(null))),
-        ["Run the program without a shell", "Run a on a sample PreToolUse: starts python3 check.py", "Explain a"]
+        [
+            "Run the program without a shell",
+            "Run a on a sample PreToolUse: starts python3 check.py",
+            "Explain a"
+        ]
     );
-    assert_eq!(titles(&ask(0, 0, json!(["source.organizeImports"]))), Vec::<Value>::new());
+    assert_eq!(
+        titles(&ask(0, 0, json!(["source.organizeImports"]))),
+        Vec::<Value>::new()
+    );
 }
 
 #[test]
@@ -217,8 +317,13 @@ fn tokens_are_counted_as_the_editor_does() {
         let mut able = able();
         able["general"]["positionEncodings"] = encodings;
         let mut editor = Editor::with(able, &[]);
-        let legend = &editor.initialized["capabilities"]["semanticTokensProvider"]["legend"]["tokenTypes"];
-        assert_eq!((&legend[9], &legend[10]), (&json!("keyword"), &json!("enumMember")), "{legend}");
+        let legend =
+            &editor.initialized["capabilities"]["semanticTokensProvider"]["legend"]["tokenTypes"];
+        assert_eq!(
+            (&legend[9], &legend[10]),
+            (&json!("keyword"), &json!("enumMember")),
+            "{legend}"
+        );
         editor.open("a.yaml", "hooks:\n- {name: é, on: Stop, if: Bash(é😀*)}\n");
         let params = json!({ "textDocument": { "uri": editor.uri("a.yaml") } });
         let tokens = editor.request("textDocument/semanticTokens/full", params);

@@ -8,7 +8,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-const HOOKS: &str = "hooks:\n- { name: no-pushes, on: PreToolUse, if: Bash(git push*), deny: no pushes }\n";
+const HOOKS: &str =
+    "hooks:\n- { name: no-pushes, on: PreToolUse, if: Bash(git push*), deny: no pushes }\n";
 
 /// An agent's host in a project, which is the runtime directory too.
 fn agent(project: &Path, framing: Framing) -> TestHost {
@@ -16,7 +17,13 @@ fn agent(project: &Path, framing: Framing) -> TestHost {
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join("hooks.yaml"), HOOKS).unwrap();
     let mut command = serve(&dir);
-    let mut host = TestHost::framed(command.arg("--root").arg(project).env("XDG_RUNTIME_DIR", project), framing);
+    let mut host = TestHost::framed(
+        command
+            .arg("--root")
+            .arg(project)
+            .env("XDG_RUNTIME_DIR", project),
+        framing,
+    );
     host.request("hooks/list", json!({}));
     host
 }
@@ -32,16 +39,28 @@ fn await_live(editor: &mut Editor, mut hosts: Vec<u32>, events: u64) -> Value {
     hosts.sort_unstable();
     let is_it = |message: &Value| {
         let live = &message["params"];
-        let pids: Vec<_> = live["hosts"].as_array().into_iter().flatten().map(|it| it["pid"].clone()).collect();
-        message["method"] == "hookwire/live" && json!(pids) == json!(hosts) && live["events"] == events
+        let pids: Vec<_> = live["hosts"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|it| it["pid"].clone())
+            .collect();
+        message["method"] == "hookwire/live"
+            && json!(pids) == json!(hosts)
+            && live["events"] == events
     };
     let told = editor.receive_where(is_it)["params"].take();
-    assert_eq!(editor.execute("hookwire.status", json!({}))["events"], events);
+    assert_eq!(
+        editor.execute("hookwire.status", json!({}))["events"],
+        events
+    );
     told
 }
 
 fn sockets(project: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(project.join("hookwire")).into_iter().flatten();
+    let entries = std::fs::read_dir(project.join("hookwire"))
+        .into_iter()
+        .flatten();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
@@ -55,7 +74,10 @@ fn an_editor_hears_what_was_and_what_will_be_judged() {
     }
     let mut editor = editor(project);
     let live = await_live(&mut editor, vec![first.pid()], 3);
-    assert_eq!(live["hosts"][0]["root"], json!(root.canonicalize().unwrap()));
+    assert_eq!(
+        live["hosts"][0]["root"],
+        json!(root.canonicalize().unwrap())
+    );
     first.bash("git push");
     await_live(&mut editor, vec![first.pid()], 4);
 
@@ -89,7 +111,9 @@ fn an_editor_hears_what_was_and_what_will_be_judged() {
     rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
     await_live(&mut editor, vec![second.pid(), third.pid()], 2006);
     // Meanwhile, what the killed one left was removed.
-    eventually("its socket is gone", || (sockets(&root).len() == 2).then_some(()));
+    eventually("its socket is gone", || {
+        (sockets(&root).len() == 2).then_some(())
+    });
 }
 
 #[test]
@@ -114,11 +138,25 @@ fn a_terminal_finds_the_agent_and_not_the_editor() {
     for (arguments, expected) in [
         (&["state", "set", "a", "1"][..], ""),
         (&["state", "get", "a"], "1\n"),
-        (&["approvals", "list"], "Nothing waits for a person; `--watch` waits for questions.\n"),
+        (
+            &["approvals", "list"],
+            "Nothing waits for a person; `--watch` waits for questions.\n",
+        ),
     ] {
-        let output = hookwire().current_dir(&root).args(arguments).env("XDG_RUNTIME_DIR", &root).output().unwrap();
+        let output = hookwire()
+            .current_dir(&root)
+            .args(arguments)
+            .env("XDG_RUNTIME_DIR", &root)
+            .output()
+            .unwrap();
         let problem = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((String::from_utf8_lossy(&output.stdout).as_ref(), problem.as_ref()), (expected, ""));
+        assert_eq!(
+            (
+                String::from_utf8_lossy(&output.stdout).as_ref(),
+                problem.as_ref()
+            ),
+            (expected, "")
+        );
     }
 }
 
@@ -131,14 +169,18 @@ fn guests_are_told_what_is_judged() {
     let mut next = |request: Option<(&str, Value)>| -> Value {
         if let Some((method, params)) = request {
             let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-            guest.get_mut().write_all(format!("{request}\n").as_bytes()).unwrap();
+            guest
+                .get_mut()
+                .write_all(format!("{request}\n").as_bytes())
+                .unwrap();
         }
         let mut line = String::new();
         guest.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()
     };
     // Who calls itself by something else than a text has no name.
-    let wanted = json!({"clientInfo": 7, "capabilities": {"hooks": {"notifications": ["hooks/judged"]}}});
+    let wanted =
+        json!({"clientInfo": 7, "capabilities": {"hooks": {"notifications": ["hooks/judged"]}}});
     next(Some(("initialize", wanted)));
     // Over several lines, in another vocabulary, in a list of one.
     let payload = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}});
@@ -150,18 +192,28 @@ fn guests_are_told_what_is_judged() {
     assert_eq!(judged["method"], "hooks/judged");
     let record = &judged["params"];
     assert_eq!((&record["params"], &record["verdict"]), (&params, &verdict));
-    let head = json!([record["seq"], record["event"], record["tool"], record["dialect"]]);
+    let head = json!([
+        record["seq"],
+        record["event"],
+        record["tool"],
+        record["dialect"]
+    ]);
     assert_eq!(head, json!([1, "PreToolUse", "Bash", "claude-code"]));
     assert_eq!(record.get("client"), None);
-    agent.request("initialize", json!({"clientInfo": {"name": "billing-bot"}, "capabilities": {}}));
+    agent.request(
+        "initialize",
+        json!({"clientInfo": {"name": "billing-bot"}, "capabilities": {}}),
+    );
     agent.dispatch(json!({"event": "Stop"}));
     assert_eq!(next(None)["params"]["client"], "billing-bot");
 
     let all = next(Some(("hooks/recent", json!({}))))["result"].take();
     assert_eq!(all["records"][0], *record);
-    let counts =
-        json!([{"hook": "no-pushes", "matched": 1, "denied": 1, "asked": 0, "rewrote": 0, "failed": 0, "observed": 0}]);
-    assert_eq!(json!([all["total"], all["hooks"], all["tools"]]), json!([2, counts, ["Bash"]]));
+    let counts = json!([{"hook": "no-pushes", "matched": 1, "denied": 1, "asked": 0, "rewrote": 0, "failed": 0, "observed": 0}]);
+    assert_eq!(
+        json!([all["total"], all["hooks"], all["tools"]]),
+        json!([2, counts, ["Bash"]])
+    );
     for (params, expected) in [
         (json!({}), json!([1, 2])),
         (json!({"limit": 1}), json!([2])),
@@ -170,11 +222,19 @@ fn guests_are_told_what_is_judged() {
         (json!({"event": "NoSuch"}), json!([])),
     ] {
         let recent = next(Some(("hooks/recent", params.clone())))["result"].take();
-        let seqs: Vec<_> = recent["records"].as_array().unwrap().iter().map(|it| it["seq"].clone()).collect();
+        let seqs: Vec<_> = recent["records"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["seq"].clone())
+            .collect();
         assert_eq!(json!(seqs), expected, "{params}");
     }
     let refused = next(Some(("hooks/recent", json!({"n": 1}))))["error"]["message"].take();
-    assert_eq!(refused, "invalid params: `n`: unknown field `n`, expected `limit`, `event` or `after`");
+    assert_eq!(
+        refused,
+        "invalid params: `n`: unknown field `n`, expected `limit`, `event` or `after`"
+    );
 }
 
 /// Whatever is on the other side of a socket.
@@ -191,19 +251,39 @@ fn what_is_no_host_harms_nothing() {
         own.with_file_name(format!("{}-{pid}.sock", name.rsplit_once('-').unwrap().0))
     };
     let (sender, left) = mpsc::channel();
-    let reply = |id: u32, result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string() + "\n";
+    let reply = |id: u32, result: Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string() + "\n"
+    };
     let record = |seq: u64, verdict: Value| json!({"seq": seq, "at": "2020-01-01T00:00:00Z", "event": "Stop", "dialect": "native", "params": {"event": "Stop"}, "verdict": verdict});
     let recent = |records: Value| json!({"root": "/", "pid": 1, "started": "x", "generation": 1, "hash": "", "total": 0, "records": records, "hooks": [], "tools": []});
     let servers: Vec<(&str, String)> = vec![
         ("garbage", "\u{1}\u{2} nonsense\n".repeat(3)),
         ("no JSON", "{\n".into()),
-        ("headers", "Content-Length: 99999999999999999999\r\n\r\n{}".into()),
+        (
+            "headers",
+            "Content-Length: 99999999999999999999\r\n\r\n{}".into(),
+        ),
         ("no reply", "{\"id\":1}\n{\"id\":2}\n".into()),
-        ("an error", "{\"id\":1,\"error\":{\"code\":1,\"message\":\"x\"}}\n".into()),
-        ("not recent", reply(1, json!({})) + &reply(2, json!({"records": 7}))),
-        ("deep", format!("{}\n", "{\"params\":".to_string() + &"[".repeat(100_000))),
-        ("not a record", reply(1, json!({})) + "{\"method\":\"hooks/judged\",\"params\":{\"seq\":-1}}\n"),
-        ("too many", reply(1, json!({})) + &reply(2, recent(json!([record(u64::MAX, json!(3))]))) + "x\n"),
+        (
+            "an error",
+            "{\"id\":1,\"error\":{\"code\":1,\"message\":\"x\"}}\n".into(),
+        ),
+        (
+            "not recent",
+            reply(1, json!({})) + &reply(2, json!({"records": 7})),
+        ),
+        (
+            "deep",
+            format!("{}\n", "{\"params\":".to_string() + &"[".repeat(100_000)),
+        ),
+        (
+            "not a record",
+            reply(1, json!({})) + "{\"method\":\"hooks/judged\",\"params\":{\"seq\":-1}}\n",
+        ),
+        (
+            "too many",
+            reply(1, json!({})) + &reply(2, recent(json!([record(u64::MAX, json!(3))]))) + "x\n",
+        ),
         ("endless", String::new()),
     ];
     for (n, (name, says)) in servers.into_iter().enumerate() {
@@ -217,15 +297,21 @@ fn what_is_no_host_harms_nothing() {
                 _ => guest.write_all(says.as_bytes()),
             };
             // An editor that has had enough hangs up.
-            let end = written.and_then(|()| std::io::copy(&mut guest.take(1_000_000), &mut std::io::sink()));
+            let end = written
+                .and_then(|()| std::io::copy(&mut guest.take(1_000_000), &mut std::io::sink()));
             let _ = sender.send((name, end.is_ok()));
         });
     }
     // It takes connections and says nothing.
     let silent = UnixListener::bind(named("88888")).unwrap();
     let mut editor = editor(project);
-    let gone: Vec<_> = (0..10).map(|_| left.recv_timeout(PATIENCE).unwrap()).collect();
-    assert!(gone.contains(&("endless", false)), "the line was read to its end: {gone:?}");
+    let gone: Vec<_> = (0..10)
+        .map(|_| left.recv_timeout(PATIENCE).unwrap())
+        .collect();
+    assert!(
+        gone.contains(&("endless", false)),
+        "the line was read to its end: {gone:?}"
+    );
     silent.accept().unwrap();
     agent.bash("make");
     await_live(&mut editor, vec![agent.pid()], 2);

@@ -10,7 +10,12 @@ fn diagnostics_come_as_it_is_typed() {
     let mut editor = Editor::start(&[]);
     let offered = &editor.initialized["capabilities"];
     assert_eq!(offered["positionEncoding"], "utf-8");
-    let queries: Vec<_> = offered.as_object().unwrap().keys().filter_map(|key| key.strip_suffix("Provider")).collect();
+    let queries: Vec<_> = offered
+        .as_object()
+        .unwrap()
+        .keys()
+        .filter_map(|key| key.strip_suffix("Provider"))
+        .collect();
     assert_eq!(
         queries,
         [
@@ -42,7 +47,11 @@ fn diagnostics_come_as_it_is_typed() {
                 "0:47-0:48 wrong-type: “deny”: expected a string, found a number; quote it if it is meant as text\nwrite the reason as a text: “deny: Not here.”",
             ],
         ),
-        ("d.yaml", "hooks: [", vec!["0:7-0:8 syntax: the “[” isn't closed"]),
+        (
+            "d.yaml",
+            "hooks: [",
+            vec!["0:7-0:8 syntax: the “[” isn't closed"],
+        ),
         ("e.yaml", "hooks:\n- {name: a, on: Stop, deny: x}\n", vec![]),
     ] {
         editor.open(name, text);
@@ -69,9 +78,11 @@ fn diagnostics_come_as_it_is_typed() {
 
 #[test]
 fn columns_are_counted_as_the_editor_does() {
-    for (encodings, expected) in
-        [(json!(["utf-16"]), "1:19-1:21"), (json!(["utf-8", "utf-16"]), "1:22-1:24"), (json!(null), "1:19-1:21")]
-    {
+    for (encodings, expected) in [
+        (json!(["utf-16"]), "1:19-1:21"),
+        (json!(["utf-8", "utf-16"]), "1:22-1:24"),
+        (json!(null), "1:19-1:21"),
+    ] {
         let mut capabilities = abilities();
         capabilities["general"]["positionEncodings"] = encodings.clone();
         let mut editor = Editor::with(capabilities, &[]);
@@ -87,12 +98,18 @@ fn only_what_may_be_definitions_is_looked_at() {
     // What is wrong with a file that nobody has open is told too.
     let closed = editor.uri("closed.yaml");
     let told = editor.receive_where(|message| message["params"]["uri"] == closed);
-    assert_eq!(told["params"]["diagnostics"][0]["code"], "missing-on", "{told}");
+    assert_eq!(
+        told["params"]["diagnostics"][0]["code"], "missing-on",
+        "{told}"
+    );
     editor.open("../compose.yaml", "services: {}");
     editor.open("a.yaml", "hooks:\n- {name: a, on: Stop, deny: x}\n");
     let told = editor.diagnostics("a.yaml", 1);
     assert!(told.is_empty(), "{told:?}");
-    assert_eq!(editor.at("textDocument/hover", "../other.yaml", "a|: b"), Value::Null);
+    assert_eq!(
+        editor.at("textDocument/hover", "../other.yaml", "a|: b"),
+        Value::Null
+    );
 }
 
 /// A monorepo is opened at its top, a project by one of its directories; folders come and go.
@@ -112,8 +129,16 @@ fn a_project_is_found_wherever_the_editor_is() {
     let known = |editor: &mut Editor| {
         let hooks = editor.execute("hookwire.hooks", json!({}));
         let roots = hooks["roots"].as_array().unwrap().iter();
-        let count = |it: &Value| (it["root"].as_str().unwrap().to_string(), it["hooks"].as_array().unwrap().len());
-        roots.map(count).map(|(path, n)| (path.replace(root.to_str().unwrap(), ""), n)).collect::<Vec<_>>()
+        let count = |it: &Value| {
+            (
+                it["root"].as_str().unwrap().to_string(),
+                it["hooks"].as_array().unwrap().len(),
+            )
+        };
+        roots
+            .map(count)
+            .map(|(path, n)| (path.replace(root.to_str().unwrap(), ""), n))
+            .collect::<Vec<_>>()
     };
     let top = (String::new(), 0);
     assert_eq!(known(&mut editor), std::slice::from_ref(&top));
@@ -124,12 +149,23 @@ fn a_project_is_found_wherever_the_editor_is() {
     editor.notify("textDocument/didOpen", json!({ "textDocument": text }));
     let inner = ("/inner".to_string(), 1);
     assert_eq!(known(&mut editor), [top.clone(), inner.clone()]);
-    let folder = |path: &str| json!([{ "uri": crate::support::editor::uri(&root.join(path)), "name": "x" }]);
-    let change = |added: Value, removed: Value| json!({ "event": { "added": added, "removed": removed } });
-    editor.notify("workspace/didChangeWorkspaceFolders", change(folder("other/src"), json!([])));
+    let folder =
+        |path: &str| json!([{ "uri": crate::support::editor::uri(&root.join(path)), "name": "x" }]);
+    let change =
+        |added: Value, removed: Value| json!({ "event": { "added": added, "removed": removed } });
+    editor.notify(
+        "workspace/didChangeWorkspaceFolders",
+        change(folder("other/src"), json!([])),
+    );
     let src = ("/other/src".to_string(), 0);
-    assert_eq!(known(&mut editor), [top.clone(), inner.clone(), src, ("/other".to_string(), 1)]);
-    editor.notify("workspace/didChangeWorkspaceFolders", change(json!([]), folder("other/src")));
+    assert_eq!(
+        known(&mut editor),
+        [top.clone(), inner.clone(), src, ("/other".to_string(), 1)]
+    );
+    editor.notify(
+        "workspace/didChangeWorkspaceFolders",
+        change(json!([]), folder("other/src")),
+    );
     assert_eq!(known(&mut editor), [top, inner]);
 }
 
@@ -137,7 +173,10 @@ fn a_project_is_found_wherever_the_editor_is() {
 #[test]
 fn only_files_are_definitions() {
     let mut editor = Editor::start(&[("a.yaml", "hooks:\n- {name: a, on: Stop, deny: on disk}\n")]);
-    let (uri, shown) = (editor.uri("a.yaml"), "hooks:\n- {name: a, on: Stop, command: touch never}\n");
+    let (uri, shown) = (
+        editor.uri("a.yaml"),
+        "hooks:\n- {name: a, on: Stop, command: touch never}\n",
+    );
     let text = json!({ "uri": uri.replace("file:", "git:"), "languageId": "yaml", "version": 1, "text": shown });
     editor.notify("textDocument/didOpen", json!({ "textDocument": text }));
     let ran = editor.execute("hookwire.run", json!({ "uri": uri, "hook": "a" }));

@@ -1,5 +1,5 @@
-//! Whether a program that ran was the act of a rule. It judges an argument list as the program itself
-//! would, and shares nothing with the code under test.
+//! Whether a program that ran was the act of a rule. It judges an argument list as the program
+//! itself would, and shares nothing with the code under test.
 
 /// A rule and the act that it means.
 pub struct Rule {
@@ -53,7 +53,12 @@ pub static RULES: &[Rule] = &[
     Rule {
         text: "Bash(curl *)",
         is_act: |argv| argv.first().is_some_and(|name| name == "curl"),
-        spellings: &[&["curl", "x"], &["curl", "-s", "http://x/"], &["/usr/bin/curl", "x"], &["curl"]],
+        spellings: &[
+            &["curl", "x"],
+            &["curl", "-s", "http://x/"],
+            &["/usr/bin/curl", "x"],
+            &["curl"],
+        ],
     },
 ];
 
@@ -76,10 +81,14 @@ fn forced_push(argv: &[String]) -> bool {
     let mut aliases = Vec::new();
     let command = loop {
         match words.next() {
-            Some("-c") => aliases.extend(words.next().and_then(|setting| setting.strip_prefix("alias."))),
+            Some("-c") => aliases.extend(
+                words
+                    .next()
+                    .and_then(|setting| setting.strip_prefix("alias.")),
+            ),
             Some(
-                "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--super-prefix" | "--config-env"
-                | "--attr-source",
+                "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path"
+                | "--super-prefix" | "--config-env" | "--attr-source",
             ) => {
                 words.next();
             }
@@ -92,12 +101,15 @@ fn forced_push(argv: &[String]) -> bool {
     if command == "push" {
         return forces(&rest);
     }
-    aliases.iter().filter_map(|setting| setting.split_once('=')).any(|(name, meaning)| {
-        let mut meaning = meaning.split_whitespace();
-        name == command
-            && meaning.next() == Some("push")
-            && forces(&meaning.chain(rest.iter().copied()).collect::<Vec<_>>())
-    })
+    aliases
+        .iter()
+        .filter_map(|setting| setting.split_once('='))
+        .any(|(name, meaning)| {
+            let mut meaning = meaning.split_whitespace();
+            name == command
+                && meaning.next() == Some("push")
+                && forces(&meaning.chain(rest.iter().copied()).collect::<Vec<_>>())
+        })
 }
 
 /// Whether the arguments of `git push` ask for a forced push.
@@ -156,17 +168,28 @@ fn forces(arguments: &[&str]) -> bool {
 }
 
 fn forced_removal(argv: &[String]) -> bool {
-    let Some((name, arguments)) = argv.split_first() else { return false };
-    let options =
-        || arguments.iter().take_while(|argument| *argument != "--").filter(|argument| argument.starts_with('-'));
+    let Some((name, arguments)) = argv.split_first() else {
+        return false;
+    };
+    let options = || {
+        arguments
+            .iter()
+            .take_while(|argument| *argument != "--")
+            .filter(|argument| argument.starts_with('-'))
+    };
     let has = |letters: &[char], name: &str, shortest: &str| {
         options().any(|option| {
-            if option.starts_with("--") { is_option(option, name, shortest) } else { option.contains(letters) }
+            if option.starts_with("--") {
+                is_option(option, name, shortest)
+            } else {
+                option.contains(letters)
+            }
         })
     };
     // With an option that it doesn't know, rm removes nothing.
-    let is_known =
-        |option: &&String| option.starts_with("--") || option[1..].bytes().all(|it| b"dfiIrRv".contains(&it));
+    let is_known = |option: &&String| {
+        option.starts_with("--") || option[1..].bytes().all(|it| b"dfiIrRv".contains(&it))
+    };
     name == "rm"
         && options().all(|option| is_known(&option))
         && has(&['r', 'R'], "--recursive", "--r")

@@ -7,14 +7,21 @@ use std::path::Path;
 
 /// The rows of a corpus.
 pub fn rows(name: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/corpora/{name}.jsonl"));
-    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/corpora/{name}.jsonl"));
+    fs::read_to_string(path)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// What a row's files are: names and contents.
 pub fn files(row: &Value) -> Vec<(String, String)> {
     let files = row["files"].as_object().into_iter().flatten();
-    files.map(|(name, text)| (name.clone(), text.as_str().unwrap().to_owned())).collect()
+    files
+        .map(|(name, text)| (name.clone(), text.as_str().unwrap().to_owned()))
+        .collect()
 }
 
 /// How one corpus, or a part of it, was answered.
@@ -79,7 +86,12 @@ pub fn check() -> Vec<String> {
         let text = row["cmd"].as_str().unwrap();
         let answer = judge.ask(row["rule"].as_str().unwrap(), "bash", text, empty.path());
         let is_match = row["expect"] == "match";
-        conditions.note(is_match, is_match && row["tier"] != 3, answer, format!("{} {text:?}", row["id"]));
+        conditions.note(
+            is_match,
+            is_match && row["tier"] != 3,
+            answer,
+            format!("{} {text:?}", row["id"]),
+        );
     }
     let mut evasions = Score::default();
     for row in rows("shell_evasions") {
@@ -91,7 +103,12 @@ pub fn check() -> Vec<String> {
             fs::write(path, text).unwrap();
         }
         let text = row["command"].as_str().unwrap();
-        let answer = judge.ask(row["rule"].as_str().unwrap(), row["shell"].as_str().unwrap(), text, place.path());
+        let answer = judge.ask(
+            row["rule"].as_str().unwrap(),
+            row["shell"].as_str().unwrap(),
+            text,
+            place.path(),
+        );
         let intent = row["class"].as_str().unwrap().starts_with("intent");
         // Doubt is right for what doesn't run, so such a row isn't a stop.
         if row["runs"] == true {
@@ -107,10 +124,17 @@ pub fn check() -> Vec<String> {
     for row in rows("ordinary_commands") {
         let text = row["command"].as_str().unwrap();
         let answer = judge.ask("Bash(git push --force*)", "bash", text, empty.path());
-        let part = if row["from"] == "NL2Bash" { &mut people } else { &mut agent };
+        let part = if row["from"] == "NL2Bash" {
+            &mut people
+        } else {
+            &mut agent
+        };
         part.note(false, false, answer, format!("{text:?}"));
     }
-    println!("{:<28}{:>7}{:>10}{:>8}{:>20}{:>18}", "corpus", "rows", "silent", "doubt", "false matches", "false stops");
+    println!(
+        "{:<28}{:>7}{:>10}{:>8}{:>20}{:>18}",
+        "corpus", "rows", "silent", "doubt", "false matches", "false stops"
+    );
     let mut over = Vec::new();
     for (name, score, stops) in [
         ("bash_conditions", &conditions, 1.0),
@@ -122,10 +146,27 @@ pub fn check() -> Vec<String> {
         for (what, found, limit) in [
             ("missed", &score.silent, 0),
             // Text that arithmetic expands again, and settings of make.
-            ("undecided", &score.undecided, if name == "bash_conditions" { 9 } else { 0 }),
-            // What was made to get past a rule and didn't run had no terminal, or a program was missing: it may match.
-            ("false match", &score.wrong, if name == "shell_evasions" { score.others } else { score.rows / 100 }),
-            ("stopped", &score.stopped, (score.others as f64 * stops) as usize),
+            (
+                "undecided",
+                &score.undecided,
+                if name == "bash_conditions" { 9 } else { 0 },
+            ),
+            // What was made to get past a rule and didn't run had no terminal, or a program was
+            // missing: it may match.
+            (
+                "false match",
+                &score.wrong,
+                if name == "shell_evasions" {
+                    score.others
+                } else {
+                    score.rows / 100
+                },
+            ),
+            (
+                "stopped",
+                &score.stopped,
+                (score.others as f64 * stops) as usize,
+            ),
         ] {
             if found.len() > limit {
                 over.push(format!(

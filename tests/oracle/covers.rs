@@ -1,5 +1,5 @@
-//! What an `allow` covers, held against real shells: a text that it covers runs nothing but programs that its rules
-//! name, and writes no file but those that they name.
+//! What an `allow` covers, held against real shells: a text that it covers runs nothing but
+//! programs that its rules name, and writes no file but those that they name.
 
 use crate::generate::{Maker, Random, quoted};
 use crate::judge::Judge;
@@ -24,13 +24,33 @@ static GRANTS: &[Grant] = &[
         rules: &["Bash(git status*)", "Bash(ls *)"],
         commands: &[&["git", "status*"], &["ls"]],
         files: &[],
-        spellings: &["ls a", "ls -l a x", "git status", "git status -s", "ls 'a b'", "ls \"$HOME\"", "ls *"],
+        spellings: &[
+            "ls a",
+            "ls -l a x",
+            "git status",
+            "git status -s",
+            "ls 'a b'",
+            "ls \"$HOME\"",
+            "ls *",
+        ],
     },
     Grant {
-        rules: &["Bash(ls *)", "Bash(cat *)", "Write(out.txt)", "Write(build/**)"],
+        rules: &[
+            "Bash(ls *)",
+            "Bash(cat *)",
+            "Write(out.txt)",
+            "Write(build/**)",
+        ],
         commands: &[&["ls"], &["cat"]],
         files: &["out.txt", "build/"],
-        spellings: &["ls a", "cat a", "cat <<< x", "ls a > out.txt", "cat a >> build/a", "ls x 2> build/b"],
+        spellings: &[
+            "ls a",
+            "cat a",
+            "cat <<< x",
+            "ls a > out.txt",
+            "cat a >> build/a",
+            "ls x 2> build/b",
+        ],
     },
     Grant {
         rules: &["Bash(git commit *)", "Bash(git status*)", "Write(out.txt)"],
@@ -44,8 +64,22 @@ static GRANTS: &[Grant] = &[
         ],
     },
     Grant {
-        rules: &["Bash(ls *)", "Bash(env *)", "Bash(timeout *)", "Bash(xargs *)", "Bash(nohup *)", "Bash(sudo *)"],
-        commands: &[&["ls"], &["env"], &["timeout"], &["xargs"], &["nohup"], &["sudo"]],
+        rules: &[
+            "Bash(ls *)",
+            "Bash(env *)",
+            "Bash(timeout *)",
+            "Bash(xargs *)",
+            "Bash(nohup *)",
+            "Bash(sudo *)",
+        ],
+        commands: &[
+            &["ls"],
+            &["env"],
+            &["timeout"],
+            &["xargs"],
+            &["nohup"],
+            &["sudo"],
+        ],
         files: &[],
         spellings: &[
             "ls a",
@@ -61,7 +95,13 @@ static GRANTS: &[Grant] = &[
         rules: &["Bash(find *)", "Bash(grep *)", "Write(out.txt)"],
         commands: &[&["find"], &["grep"]],
         files: &["out.txt"],
-        spellings: &["find x -name a", "grep x a", "grep -c x a > out.txt", "find . -type f", "grep x a | head -1"],
+        spellings: &[
+            "find x -name a",
+            "grep x a",
+            "grep -c x a > out.txt",
+            "find . -type f",
+            "grep x a | head -1",
+        ],
     },
 ];
 
@@ -86,9 +126,15 @@ pub fn rules(number: u64) -> &'static [&'static str] {
 
 /// The lines of a section of `covers.txt`.
 fn section(name: &str) -> Vec<String> {
-    let all =
-        include_str!("covers.txt").split("\n# ").skip(1).find_map(|part| part.strip_prefix(name)?.strip_prefix('\n'));
-    all.expect(name).lines().filter(|line| !line.is_empty()).map(|line| line.replace('␤', "\n")).collect()
+    let all = include_str!("covers.txt")
+        .split("\n# ")
+        .skip(1)
+        .find_map(|part| part.strip_prefix(name)?.strip_prefix('\n'));
+    all.expect(name)
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| line.replace('␤', "\n"))
+        .collect()
 }
 
 /// What texts are made of.
@@ -127,12 +173,27 @@ fn text(shell: &'static str, seed: u64, number: u64) -> Text {
     // What a list names where another command could stand, or something that none does.
     let others = [0, 0, 0, 40][random.below(4)];
     let depth = 1 + random.below(3);
-    let mut made = Covered { random, shell, grant: &GRANTS[grant], others };
+    let mut made = Covered {
+        random,
+        shell,
+        grant: &GRANTS[grant],
+        others,
+    };
     let mut text = made.list(depth);
     if made.random.chance(8) {
-        text = Maker { random: made.random, shell, rule: 0, tricks: 0 }.mutated(&text);
+        text = Maker {
+            random: made.random,
+            shell,
+            rule: 0,
+            tricks: 0,
+        }
+        .mutated(&text);
     }
-    Text { grant, text: text.replace('\0', ""), number }
+    Text {
+        grant,
+        text: text.replace('\0', ""),
+        number,
+    }
 }
 
 struct Covered {
@@ -152,7 +213,11 @@ impl Covered {
             };
         }
         let is_of_zsh = self.shell == "zsh" && self.random.chance(25);
-        let templates = if is_of_zsh { &PARTS.of_zsh } else { &PARTS.templates };
+        let templates = if is_of_zsh {
+            &PARTS.of_zsh
+        } else {
+            &PARTS.templates
+        };
         let mut template = &templates[self.random.below(templates.len())];
         // Most texts are to be covered.
         if template.contains("@x") && self.random.chance(50) {
@@ -189,7 +254,10 @@ impl Covered {
                 // Where nothing else is asked for, most files are the list's.
                 'f' if !self.random.chance(20 + self.others / 2) => match self.grant.files {
                     [] => "/dev/null".to_owned(),
-                    _ => self.random.pick(&["out.txt", "out.txt", "./out.txt", "'out.txt'"]).to_owned(),
+                    _ => self
+                        .random
+                        .pick(&["out.txt", "out.txt", "./out.txt", "'out.txt'"])
+                        .to_owned(),
                 },
                 'f' => self.any(&PARTS.files),
                 other => format!("@{other}"),
@@ -212,10 +280,21 @@ fn beyond(grant: &Grant, done: &Done) -> Option<String> {
         None => own == word,
     };
     let is_named = |argv: &Vec<String>| {
-        let begins = |command: &&[&str]| command.len() <= argv.len() && command.iter().zip(argv).all(is_word);
-        let needs_none = |names: &[&str]| argv.first().is_some_and(|name| names.contains(&name.as_str()));
-        let reads_no_file = || argv.iter().skip(1).all(|word| !["a", "f", "x", "n"].contains(&word.as_str()));
-        grant.commands.iter().any(begins) || needs_none(NEED_NONE) || needs_none(FILTERS) && reads_no_file()
+        let begins = |command: &&[&str]| {
+            command.len() <= argv.len() && command.iter().zip(argv).all(is_word)
+        };
+        let needs_none = |names: &[&str]| {
+            argv.first()
+                .is_some_and(|name| names.contains(&name.as_str()))
+        };
+        let reads_no_file = || {
+            argv.iter()
+                .skip(1)
+                .all(|word| !["a", "f", "x", "n"].contains(&word.as_str()))
+        };
+        grant.commands.iter().any(begins)
+            || needs_none(NEED_NONE)
+            || needs_none(FILTERS) && reads_no_file()
     };
     if let Some(argv) = done.ran.iter().find(|argv| !is_named(argv)) {
         return Some(format!("ran {argv:?}"));
@@ -226,7 +305,10 @@ fn beyond(grant: &Grant, done: &Done) -> Option<String> {
             None => file == own,
         })
     };
-    done.wrote.iter().find(|file| !may_write(file)).map(|file| format!("wrote {file:?}"))
+    done.wrote
+        .iter()
+        .find(|file| !may_write(file))
+        .map(|file| format!("wrote {file:?}"))
 }
 
 /// What a shell's texts came to.
@@ -240,10 +322,15 @@ struct Counts {
 /// Holds what lists cover against the shells and prints a table; gives what is over the limits.
 pub fn check() -> Vec<String> {
     if let Err(error) = Worker::start(Watch::All) {
-        crate::skipped::skip(format_args!("texts can't be run apart from this machine: {error}"));
+        crate::skipped::skip(format_args!(
+            "texts can't be run apart from this machine: {error}"
+        ));
         return Vec::new();
     }
-    let files: Vec<(String, String)> = FILES.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
+    let files: Vec<(String, String)> = FILES
+        .iter()
+        .map(|(name, text)| ((*name).into(), (*text).into()))
+        .collect();
     let mut over = Vec::new();
     println!("{:<6}{:>9}{:>9}{:>9}", "shell", "made", "covered", "MISSES");
     for (shell, count) in shares(setting("", 500)) {
@@ -264,17 +351,35 @@ pub fn check() -> Vec<String> {
         println!("{shell:<6}{made:>9}{covered:>9}{:>9}", misses.len());
         misses.sort_by_key(|(text, _)| text.text.len());
         if misses.len() > SHOWN {
-            over.push(format!("{shell}: {} misses; the shortest {SHOWN} of them:", misses.len()));
+            over.push(format!(
+                "{shell}: {} misses; the shortest {SHOWN} of them:",
+                misses.len()
+            ));
         }
-        for (Text { grant, text, number }, what) in misses.into_iter().take(SHOWN) {
-            over.push(format!("{shell}: list {grant} covers {text:?} (number {number}), which {what}"));
+        for (
+            Text {
+                grant,
+                text,
+                number,
+            },
+            what,
+        ) in misses.into_iter().take(SHOWN)
+        {
+            over.push(format!(
+                "{shell}: list {grant} covers {text:?} (number {number}), which {what}"
+            ));
         }
     }
     over
 }
 
 /// Makes texts, asks what is covered, and runs that, until so many were.
-fn hold(shell: &'static str, count: u64, files: &[(String, String)], counts: &Counts) -> Result<(), String> {
+fn hold(
+    shell: &'static str,
+    count: u64,
+    files: &[(String, String)],
+    counts: &Counts,
+) -> Result<(), String> {
     let seed = setting("_SEED", 1);
     let mut judge = Judge::default();
     let mut worker = Worker::start(Watch::All)?;
@@ -293,12 +398,22 @@ fn hold(shell: &'static str, count: u64, files: &[(String, String)], counts: &Co
         }
         counts.covered.fetch_add(1, Ordering::Relaxed);
         let mut miss = |text: &str| does_more(&mut worker, grant, shell, text, files);
-        let Some(what) = miss(&text.text) else { continue };
+        let Some(what) = miss(&text.text) else {
+            continue;
+        };
         // Where most are missed, a few are enough to see why.
         let is_shown = counts.misses.lock().unwrap().len() < SHOWN;
-        let small = smallest(&text.text, |text| is_shown && is_covered(text) && miss(text).is_some());
+        let small = smallest(&text.text, |text| {
+            is_shown && is_covered(text) && miss(text).is_some()
+        });
         let what = miss(&small).unwrap_or(what);
-        counts.misses.lock().unwrap().push((Text { text: small, ..text }, what));
+        counts.misses.lock().unwrap().push((
+            Text {
+                text: small,
+                ..text
+            },
+            what,
+        ));
     }
     Ok(())
 }

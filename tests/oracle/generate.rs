@@ -1,4 +1,5 @@
-//! Texts for shells, the same for the same seed: from a grammar, by mutation, and from loose tokens.
+//! Texts for shells, the same for the same seed: from a grammar, by mutation, and from loose
+//! tokens.
 
 use crate::acts::RULES;
 pub use crate::random::Random;
@@ -46,12 +47,28 @@ pub type Seeds = [Seed];
 
 /// Sample number `number` of those for `shell`.
 pub fn sample(shell: &'static str, seed: u64, number: u64, seeds: &Seeds) -> Sample {
-    let mut made = Maker { random: Random::new(seed ^ number.rotate_left(24)), shell, rule: 0, tricks: 0 };
-    made.rule = if made.random.chance(70) { 0 } else { made.random.below(RULES.len()) };
+    let mut made = Maker {
+        random: Random::new(seed ^ number.rotate_left(24)),
+        shell,
+        rule: 0,
+        tricks: 0,
+    };
+    made.rule = if made.random.chance(70) {
+        0
+    } else {
+        made.random.below(RULES.len())
+    };
     // By its number, so that all others stay what they were before there was this kind.
     if number % 8 == 7 {
         let text = state::text(&mut made);
-        return Sample { shell, text, rule: made.rule, files: Vec::new(), kind: Kind::State, number };
+        return Sample {
+            shell,
+            text,
+            rule: made.rule,
+            files: Vec::new(),
+            kind: Kind::State,
+            number,
+        };
     }
     let mut files = Vec::new();
     let (text, kind) = match made.random.below(100) {
@@ -67,7 +84,14 @@ pub fn sample(shell: &'static str, seed: u64, number: u64, seeds: &Seeds) -> Sam
         76..86 => (made.soup(), Kind::Soup),
         _ => (made.harmless(), Kind::Harmless),
     };
-    Sample { shell, text: text.replace('\0', ""), rule: made.rule, files, kind, number }
+    Sample {
+        shell,
+        text: text.replace('\0', ""),
+        rule: made.rule,
+        files,
+        kind,
+        number,
+    }
 }
 
 /// What makes one text.
@@ -88,7 +112,11 @@ impl Maker {
         match self.random.below(10) {
             0 => format!("{text}\n"),
             1 => format!("{}{}{text}", self.noise(), self.separator(false)),
-            2 => format!("{text}{}{}", self.separator(text.contains('\n')), self.noise()),
+            2 => format!(
+                "{text}{}{}",
+                self.separator(text.contains('\n')),
+                self.noise()
+            ),
             _ => text,
         }
     }
@@ -214,10 +242,16 @@ impl Maker {
     /// A word that expands to `value`.
     fn word(&mut self, value: &str) -> String {
         if !self.random.chance(self.tricks) {
-            return if is_plain(value) { value.to_owned() } else { quoted(value) };
+            return if is_plain(value) {
+                value.to_owned()
+            } else {
+                quoted(value)
+            };
         }
-        let middle =
-            value.char_indices().nth(1 + self.random.below(value.len().max(2) - 1)).map_or(value.len(), |(at, _)| at);
+        let middle = value
+            .char_indices()
+            .nth(1 + self.random.below(value.len().max(2) - 1))
+            .map_or(value.len(), |(at, _)| at);
         let (head, tail) = value.split_at(middle);
         match self.random.below(19) {
             0 => format!("'{value}'"),
@@ -228,8 +262,19 @@ impl Maker {
             5 => value.chars().map(|letter| format!("\\{letter}")).collect(),
             6 => format!("{head}\\{tail}"),
             7 => format!("$'{value}'"),
-            8 => format!("$'{}'", value.bytes().map(|byte| format!("\\x{byte:02x}")).collect::<String>()),
-            9 => format!("$'{head}'{}", tail.bytes().map(|byte| format!("$'\\{byte:03o}'")).collect::<String>()),
+            8 => format!(
+                "$'{}'",
+                value
+                    .bytes()
+                    .map(|byte| format!("\\x{byte:02x}"))
+                    .collect::<String>()
+            ),
+            9 => format!(
+                "$'{head}'{}",
+                tail.bytes()
+                    .map(|byte| format!("$'\\{byte:03o}'"))
+                    .collect::<String>()
+            ),
             10 => format!("$\"{value}\""),
             11 => format!("{head}${{u}}{tail}"),
             12 => format!("{head}$u{}", quoted(tail)),
@@ -244,7 +289,8 @@ impl Maker {
 
     fn blank(&mut self) -> &'static str {
         if self.random.chance(self.tricks) {
-            self.random.pick(&["  ", "\t", " \\\n", "\\\n ", " \t \\\n\\\n "])
+            self.random
+                .pick(&["  ", "\t", " \\\n", "\\\n ", " \t \\\n\\\n "])
         } else {
             " "
         }
@@ -316,13 +362,24 @@ impl Maker {
                 "r" => text += &self.redirection(),
                 "d" => text += self.random.pick(&["E", "EOF", "X", "in", "a"]),
                 "w" => {
-                    text +=
-                        self.random.pick(&["x", "'it'", "\"a b\"", "\\#", "a#b", "{a,b}", "esac", "$'\\''", "~", "*"])
+                    text += self.random.pick(&[
+                        "x", "'it'", "\"a b\"", "\\#", "a#b", "{a,b}", "esac", "$'\\''", "~", "*",
+                    ])
                 }
                 ";" => text += self.separator(line),
-                "," => text += if self.random.chance(80) { " " } else { self.separator(true) },
+                "," => {
+                    text += if self.random.chance(80) {
+                        " "
+                    } else {
+                        self.separator(true)
+                    }
+                }
                 ")" if line => text += "\n",
-                ")" => text += self.random.pick(&["", "", " ", ";", "\n", " # it's)\n", " #)\n"]),
+                ")" => {
+                    text += self
+                        .random
+                        .pick(&["", "", " ", ";", "\n", " # it's)\n", " #)\n"])
+                }
                 // A nested template as a single word of text, or within backquotes.
                 "{" => {
                     let (inner, others) = nested(rest);
@@ -332,7 +389,10 @@ impl Maker {
                 }
                 "`" => {
                     let inner = self.list(depth);
-                    text += &inner.replace('\\', "\\\\").replace('`', "\\`").replace('$', "\\$");
+                    text += &inner
+                        .replace('\\', "\\\\")
+                        .replace('`', "\\`")
+                        .replace('$', "\\$");
                 }
                 other => text += other,
             }
@@ -354,13 +414,27 @@ impl Maker {
                 text + "\""
             }
             1 if self.shell != "dash" => {
-                format!("$'{}'", value.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n"))
+                format!(
+                    "$'{}'",
+                    value
+                        .replace('\\', "\\\\")
+                        .replace('\'', "\\'")
+                        .replace('\n', "\\n")
+                )
             }
             2 if !value.contains('\n') => value
                 .chars()
-                .map(|letter| if is_plain(&letter.to_string()) { letter.to_string() } else { format!("\\{letter}") })
+                .map(|letter| {
+                    if is_plain(&letter.to_string()) {
+                        letter.to_string()
+                    } else {
+                        format!("\\{letter}")
+                    }
+                })
                 .collect(),
-            3 if is_plain(&value.replace(' ', "")) && !value.contains('\n') => format!("\"{value}\""),
+            3 if is_plain(&value.replace(' ', "")) && !value.contains('\n') => {
+                format!("\"{value}\"")
+            }
             _ => quoted(value),
         }
     }
@@ -371,7 +445,8 @@ impl Maker {
             return self.grammatical();
         }
         let mut seed = &seeds[self.random.below(seeds.len())];
-        // Most texts of another shell, and ordinary ones that nothing will be put into, do nothing here.
+        // Most texts of another shell, and ordinary ones that nothing will be put into, do nothing
+        // here.
         for _ in 0..20 {
             let own = seed.shell == self.shell || (seed.shell == "bash" && self.random.chance(20));
             if own && (seed.rule.is_some() || ordinary) {
@@ -407,7 +482,10 @@ impl Maker {
                 }
                 _ => {
                     let token = &tokens[at];
-                    let cut = token.char_indices().nth(self.random.below(token.len())).map_or(0, |(at, _)| at);
+                    let cut = token
+                        .char_indices()
+                        .nth(self.random.below(token.len()))
+                        .map_or(0, |(at, _)| at);
                     let (head, tail) = token.split_at(cut);
                     let between = self.random.pick(grammar::TOKENS);
                     tokens[at] = format!("{head}{between}{tail}");
@@ -424,7 +502,11 @@ impl Maker {
         let at = self.random.below(tokens.len() + 1);
         tokens.insert(at, carrier);
         let text = tokens.concat();
-        if self.random.chance(30) { self.mutated(&text) } else { text }
+        if self.random.chance(30) {
+            self.mutated(&text)
+        } else {
+            text
+        }
     }
 
     fn soup(&mut self) -> String {
@@ -450,11 +532,16 @@ impl Maker {
                 text.push_str(if text.contains("<<") || text.contains('#') {
                     "\n"
                 } else {
-                    self.random.pick(&[" && ", "; ", " || ", "\n", " && ", " ; "])
+                    self.random
+                        .pick(&[" && ", "; ", " || ", "\n", " && ", " ; "])
                 });
             }
             let mut command = self.random.pick(grammar::HARMLESS);
-            while self.shell == "dash" && ["[[", "<<<", "=(", "<("].iter().any(|sign| command.contains(sign)) {
+            while self.shell == "dash"
+                && ["[[", "<<<", "=(", "<("]
+                    .iter()
+                    .any(|sign| command.contains(sign))
+            {
                 command = self.random.pick(grammar::HARMLESS);
             }
             let command = match self.random.below(12) {
@@ -504,7 +591,10 @@ pub fn nested(template: &str) -> (&str, &str) {
 }
 
 pub fn is_plain(word: &str) -> bool {
-    !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./:=+,%@".contains(letter))
+    !word.is_empty()
+        && word
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "-_./:=+,%@".contains(letter))
 }
 
 pub fn quoted(value: &str) -> String {

@@ -1,9 +1,10 @@
 //! The grammar of shells as templates, after the manuals of bash, dash and zsh.
 //!
-//! Holes: `@L` a list of commands that does the act, `@S` a simple command, `@W` words only, `@P` the
-//! plainest spelling; `@{...@}` what is within, quoted as one word; `` @` `` a list for within backquotes.
-//! Around them: `@c` a harmless command, `@w` a word, `@r` a redirection, `@;` a separator, `@,` a blank or
-//! new line, `@)` what may stand before a closing sign; `@@` is the sign itself.
+//! Holes: `@L` a list of commands that does the act, `@S` a simple command, `@W` words only, `@P`
+//! the plainest spelling; `@{...@}` what is within, quoted as one word; `` @` `` a list for within
+//! backquotes. Around them: `@c` a harmless command, `@w` a word, `@r` a redirection, `@;` a
+//! separator, `@,` a blank or new line, `@)` what may stand before a closing sign; `@@` is the sign
+//! itself.
 
 /// Lists, pipes, groups and compound commands.
 pub static COMPOUND: &[&str] = &[
@@ -1096,8 +1097,9 @@ pub static DASH: &[&str] = &[
     "ENV=s; @L",
 ];
 
-/// `%all` the act, `%quoted` the same quoted; `%x` the act with one word given as `$x`, `%q` as `"$x"`, `%i`,
-/// `%s` and `%1` in other ways; `%word`, `%head` and `%tail` that word; `%first` and `%rest`.
+/// `%all` the act, `%quoted` the same quoted; `%x` the act with one word given as `$x`, `%q` as
+/// `"$x"`, `%i`, `%s` and `%1` in other ways; `%word`, `%head` and `%tail` that word; `%first` and
+/// `%rest`.
 pub static VARIABLES: &[&str] = &[
     "x=%word; %x",
     "x=%word; %q",

@@ -21,11 +21,12 @@ pub const ALLOW: &str = "allow\n";
 /// What a host says that has panicked while it judged.
 const PANICKED: &str = "this is a bug in hookwire";
 
-/// The reader by itself, once it was needed; whoever ends the process takes it out, so that its files go.
+/// The reader by itself, once it was needed; whoever ends the process takes it out, so that its
+/// files go.
 pub static PROGRAM: Mutex<Option<Program>> = Mutex::new(None);
 
-/// One host for each rule that was asked about, so that a text is held against that rule alone; or the reader by
-/// itself.
+/// One host for each rule that was asked about, so that a text is held against that rule alone; or
+/// the reader by itself.
 #[derive(Default)]
 pub struct Judge {
     hosts: HashMap<String, Host>,
@@ -45,7 +46,8 @@ impl Judge {
         if let Some(answer) = self.ask_reader(rule, shell, text, cwd) {
             return answer;
         }
-        let definition = || json!({"hooks": [{"name": "rule", "on": "PreToolUse", "if": rule, "deny": "x"}]});
+        let definition =
+            || json!({"hooks": [{"name": "rule", "on": "PreToolUse", "if": rule, "deny": "x"}]});
         let verdict = self.dispatch(rule, definition, shell, text, cwd);
         match verdict["outcomes"][0]["decision"].as_str() {
             Some("deny") => Answer::Match,
@@ -61,7 +63,13 @@ impl Judge {
         if let Some(answer) = self.ask_reader(&key, shell, text, cwd) {
             return answer == Answer::Match;
         }
-        let verdict = self.dispatch(&key, || json!({"policy": {"allow": rules}}), shell, text, cwd);
+        let verdict = self.dispatch(
+            &key,
+            || json!({"policy": {"allow": rules}}),
+            shell,
+            text,
+            cwd,
+        );
         match verdict["decision"].as_str() {
             Some("allow") => true,
             Some("deny") => false,
@@ -74,9 +82,15 @@ impl Judge {
         let source = std::env::var_os("HOOKWIRE_ORACLE_READER")?;
         let reader = self.reader.get_or_insert_with(|| {
             let mut program = PROGRAM.lock().unwrap();
-            program.get_or_insert_with(|| Program::build(source.as_ref(), None).unwrap()).start()
+            program
+                .get_or_insert_with(|| Program::build(source.as_ref(), None).unwrap())
+                .start()
         });
-        Some(reader.ask(rule, shell, text, cwd).unwrap_or_else(|| panic!("the reader ended at {text:?}")))
+        Some(
+            reader
+                .ask(rule, shell, text, cwd)
+                .unwrap_or_else(|| panic!("the reader ended at {text:?}")),
+        )
     }
 
     fn dispatch(
@@ -87,11 +101,19 @@ impl Judge {
         text: &str,
         cwd: &Path,
     ) -> Value {
-        let host = self.hosts.entry(key.to_owned()).or_insert_with(|| Host::start(&definition()));
-        let verdict = host.dispatch(&json!({"event": "PreToolUse", "session": "s", "cwd": cwd, "shell": shell,
-            "tool": {"name": "Bash", "input": {"command": text}}}));
+        let host = self
+            .hosts
+            .entry(key.to_owned())
+            .or_insert_with(|| Host::start(&definition()));
+        let verdict = host.dispatch(
+            &json!({"event": "PreToolUse", "session": "s", "cwd": cwd, "shell": shell,
+            "tool": {"name": "Bash", "input": {"command": text}}}),
+        );
         // A panic is caught and becomes doubt, which would hide it.
-        assert!(!verdict.to_string().contains(PANICKED), "{key} for {text:?} in {shell}: {verdict}");
+        assert!(
+            !verdict.to_string().contains(PANICKED),
+            "{key} for {text:?} in {shell}: {verdict}"
+        );
         verdict
     }
 }
@@ -108,17 +130,33 @@ impl Host {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (stdin, stdout) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        Host { child, stdin, stdout, _hooks: hooks }
+        let (stdin, stdout) = (
+            child.stdin.take(),
+            BufReader::new(child.stdout.take().unwrap()),
+        );
+        Host {
+            child,
+            stdin,
+            stdout,
+            _hooks: hooks,
+        }
     }
 
     fn dispatch(&mut self, event: &Value) -> Value {
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": event});
+        let request =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": event});
         // In one write: what is formatted into a pipe is written piece by piece.
-        self.stdin.as_mut().unwrap().write_all(format!("{request}\n").as_bytes()).unwrap();
+        self.stdin
+            .as_mut()
+            .unwrap()
+            .write_all(format!("{request}\n").as_bytes())
+            .unwrap();
         loop {
             let mut line = String::new();
-            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the host ended at {request}");
+            assert!(
+                self.stdout.read_line(&mut line).unwrap() > 0,
+                "the host ended at {request}"
+            );
             let mut reply: Value = serde_json::from_str(&line).unwrap();
             if reply["id"] == 1 {
                 assert!(reply.get("error").is_none(), "{reply} to {request}");

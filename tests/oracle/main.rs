@@ -1,5 +1,5 @@
-//! Command rules held against real shells: whatever text makes a shell do a rule's act must match the rule or be
-//! in doubt.
+//! Command rules held against real shells: whatever text makes a shell do a rule's act must match
+//! the rule or be in doubt.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -12,7 +12,8 @@
 //! | `HOOKWIRE_ORACLE_OUTCOMES` | a file that keeps what the shells did with each text, so that a text that ran before isn't run again |
 //! | `HOOKWIRE_ORACLE_PLANTED` | set: put bugs into the reader and see whether the texts find them |
 //!
-//! Planted bugs take some minutes: `HOOKWIRE_ORACLE_PLANTED=1 HOOKWIRE_ORACLE=5000 cargo test --test oracle planted`.
+//! Planted bugs take some minutes: `HOOKWIRE_ORACLE_PLANTED=1 HOOKWIRE_ORACLE=5000 cargo test
+//! --test oracle planted`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -46,7 +47,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A name, and what gives the lines that say what is over the limits.
 type Test = (&'static str, fn() -> Vec<String>);
 
-/// How many misses are made small and shown, and how many doubts are shown; the others are only counted.
+/// How many misses are made small and shown, and how many doubts are shown; the others are only
+/// counted.
 const SHOWN: usize = 100;
 
 fn main() -> ExitCode {
@@ -83,7 +85,10 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let filters: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let filters: Vec<&String> = arguments
+        .iter()
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
     let mut good = true;
     for (name, test) in tests {
         if filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str())) {
@@ -93,11 +98,18 @@ fn main() -> ExitCode {
         }
     }
     judge::PROGRAM.lock().unwrap().take();
-    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn setting<T: std::str::FromStr>(name: &str, default: T) -> T {
-    std::env::var(format!("HOOKWIRE_ORACLE{name}")).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+    std::env::var(format!("HOOKWIRE_ORACLE{name}"))
+        .ok()
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(default)
 }
 
 /// The corpora's texts, for the generator to change.
@@ -105,7 +117,11 @@ fn seeds() -> Vec<generate::Seed> {
     let mut seeds = Vec::new();
     for name in ["bash_conditions", "shell_evasions", "ordinary_commands"] {
         for row in &corpora::rows(name) {
-            let text = row.get("cmd").or(row.get("command")).and_then(Value::as_str).unwrap();
+            let text = row
+                .get("cmd")
+                .or(row.get("command"))
+                .and_then(Value::as_str)
+                .unwrap();
             if text.len() > 1500 {
                 continue;
             }
@@ -118,7 +134,12 @@ fn seeds() -> Vec<generate::Seed> {
             };
             let rule = RULES.iter().position(|it| rule.starts_with(&it.text[..8]));
             let shell = row["shell"].as_str().unwrap_or("bash").to_owned();
-            seeds.push(generate::Seed { shell, rule, text, files: corpora::files(row) });
+            seeds.push(generate::Seed {
+                shell,
+                rule,
+                text,
+                files: corpora::files(row),
+            });
         }
     }
     seeds
@@ -128,20 +149,29 @@ fn seeds() -> Vec<generate::Seed> {
 fn shares(count: u64) -> Vec<(&'static str, u64)> {
     let wanted = setting("_SHELLS", "bash,dash,zsh".to_owned());
     let mut shells = Vec::new();
-    for shell in ["bash", "dash", "zsh", "ksh"].into_iter().filter(|shell| wanted.split(',').any(|name| name == *shell))
+    for shell in ["bash", "dash", "zsh", "ksh"]
+        .into_iter()
+        .filter(|shell| wanted.split(',').any(|name| name == *shell))
     {
-        if std::process::Command::new(shell).args(["-c", ":"]).status().is_ok() {
+        if std::process::Command::new(shell)
+            .args(["-c", ":"])
+            .status()
+            .is_ok()
+        {
             shells.push((shell, if shell == "bash" { 2 } else { 1 }));
         } else {
             skipped::skip(format_args!("{shell} is missing"));
         }
     }
     let parts = shells.iter().map(|(_, parts)| parts).sum::<u64>();
-    shells.iter().map(|(shell, share)| (*shell, count * share / parts.max(1))).collect()
+    shells
+        .iter()
+        .map(|(shell, share)| (*shell, count * share / parts.max(1)))
+        .collect()
 }
 
-/// How many workers take so many texts: so many a processor at most, and none that has less than `share` of them to do. To make
-/// one, with its mounts, takes as long as some ten texts.
+/// How many workers take so many texts: so many a processor at most, and none that has less than
+/// `share` of them to do. To make one, with its mounts, takes as long as some ten texts.
 fn n_workers(count: u64, share: u64, a_processor: usize) -> u64 {
     let most = a_processor * std::thread::available_parallelism().map_or(2, usize::from);
     count.div_ceil(share).clamp(1, most as u64)
@@ -171,7 +201,11 @@ fn run(
                     if number >= count {
                         return;
                     }
-                    each(&mut worker, &mut judge, generate::sample(shell, seed, number, seeds));
+                    each(
+                        &mut worker,
+                        &mut judge,
+                        generate::sample(shell, seed, number, seeds),
+                    );
                 }
             });
         }
@@ -201,7 +235,11 @@ fn record(file: std::fs::File) {
             let mut row = json!({"shell": sample.shell, "text": sample.text, "runs": runs, "rule": RULES[sample.rule].text,
                 "kind": format!("{:?}", sample.kind).to_lowercase(), "harmless": sample.kind == Kind::Harmless});
             if !sample.files.is_empty() {
-                row["files"] = sample.files.into_iter().map(|(name, text)| (name, json!(text))).collect();
+                row["files"] = sample
+                    .files
+                    .into_iter()
+                    .map(|(name, text)| (name, json!(text)))
+                    .collect();
             }
             writeln!(out.lock().unwrap(), "{row}").unwrap();
         };
@@ -209,11 +247,14 @@ fn record(file: std::fs::File) {
     }
 }
 
-/// Asks about the generators' texts and about others that are made of them, and runs none: a judge that panics ends this.
+/// Asks about the generators' texts and about others that are made of them, and runs none: a judge
+/// that panics ends this.
 fn panics() -> Vec<String> {
     /// Parts of words: open ones, places for others, and characters of several bytes.
-    const PARTS: &[&str] =
-        &["{}", "{}", "{1}", "$x", "$x", "${x}", "$(a)", "*", "é", "…", "\u{3000}", "-", "+", "=", "~", "a"];
+    const PARTS: &[&str] = &[
+        "{}", "{}", "{1}", "$x", "$x", "${x}", "$(a)", "*", "é", "…", "\u{3000}", "-", "+", "=",
+        "~", "a",
+    ];
     const RUNNERS: &[&str] = &[
         "parallel",
         "parallel",
@@ -248,16 +289,26 @@ fn panics() -> Vec<String> {
                 let sample = generate::sample(shell, seed, number, &seeds);
                 let mut random = generate::Random::new(seed ^ number.rotate_left(40));
                 let word = |random: &mut generate::Random| {
-                    (0..1 + random.below(3)).map(|_| random.pick(PARTS)).collect::<String>()
+                    (0..1 + random.below(3))
+                        .map(|_| random.pick(PARTS))
+                        .collect::<String>()
                 };
                 let mut text = sample.text.clone();
                 if random.chance(60) {
-                    let words: Vec<String> = (0..1 + random.below(4)).map(|_| word(&mut random)).collect();
+                    let words: Vec<String> = (0..1 + random.below(4))
+                        .map(|_| word(&mut random))
+                        .collect();
                     let given = random.pick(&["", "", " ::: …", " ::: a $x", " < a"]);
-                    text = format!("{} {}{given}\n{text}", random.pick(RUNNERS), words.join(" "));
+                    text = format!(
+                        "{} {}{given}\n{text}",
+                        random.pick(RUNNERS),
+                        words.join(" ")
+                    );
                 } else {
                     let mut places = text.char_indices().map(|(at, _)| at);
-                    let at = places.nth(random.below(text.len() + 1)).unwrap_or(text.len());
+                    let at = places
+                        .nth(random.below(text.len() + 1))
+                        .unwrap_or(text.len());
                     text.insert_str(at, &word(&mut random));
                 }
                 judge.ask(RULES[sample.rule].text, shell, &text, place.path());
@@ -265,7 +316,8 @@ fn panics() -> Vec<String> {
             }
         };
         std::thread::scope(|scope| {
-            (0..std::thread::available_parallelism().map_or(2, usize::from)).for_each(|_| drop(scope.spawn(ask_all)));
+            (0..std::thread::available_parallelism().map_or(2, usize::from))
+                .for_each(|_| drop(scope.spawn(ask_all)));
         });
     }
     Vec::new()
@@ -273,7 +325,11 @@ fn panics() -> Vec<String> {
 
 /// Where the reader's source is.
 fn source() -> std::path::PathBuf {
-    setting("_READER", concat!(env!("CARGO_MANIFEST_DIR"), "/crates/acts/src").to_owned()).into()
+    setting(
+        "_READER",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/crates/acts/src").to_owned(),
+    )
+    .into()
 }
 
 /// Gives the bugs that can't be put into the reader as it is now.
@@ -312,15 +368,26 @@ struct Counts {
 /// Holds the rules against the shells and prints a table; gives what is over the limits.
 fn check() -> Vec<String> {
     if let Err(error) = Worker::start(Watch::Acts) {
-        skipped::skip(format_args!("texts can't be run apart from this machine: {error}"));
+        skipped::skip(format_args!(
+            "texts can't be run apart from this machine: {error}"
+        ));
         return Vec::new();
     }
     let seeds = seeds();
-    let outcomes = std::env::var_os("HOOKWIRE_ORACLE_OUTCOMES").map(|file| Outcomes::open(file.as_ref()).unwrap());
+    let outcomes = std::env::var_os("HOOKWIRE_ORACLE_OUTCOMES")
+        .map(|file| Outcomes::open(file.as_ref()).unwrap());
     let mut over = Vec::new();
     println!(
         "{:<6}{:>9}{:>9}{:>9}{:>9}{:>15}{:>10}{:>10}{:>15}",
-        "shell", "texts", "ran", "matched", "doubt", "SILENT MISSES", "harmless", "decided", "false matches"
+        "shell",
+        "texts",
+        "ran",
+        "matched",
+        "doubt",
+        "SILENT MISSES",
+        "harmless",
+        "decided",
+        "false matches"
     );
     for (shell, count) in shares(setting("", 100)) {
         let counts = Mutex::new(Counts::default());
@@ -346,9 +413,18 @@ fn check() -> Vec<String> {
     over
 }
 
-fn note(counts: &Mutex<Counts>, outcomes: Option<&Outcomes>, worker: &mut Worker, judge: &mut Judge, sample: &Sample) {
+fn note(
+    counts: &Mutex<Counts>,
+    outcomes: Option<&Outcomes>,
+    worker: &mut Worker,
+    judge: &mut Judge,
+    sample: &Sample,
+) {
     let place = tempfile::tempdir().unwrap();
-    for (name, text) in [("a".to_owned(), "x\n".to_owned())].iter().chain(&sample.files) {
+    for (name, text) in [("a".to_owned(), "x\n".to_owned())]
+        .iter()
+        .chain(&sample.files)
+    {
         let path = place.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
@@ -379,15 +455,22 @@ fn note(counts: &Mutex<Counts>, outcomes: Option<&Outcomes>, worker: &mut Worker
             counts.decided += usize::from(answer == Answer::No);
             counts.false_matches += usize::from(answer == Answer::Match);
             if answer != Answer::No && counts.notes.len() < SHOWN {
-                counts.notes.push(format!("{answer:?} for {rule}: {:?}", sample.text));
+                counts
+                    .notes
+                    .push(format!("{answer:?} for {rule}: {:?}", sample.text));
             }
         }
         counts.missed <= SHOWN
     };
     if missed && shown {
-        let small = smallest(&sample.text, |text| ask(text) == Answer::No && happens(worker, sample, text));
+        let small = smallest(&sample.text, |text| {
+            ask(text) == Answer::No && happens(worker, sample, text)
+        });
         // At once, since a run of a million takes hours and may be ended.
-        println!("  missed by {rule}: {small:?}, number {} from {:?}", sample.number, sample.text);
+        println!(
+            "  missed by {rule}: {small:?}, number {} from {:?}",
+            sample.number, sample.text
+        );
     }
 }
 

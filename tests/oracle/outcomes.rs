@@ -1,5 +1,6 @@
-//! A file of what the shells did: whether each text did its rule's act. The shells know nothing of hookwire, so that
-//! stays true however hookwire changes, and a million texts take hours once and minutes from then on.
+//! A file of what the shells did: whether each text did its rule's act. The shells know nothing of
+//! hookwire, so that stays true however hookwire changes, and a million texts take hours once and
+//! minutes from then on.
 
 use crate::acts::RULES;
 use crate::generate::Sample;
@@ -10,8 +11,8 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// What is known, and where it is kept: a line for each text, with the beginning of its digest and `1` if the act
-/// happened.
+/// What is known, and where it is kept: a line for each text, with the beginning of its digest and
+/// `1` if the act happened.
 pub struct Outcomes {
     known: HashMap<u64, bool>,
     file: Mutex<File>,
@@ -19,7 +20,11 @@ pub struct Outcomes {
 
 impl Outcomes {
     pub fn open(path: &Path) -> io::Result<Outcomes> {
-        let file = OpenOptions::new().create(true).append(true).read(true).open(path)?;
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .read(true)
+            .open(path)?;
         let mut known = HashMap::new();
         for line in BufReader::new(&file).lines() {
             // A run that was ended may have left half a line.
@@ -29,7 +34,10 @@ impl Outcomes {
                 known.insert(digest, happened == "1");
             }
         }
-        Ok(Outcomes { known, file: Mutex::new(file) })
+        Ok(Outcomes {
+            known,
+            file: Mutex::new(file),
+        })
     }
 
     /// Whether a text did the act: as it is kept, or as `run` says.
@@ -40,7 +48,11 @@ impl Outcomes {
         }
         let happened = run();
         let line = format!("{digest:016x} {}\n", u8::from(happened));
-        self.file.lock().unwrap().write_all(line.as_bytes()).unwrap();
+        self.file
+            .lock()
+            .unwrap()
+            .write_all(line.as_bytes())
+            .unwrap();
         happened
     }
 }
@@ -48,7 +60,10 @@ impl Outcomes {
 fn digest(sample: &Sample) -> u64 {
     let mut hash = Sha256::new();
     let files = sample.files.iter().flat_map(|(name, text)| [&**name, text]);
-    for part in [sample.shell, RULES[sample.rule].text, &sample.text].into_iter().chain(files) {
+    for part in [sample.shell, RULES[sample.rule].text, &sample.text]
+        .into_iter()
+        .chain(files)
+    {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }

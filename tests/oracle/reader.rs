@@ -1,5 +1,5 @@
-//! The shell reader by itself: its directory is copied into a crate of its own, perhaps with a bug put in, and
-//! compiled in seconds.
+//! The shell reader by itself: its directory is copied into a crate of its own, perhaps with a bug
+//! put in, and compiled in seconds.
 
 use crate::judge::Answer;
 use std::fs;
@@ -141,7 +141,8 @@ pub struct Patch {
 impl Patch {
     /// The file with the change in it.
     pub fn apply(&self, source: &Path) -> Result<String, String> {
-        let text = fs::read_to_string(source.join(&self.file)).map_err(|error| format!("{}: {error}", self.file))?;
+        let text = fs::read_to_string(source.join(&self.file))
+            .map_err(|error| format!("{}: {error}", self.file))?;
         match text.matches(&self.find).count() {
             1 => Ok(text.replace(&self.find, &self.replace)),
             count => Err(format!("{} has {count} of the places", self.file)),
@@ -163,9 +164,11 @@ impl Program {
     /// Compiles the reader in `source`, or says why it can't.
     pub fn build(source: &Path, patch: Option<&Patch>) -> Result<Program, String> {
         let place = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let write =
-            |path: &str, text: &str| fs::write(place.path().join(path), text).map_err(|error| error.to_string());
-        copy(source, &place.path().join("acts")).map_err(|error| format!("{}: {error}", source.display()))?;
+        let write = |path: &str, text: &str| {
+            fs::write(place.path().join(path), text).map_err(|error| error.to_string())
+        };
+        copy(source, &place.path().join("acts"))
+            .map_err(|error| format!("{}: {error}", source.display()))?;
         write("main.rs", PROGRAM)?;
         if let Some(patch) = patch {
             write(&format!("acts/{}", patch.file), &patch.apply(source)?)?;
@@ -187,10 +190,21 @@ impl Program {
     pub fn start(&self) -> Reader {
         // A bug may be a loop without an end: the kernel ends it then.
         let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -t 60; exec \"$0\""]).arg(self.0.path().join("reader"));
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        command
+            .args(["-c", "ulimit -t 60; exec \"$0\""])
+            .arg(self.0.path().join("reader"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
-        Reader { child, stdin, stdout }
+        Reader {
+            child,
+            stdin,
+            stdout,
+        }
     }
 }
 
@@ -226,7 +240,11 @@ fn compile(place: &Path, arguments: &[&str]) -> Result<(), String> {
         .current_dir(place)
         .output()
         .map_err(|error| error.to_string())?;
-    if built.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&built.stderr).into_owned()) }
+    if built.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&built.stderr).into_owned())
+    }
 }
 
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {

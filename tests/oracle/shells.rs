@@ -1,9 +1,9 @@
 //! Runs a text in a real shell, among stand-ins that write down how they were called.
 //!
-//! The texts are hostile, so nothing of the machine is within their reach: a worker is the first process
-//! of its own user, mount, process, network and IPC namespaces, where every file system is read-only but a
-//! small one in memory, no capability is left, and `/dev` holds a few harmless devices. Whatever a text
-//! leaves running is killed before the next one starts.
+//! The texts are hostile, so nothing of the machine is within their reach: a worker is the first
+//! process of its own user, mount, process, network and IPC namespaces, where every file system is
+//! read-only but a small one in memory, no capability is left, and `/dev` holds a few harmless
+//! devices. Whatever a text leaves running is killed before the next one starts.
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
 use serde_json::{Value, json};
@@ -29,11 +29,13 @@ const BIN: &str = "/dev/bin";
 const SEEN: &str = "/dev/seen";
 
 /// Programs that are replaced by this one, under their names, and on the machine's own paths too.
-const STAND_INS: &str = "git rm curl sudo doas su runuser ssh scp docker podman npm npx kubectl pkexec";
-/// Programs that do what they are for where all that runs is written down, so that what they run in turn is, too.
+const STAND_INS: &str =
+    "git rm curl sudo doas su runuser ssh scp docker podman npm npx kubectl pkexec";
+/// Programs that do what they are for where all that runs is written down, so that what they run in
+/// turn is, too.
 const PASSED_ON: [&str; 22] = [
-    "bash", "cat", "cp", "dash", "env", "find", "grep", "head", "ln", "mkdir", "mv", "nice", "nohup", "sed", "sh",
-    "sort", "tee", "timeout", "touch", "wc", "xargs", "zsh",
+    "bash", "cat", "cp", "dash", "env", "find", "grep", "head", "ln", "mkdir", "mv", "nice",
+    "nohup", "sed", "sh", "sort", "tee", "timeout", "touch", "wc", "xargs", "zsh",
 ];
 
 /// How long a text may take, and how long what it leaves in the background.
@@ -43,7 +45,8 @@ const AFTERMATH: Duration = Duration::from_millis(300);
 /// More processes than any text needs, and fewer than a machine minds.
 const MANY: usize = 200;
 
-/// Makes the namespaces' inside, then becomes the worker. `$1` is this program and `$2` an empty directory.
+/// Makes the namespaces' inside, then becomes the worker. `$1` is this program and `$2` an empty
+/// directory.
 const SETUP: &str = r#"
 set -eu
 mount --make-rprivate /
@@ -90,7 +93,8 @@ pub enum Watch {
 pub struct Done {
     /// The argument lists of the stand-ins that ran.
     pub ran: Vec<Vec<String>>,
-    /// The files that are others than before, as paths from where the text ran; none unless all is watched.
+    /// The files that are others than before, as paths from where the text ran; none unless all is
+    /// watched.
     pub wrote: Vec<String>,
 }
 
@@ -107,7 +111,11 @@ impl Worker {
     pub fn start(watch: Watch) -> Result<Worker, String> {
         let seen: Vec<&str> = match watch {
             Watch::Acts => Vec::new(),
-            Watch::All => STAND_INS.split(' ').chain(PASSED_ON).chain(["ls"]).collect(),
+            Watch::All => STAND_INS
+                .split(' ')
+                .chain(PASSED_ON)
+                .chain(["ls"])
+                .collect(),
         };
         let mount_point = tempfile::tempdir().map_err(|error| error.to_string())?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -138,8 +146,15 @@ impl Worker {
             .map_err(|error| format!("unshare: {error}"))?;
         let stdin = child.stdin.take().expect("piped");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
-        let mut worker = Worker { child, stdin, stdout, _mount_point: mount_point };
-        let done = worker.run("sh", "git push", &[]).map_err(|error| format!("no namespaces here: {error}"))?;
+        let mut worker = Worker {
+            child,
+            stdin,
+            stdout,
+            _mount_point: mount_point,
+        };
+        let done = worker
+            .run("sh", "git push", &[])
+            .map_err(|error| format!("no namespaces here: {error}"))?;
         if done.ran != [["git", "push"]] {
             return Err(format!("`git push` did {done:?}"));
         }
@@ -167,7 +182,11 @@ impl Drop for Worker {
 
 /// The life of a worker: a request a line on standard input, an answer a line on standard output.
 pub fn work() -> io::Result<()> {
-    assert_eq!(std::process::id(), 1, "a worker kills every process in sight, so it must be in a namespace of its own");
+    assert_eq!(
+        std::process::id(),
+        1,
+        "a worker kills every process in sight, so it must be in a namespace of its own"
+    );
     for (number, line) in io::stdin().lock().lines().enumerate() {
         let request: Value = serde_json::from_str(&line?)?;
         let directory = Path::new(WORK).join(format!("w{number}"));
@@ -177,9 +196,19 @@ pub fn work() -> io::Result<()> {
         fs::write(directory.join(".git/HEAD"), "ref: refs/heads/main\n")?;
         fs::write(directory.join("a"), "x\n")?;
         for file in request["files"].as_array().into_iter().flatten() {
-            put(&directory, file[0].as_str().unwrap_or_default(), file[1].as_str().unwrap_or_default())?;
+            put(
+                &directory,
+                file[0].as_str().unwrap_or_default(),
+                file[1].as_str().unwrap_or_default(),
+            )?;
         }
-        let look = || if watches_all() { snapshot(&directory) } else { BTreeMap::new() };
+        let look = || {
+            if watches_all() {
+                snapshot(&directory)
+            } else {
+                BTreeMap::new()
+            }
+        };
         let before = look();
         fs::write(LOG, "")?;
         fs::write(GIT_LOG, "")?;
@@ -190,7 +219,10 @@ pub fn work() -> io::Result<()> {
         )?;
         let after = look();
         let names = before.keys().chain(after.keys()).collect::<BTreeSet<_>>();
-        let wrote: Vec<_> = names.into_iter().filter(|name| before.get(*name) != after.get(*name)).collect();
+        let wrote: Vec<_> = names
+            .into_iter()
+            .filter(|name| before.get(*name) != after.get(*name))
+            .collect();
         writeln!(io::stdout(), "{}", json!((read_logs(), wrote)))?;
         for entry in fs::read_dir(WORK)?.flatten() {
             let _ = fs::remove_dir_all(entry.path()).or_else(|_| fs::remove_file(entry.path()));
@@ -199,7 +231,8 @@ pub fn work() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a file in a directory: one that can be run if it says what by, and a link if it is `-> ` and where to.
+/// Makes a file in a directory: one that can be run if it says what by, and a link if it is `-> `
+/// and where to.
 pub fn put(directory: &Path, name: &str, text: &str) -> io::Result<()> {
     let path = directory.join(name);
     fs::create_dir_all(path.parent().unwrap_or(directory))?;
@@ -221,8 +254,12 @@ fn snapshot(directory: &Path) -> BTreeMap<String, Vec<u8>> {
             let kind = entry.file_type().ok();
             let what = match kind {
                 Some(kind) if kind.is_dir() => b"directory".to_vec(),
-                Some(kind) if kind.is_symlink() => format!("-> {:?}", fs::read_link(&path)).into_bytes(),
-                Some(kind) if kind.is_file() => [b"file ", &*fs::read(&path).unwrap_or_default()].concat(),
+                Some(kind) if kind.is_symlink() => {
+                    format!("-> {:?}", fs::read_link(&path)).into_bytes()
+                }
+                Some(kind) if kind.is_file() => {
+                    [b"file ", &*fs::read(&path).unwrap_or_default()].concat()
+                }
                 _ => b"other".to_vec(),
             };
             let name = match path.strip_prefix(directory) {
@@ -234,7 +271,10 @@ fn snapshot(directory: &Path) -> BTreeMap<String, Vec<u8>> {
             }
             // A shell keeps here-documents in files of its own.
             let name = name.to_string_lossy().into_owned();
-            if !["../zsh", "../sh-thd", "../bash"].iter().any(|own| name.starts_with(own)) {
+            if !["../zsh", "../sh-thd", "../bash"]
+                .iter()
+                .any(|own| name.starts_with(own))
+            {
                 found.insert(name, what);
             }
         }
@@ -250,7 +290,10 @@ fn watches_all() -> bool {
 /// Where a program itself is, and no stand-in for it.
 fn itself(name: &str) -> PathBuf {
     let places = ["/usr/bin", "/bin", "/usr/local/bin"].map(|place| Path::new(place).join(name));
-    places.into_iter().find(|path| path.exists()).unwrap_or_else(|| name.into())
+    places
+        .into_iter()
+        .find(|path| path.exists())
+        .unwrap_or_else(|| name.into())
 }
 
 fn run_text(shell: &str, text: &str, directory: &Path) -> io::Result<()> {
@@ -262,15 +305,27 @@ fn run_text(shell: &str, text: &str, directory: &Path) -> io::Result<()> {
         .args(["-c", text])
         .current_dir(directory)
         .env_clear()
-        .env("PATH", if watches_all() { SEEN.into() } else { format!("{BIN}:/usr/local/bin:/usr/bin:/bin") })
+        .env(
+            "PATH",
+            if watches_all() {
+                SEEN.into()
+            } else {
+                format!("{BIN}:/usr/local/bin:/usr/bin:/bin")
+            },
+        )
         .env("HOME", directory)
         .env("TMPDIR", WORK)
         .env("TMPPREFIX", "/dev/shm/zsh")
         .env("LC_ALL", "C.UTF-8")
         .env("TERM", "dumb")
         .envs(
-            ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"]
-                .map(|name| (format!("GIT_{name}"), "x")),
+            [
+                "AUTHOR_NAME",
+                "AUTHOR_EMAIL",
+                "COMMITTER_NAME",
+                "COMMITTER_EMAIL",
+            ]
+            .map(|name| (format!("GIT_{name}"), "x")),
         )
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -294,7 +349,8 @@ fn run_text(shell: &str, text: &str, directory: &Path) -> io::Result<()> {
         }
         turns += 1;
         if Instant::now() > deadline || (turns.is_multiple_of(50) && processes() > MANY) {
-            // As a process group, the first process stands for every process in sight but the caller.
+            // As a process group, the first process stands for every process in sight but the
+            // caller.
             let _ = kill_process_group(Pid::INIT, Signal::KILL);
         }
         std::thread::sleep(Duration::from_micros(if turns < 40 { 100 } else { 500 }));
@@ -303,13 +359,23 @@ fn run_text(shell: &str, text: &str, directory: &Path) -> io::Result<()> {
 
 fn processes() -> usize {
     let names = fs::read_dir("/proc").into_iter().flatten().flatten();
-    names.filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit)).count()
+    names
+        .filter(|entry| {
+            entry
+                .file_name()
+                .as_encoded_bytes()
+                .iter()
+                .all(u8::is_ascii_digit)
+        })
+        .count()
 }
 
 /// The first thousand calls in the logs.
 fn read_logs() -> Vec<Vec<String>> {
     let log = fs::read(LOG).unwrap_or_default();
-    let mut fields = log.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
+    let mut fields = log
+        .split(|byte| *byte == 0)
+        .map(|field| String::from_utf8_lossy(field).into_owned());
     let mut calls = Vec::new();
     while let Some(count) = fields.next().and_then(|count| count.parse().ok()) {
         calls.push(fields.by_ref().take(count).collect());
@@ -318,10 +384,19 @@ fn read_logs() -> Vec<Vec<String>> {
         }
     }
     // Git runs an alias for its own commands within itself.
-    for line in fs::read_to_string(GIT_LOG).unwrap_or_default().lines().take(1000) {
+    for line in fs::read_to_string(GIT_LOG)
+        .unwrap_or_default()
+        .lines()
+        .take(1000)
+    {
         let event: Value = serde_json::from_str(line).unwrap_or_default();
         if event["event"] == "alias" {
-            let words = event["argv"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+            let words = event["argv"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned);
             calls.push([String::from("git")].into_iter().chain(words).collect());
         }
     }
@@ -330,8 +405,10 @@ fn read_logs() -> Vec<Vec<String>> {
 
 /// What a stand-in does: it writes down its name and arguments, and runs what it wraps.
 pub fn stand_in(name: &str) {
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
     let mut record = format!("{}\0{name}\0", arguments.len() + 1);
     for argument in &arguments {
         record.push_str(argument);
@@ -374,9 +451,15 @@ fn as_another(arguments: &[String], valued: &str) -> Vec<String> {
             let takes_next = if option.starts_with('-') {
                 ["-user", "-group", "-host", "-prompt", "-chdir", "-chroot"].contains(&option)
             } else {
-                option.find(|letter| valued.contains(letter)).is_some_and(|at| at + 1 == option.len())
+                option
+                    .find(|letter| valued.contains(letter))
+                    .is_some_and(|at| at + 1 == option.len())
             };
-            rest = if takes_next { others.get(1..).unwrap_or_default() } else { others };
+            rest = if takes_next {
+                others.get(1..).unwrap_or_default()
+            } else {
+                others
+            };
         } else {
             break;
         }
@@ -390,23 +473,36 @@ fn as_user(arguments: &[String]) -> Vec<String> {
     for (at, argument) in arguments.iter().enumerate() {
         if ["-c", "--command", "--session-command"].contains(&argument.as_str()) {
             text = arguments.get(at + 1).cloned();
-        } else if let Some(value) = argument.strip_prefix("--command=").or_else(|| argument.strip_prefix("-c")) {
+        } else if let Some(value) = argument
+            .strip_prefix("--command=")
+            .or_else(|| argument.strip_prefix("-c"))
+        {
             text = Some(value.to_owned());
         }
     }
     match text {
         Some(text) => vec!["sh".into(), "-c".into(), text],
-        None if arguments.first().is_some_and(|first| first == "-u") => {
-            arguments.iter().skip(2).skip_while(|argument| *argument == "--").cloned().collect()
-        }
+        None if arguments.first().is_some_and(|first| first == "-u") => arguments
+            .iter()
+            .skip(2)
+            .skip_while(|argument| *argument == "--")
+            .cloned()
+            .collect(),
         None => Vec::new(),
     }
 }
 
 /// Becomes the program itself, which may run others; a push does nothing, unless it does that.
 fn run_real(name: &str, arguments: &[String]) {
-    let runs_text = |argument: &String| argument.starts_with("--rece") || argument.starts_with("--exec");
-    if name != "git" || !arguments.iter().any(|argument| argument == "push") || arguments.iter().any(runs_text) {
-        let _ = Command::new(format!("{REAL}/{name}")).args(arguments).env("GIT_TRACE2_EVENT", GIT_LOG).exec();
+    let runs_text =
+        |argument: &String| argument.starts_with("--rece") || argument.starts_with("--exec");
+    if name != "git"
+        || !arguments.iter().any(|argument| argument == "push")
+        || arguments.iter().any(runs_text)
+    {
+        let _ = Command::new(format!("{REAL}/{name}"))
+            .args(arguments)
+            .env("GIT_TRACE2_EVENT", GIT_LOG)
+            .exec();
     }
 }

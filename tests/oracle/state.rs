@@ -1,12 +1,14 @@
-//! Texts in which what is run comes from what was set before: a variable, what the text was given, a function, an
-//! alias, a trap, a file. Values of the act and harmless ones are set by many ways, on ways that are taken and on ways
-//! that aren't, so that only the shell can say which one holds where it is used.
+//! Texts in which what is run comes from what was set before: a variable, what the text was given,
+//! a function, an alias, a trap, a file. Values of the act and harmless ones are set by many ways,
+//! on ways that are taken and on ways that aren't, so that only the shell can say which one holds
+//! where it is used.
 //!
-//! Holes of the templates: `@C` sets it, `@U` uses it, `@.` is whichever of the two the frame is about; `@v` and `@V`
-//! are a value as a word and as it is, `@o` is one that may be another; `@e` is an expansion that gives what was set,
-//! `@A` the act with that in it, `@a` the act itself, `@_` the same with `_` between its words, `@h` the beginning of one
-//! of its words; `@b` is a builtin's name, `@t` is a condition, `@f` a name that nothing else of the text has; `@;` is a
-//! separator, and `@{...@}` what is within as one quoted word.
+//! Holes of the templates: `@C` sets it, `@U` uses it, `@.` is whichever of the two the frame is
+//! about; `@v` and `@V` are a value as a word and as it is, `@o` is one that may be another; `@e`
+//! is an expansion that gives what was set, `@A` the act with that in it, `@a` the act itself, `@_`
+//! the same with `_` between its words, `@h` the beginning of one of its words; `@b` is a builtin's
+//! name, `@t` is a condition, `@f` a name that nothing else of the text has; `@;` is a separator,
+//! and `@{...@}` what is within as one quoted word.
 
 use crate::acts::RULES;
 use crate::generate::{Maker, is_plain, nested, quoted};
@@ -40,11 +42,12 @@ impl Table {
 
 /// What keeps a value until it is used.
 struct Carrier {
-    /// Ways that a reader should follow to the end. Most are of these, because a text with one that it doubts is in
-    /// doubt as a whole and shows nothing.
+    /// Ways that a reader should follow to the end. Most are of these, because a text with one that
+    /// it doubts is in doubt as a whole and shows nothing.
     plain: Table,
     changes: Table,
-    /// Expansions for one that keeps words or names, commands for the others. The first is the plainest.
+    /// Expansions for one that keeps words or names, commands for the others. The first is the
+    /// plainest.
     uses: Table,
     keeps: Keeps,
 }
@@ -360,17 +363,27 @@ static CONDITIONS: Table = Table {
         "test \"${CI+a}\"",
         "nosuch",
     ],
-    bash_and_zsh: &["[[ a == a ]]", "[[ a == b ]]", "((1))", "((0))", "[[ -n $x ]]", "[[ -z $x ]]"],
+    bash_and_zsh: &[
+        "[[ a == a ]]",
+        "[[ a == b ]]",
+        "((1))",
+        "((0))",
+        "[[ -n $x ]]",
+        "[[ -z $x ]]",
+    ],
     bash: &[],
     zsh: &[],
 };
 
 /// Names that a function may take, of what the templates use.
 static BUILTINS: Table = Table {
-    all: &["read", "cd", "echo", "printf", "alias", "cat", "sh", "env", "xargs", "true", "kill", "cp", "getopts"],
+    all: &[
+        "read", "cd", "echo", "printf", "alias", "cat", "sh", "env", "xargs", "true", "kill", "cp",
+        "getopts",
+    ],
     bash_and_zsh: &[
-        "shift", "set", "unset", "export", "return", "break", "continue", "exit", "local", "declare", "typeset",
-        "trap", "readonly", "eval", "source",
+        "shift", "set", "unset", "export", "return", "break", "continue", "exit", "local",
+        "declare", "typeset", "trap", "readonly", "eval", "source",
     ],
     bash: &["mapfile", "compgen", "shopt"],
     zsh: &["print", "setopt", "integer"],
@@ -750,7 +763,17 @@ static VARIABLE: Carrier = Carrier {
         ],
         bash_and_zsh: &["${x/q/q}", "${x:0}", "${x[@@]}", "${x[*]}"],
         bash: &["${x[0]}", "${x,,}", "${x^^}", "${x@@P}"],
-        zsh: &["$x[1]", "${=x}", "$=x", "${~x}", "${(e)x}", "${(z)x}", "${x:l}", "$x[@@]", "${(P)${:-x}}"],
+        zsh: &[
+            "$x[1]",
+            "${=x}",
+            "$=x",
+            "${~x}",
+            "${(e)x}",
+            "${(z)x}",
+            "${x:l}",
+            "$x[@@]",
+            "${(P)${:-x}}",
+        ],
     },
     keeps: Keeps::Words,
 };
@@ -887,7 +910,15 @@ static LINKED: Carrier = Carrier {
             "mapfile -t x <<< $y",
             "printf -v y @v; x=$y",
         ],
-        zsh: &["z=y; x=${(P)z}", "x=${(e)y}", "x=${y:l}", ": ${x::=$y}", "x=$y[1]", "x=(${=y})", "y=(@v @o); x=$y[1]"],
+        zsh: &[
+            "z=y; x=${(P)z}",
+            "x=${(e)y}",
+            "x=${y:l}",
+            ": ${x::=$y}",
+            "x=$y[1]",
+            "x=(${=y})",
+            "y=(@v @o); x=$y[1]",
+        ],
     },
     uses: Table {
         all: &[
@@ -1017,7 +1048,11 @@ static GIVEN: Carrier = Carrier {
             "((1)) && set -- @v",
             "read y <<< @v; set -- $y",
         ],
-        bash: &["set -- \"${@@:1:$#-1}\"", "set -- {@V,@V}", "eval \"$(getopt -o a -- -a @v)\""],
+        bash: &[
+            "set -- \"${@@:1:$#-1}\"",
+            "set -- {@V,@V}",
+            "eval \"$(getopt -o a -- -a @v)\"",
+        ],
         zsh: &[
             "argv=(@v)",
             "argv[1]=@v",
@@ -1064,7 +1099,14 @@ static GIVEN: Carrier = Carrier {
 /// A function `p`, or what else is run by that name.
 static FUNCTION: Carrier = Carrier {
     plain: Table {
-        all: &["p() { @V@;}", "p() { @V@;}", "p() { @V@;}", "p() { :; }", "p() (@V)", "unset -f p"],
+        all: &[
+            "p() { @V@;}",
+            "p() { @V@;}",
+            "p() { @V@;}",
+            "p() { :; }",
+            "p() (@V)",
+            "unset -f p",
+        ],
         bash_and_zsh: &["function p { @V@;}"],
         bash: &[],
         zsh: &[],
@@ -1186,16 +1228,44 @@ static FUNCTION: Carrier = Carrier {
             "y=$(p)",
             "p()\n{ p; }; p",
         ],
-        bash_and_zsh: &["cat <(p)", "time p", "coproc p; wait", "builtin p", "eval '' p", "p <<< x"],
-        bash: &["bash -c p", "mapfile -c 1 -C p y < a", "trap p ERR; false", "trap p DEBUG; :", "compgen -F p"],
-        zsh: &["noglob p", "$functions[p]", "- p", "nocorrect p", "repeat 2 p", "p=p; $p", "[[ a ]] && p"],
+        bash_and_zsh: &[
+            "cat <(p)",
+            "time p",
+            "coproc p; wait",
+            "builtin p",
+            "eval '' p",
+            "p <<< x",
+        ],
+        bash: &[
+            "bash -c p",
+            "mapfile -c 1 -C p y < a",
+            "trap p ERR; false",
+            "trap p DEBUG; :",
+            "compgen -F p",
+        ],
+        zsh: &[
+            "noglob p",
+            "$functions[p]",
+            "- p",
+            "nocorrect p",
+            "repeat 2 p",
+            "p=p; $p",
+            "[[ a ]] && p",
+        ],
     },
     keeps: Keeps::Code,
 };
 
 static TRAP: Carrier = Carrier {
     plain: Table {
-        all: &["trap @v EXIT", "trap @v EXIT", "trap @v 0", "trap - EXIT", "trap : EXIT", "trap '' EXIT"],
+        all: &[
+            "trap @v EXIT",
+            "trap @v EXIT",
+            "trap @v 0",
+            "trap - EXIT",
+            "trap : EXIT",
+            "trap '' EXIT",
+        ],
         bash_and_zsh: &[],
         bash: &[],
         zsh: &[],
@@ -1244,7 +1314,13 @@ static TRAP: Carrier = Carrier {
             "set -- @v; trap \"$@@\" EXIT",
             "set -- @v EXIT; trap \"$@@\"",
         ],
-        bash_and_zsh: &["trap @v DEBUG", "trap -- '' EXIT", "builtin trap @v EXIT", "trap @v exit", "trap $'@V' EXIT"],
+        bash_and_zsh: &[
+            "trap @v DEBUG",
+            "trap -- '' EXIT",
+            "builtin trap @v EXIT",
+            "trap @v exit",
+            "trap $'@V' EXIT",
+        ],
         bash: &[
             "trap @v ERR",
             "trap @v RETURN",
@@ -1293,7 +1369,14 @@ static TRAP: Carrier = Carrier {
 
 /// What writes a file `s`.
 const WRITES: Table = Table {
-    all: &["echo @v > s", "echo @v > s", "cat > s <<'Q'\n@V\nQ", "printf '%s\\n' @v > s", "echo : > s", "> s"],
+    all: &[
+        "echo @v > s",
+        "echo @v > s",
+        "cat > s <<'Q'\n@V\nQ",
+        "printf '%s\\n' @v > s",
+        "echo : > s",
+        "> s",
+    ],
     bash_and_zsh: &["cat > s <<< @v"],
     bash: &[],
     zsh: &[],
@@ -1356,9 +1439,20 @@ const ODD_WRITES: Table = Table {
         "mkfifo s; { echo @v > s & }",
         "printf '%b' @v'\\n' > s",
     ],
-    bash_and_zsh: &["echo @v > >(cat > s); wait", "echo @v &> s", "echo @v |& cat > s", "cat <(echo @v) > s"],
+    bash_and_zsh: &[
+        "echo @v > >(cat > s); wait",
+        "echo @v &> s",
+        "echo @v |& cat > s",
+        "cat <(echo @v) > s",
+    ],
     bash: &["printf '%s\\n' @v > s{,}", "exec {y}> s; echo @v >&$y"],
-    zsh: &["print -r -- @v > s", "print @v > s", "echo @v >! s", "echo @v > s > t", "<<< @v > s"],
+    zsh: &[
+        "print -r -- @v > s",
+        "print @v > s",
+        "echo @v >! s",
+        "echo @v > s > t",
+        "<<< @v > s",
+    ],
 };
 
 /// A file `s`.
@@ -1423,7 +1517,15 @@ static FILE: Carrier = Carrier {
             "set -- s; . ./$1",
             "command . ./s",
         ],
-        bash_and_zsh: &["source ./s", "source s", ". <(cat s)", "eval \"$(< s)\"", "bash s", "bash <(cat s)", "$(< s)"],
+        bash_and_zsh: &[
+            "source ./s",
+            "source s",
+            ". <(cat s)",
+            "eval \"$(< s)\"",
+            "bash s",
+            "bash <(cat s)",
+            "$(< s)",
+        ],
         bash: &[
             "BASH_ENV=./s bash -c :",
             "mapfile -t y < s; eval \"${y[0]}\"",
@@ -1476,7 +1578,13 @@ static HELD: Carrier = Carrier {
 /// What a function `p` prints, or another that has a program's name.
 static PRINTED: Carrier = Carrier {
     plain: Table {
-        all: &["p() { echo @v; }", "p() { echo @v; }", "p() { printf %s @v; }", "p() { :; }", "p() { echo \"$1\"; }"],
+        all: &[
+            "p() { echo @v; }",
+            "p() { echo @v; }",
+            "p() { printf %s @v; }",
+            "p() { :; }",
+            "p() { echo \"$1\"; }",
+        ],
         bash_and_zsh: &[],
         bash: &[],
         zsh: &[],
@@ -1546,7 +1654,12 @@ static PRINTED: Carrier = Carrier {
             "hash -p ./s date",
             "enable -n echo",
         ],
-        zsh: &["functions[p]='echo @V'", "aliases[date]='echo @V'", "p() { print -r -- @v }", "p() { <<< @v }"],
+        zsh: &[
+            "functions[p]='echo @V'",
+            "aliases[date]='echo @V'",
+            "p() { print -r -- @v }",
+            "p() { <<< @v }",
+        ],
     },
     uses: Table {
         all: &[
@@ -1583,8 +1696,16 @@ static PRINTED: Carrier = Carrier {
             "$(echo x | cat)",
             "$(p <<E\n@V\nE\n)",
         ],
-        bash_and_zsh: &["${DIRSTACK##*/}", "$(cat <(p))", "$(p <<< @v)", "$(dirs +0)"],
-        bash: &["$(declare -f p | tail -n 2 | head -n 1)", "${DIRSTACK[0]##*/}"],
+        bash_and_zsh: &[
+            "${DIRSTACK##*/}",
+            "$(cat <(p))",
+            "$(p <<< @v)",
+            "$(dirs +0)",
+        ],
+        bash: &[
+            "$(declare -f p | tail -n 2 | head -n 1)",
+            "${DIRSTACK[0]##*/}",
+        ],
         zsh: &["${${:-$(p)}}", "${PWD:t}", "$(print x)"],
     },
     keeps: Keeps::Words,
@@ -1594,7 +1715,16 @@ static PRINTED: Carrier = Carrier {
 static ARRAY: Carrier = Carrier {
     plain: Table {
         all: &[],
-        bash_and_zsh: &["x=(@v)", "x=(@v)", "x=(@v @o)", "x=()", "x=@v", "unset x", "declare -a x=(@v)", "x=($y @v)"],
+        bash_and_zsh: &[
+            "x=(@v)",
+            "x=(@v)",
+            "x=(@v @o)",
+            "x=()",
+            "x=@v",
+            "unset x",
+            "declare -a x=(@v)",
+            "x=($y @v)",
+        ],
         bash: &["x[0]=@v"],
         zsh: &["x[1]=@v"],
     },
@@ -1726,7 +1856,13 @@ static ARRAY: Carrier = Carrier {
             "\"${y[@@]}\"",
             "${x[0]-${x[1]}}",
         ],
-        bash: &["${x[i]}", "${x[${#x[@@]}-1]}", "${x[@@]/q/q}", "${x[@@],,}", "${x[0]:-@o}"],
+        bash: &[
+            "${x[i]}",
+            "${x[${#x[@@]}-1]}",
+            "${x[@@]/q/q}",
+            "${x[@@],,}",
+            "${x[0]:-@o}",
+        ],
         zsh: &[
             "$x[1]",
             "$x[2]",
@@ -1745,7 +1881,12 @@ static ARRAY: Carrier = Carrier {
 
 /// IFS.
 static SEPARATOR: Carrier = Carrier {
-    plain: Table { all: &["IFS=@v", "IFS=@v", "unset IFS", "export IFS=@v"], bash_and_zsh: &[], bash: &[], zsh: &[] },
+    plain: Table {
+        all: &["IFS=@v", "IFS=@v", "unset IFS", "export IFS=@v"],
+        bash_and_zsh: &[],
+        bash: &[],
+        zsh: &[],
+    },
     changes: Table {
         all: &[
             "IFS=@v :",
@@ -1780,8 +1921,17 @@ static SEPARATOR: Carrier = Carrier {
             "IFS=$'@V'",
             "IFS+=@v",
         ],
-        bash: &["declare -n r=IFS; r=@v", "mapfile -t IFS <<< @v", "y=FS; printf -v I$y @v"],
-        zsh: &["setopt shwordsplit", "typeset -g IFS=@v", "emulate sh", ": ${IFS::=@v}"],
+        bash: &[
+            "declare -n r=IFS; r=@v",
+            "mapfile -t IFS <<< @v",
+            "y=FS; printf -v I$y @v",
+        ],
+        zsh: &[
+            "setopt shwordsplit",
+            "typeset -g IFS=@v",
+            "emulate sh",
+            ": ${IFS::=@v}",
+        ],
     },
     uses: Table {
         all: &[
@@ -1808,7 +1958,10 @@ static SEPARATOR: Carrier = Carrier {
             "y=($(echo @_)); \"${y[@@]}\"",
             "y=(@a); eval \"${y[*]}\"",
         ],
-        bash: &["read -ra y <<< @_; \"${y[@@]}\"", "z=@_; y=($z); \"${y[@@]}\""],
+        bash: &[
+            "read -ra y <<< @_; \"${y[@@]}\"",
+            "z=@_; y=($z); \"${y[@@]}\"",
+        ],
         zsh: &["z=@_; ${=z}", "z=@_; $=z", "read -rA y <<< @_; $y"],
     },
     keeps: Keeps::Separator,
@@ -1817,7 +1970,14 @@ static SEPARATOR: Carrier = Carrier {
 /// Files by their names.
 static FILE_NAME: Carrier = Carrier {
     plain: Table {
-        all: &["> ./@v", "> ./@v", "touch -- @v", "mkdir -p ./@v", "echo > ./@v", ":"],
+        all: &[
+            "> ./@v",
+            "> ./@v",
+            "touch -- @v",
+            "mkdir -p ./@v",
+            "echo > ./@v",
+            ":",
+        ],
         bash_and_zsh: &[],
         bash: &[],
         zsh: &[],
@@ -1880,7 +2040,13 @@ static FILE_NAME: Carrier = Carrier {
             "shopt -s dotglob",
             "GLOBIGNORE='*'",
         ],
-        zsh: &["setopt nullglob", "setopt noglob", "unsetopt nomatch", "setopt globsubst", "setopt nocaseglob"],
+        zsh: &[
+            "setopt nullglob",
+            "setopt noglob",
+            "unsetopt nomatch",
+            "setopt globsubst",
+            "setopt nocaseglob",
+        ],
     },
     uses: Table {
         all: &[
@@ -1973,8 +2139,16 @@ static INPUT: Carrier = Carrier {
             "env sh",
             "exec sh",
         ],
-        bash_and_zsh: &["bash", "source /dev/stdin", "read -r y; sh <<< \"$y\"", "bash <(cat)"],
-        bash: &["mapfile -t y; eval \"${y[0]}\"", "mapfile -t y; \"${y[@@]}\""],
+        bash_and_zsh: &[
+            "bash",
+            "source /dev/stdin",
+            "read -r y; sh <<< \"$y\"",
+            "bash <(cat)",
+        ],
+        bash: &[
+            "mapfile -t y; eval \"${y[0]}\"",
+            "mapfile -t y; \"${y[@@]}\"",
+        ],
         zsh: &["zsh", "eval \"$(<&0)\""],
     },
     keeps: Keeps::Input,
@@ -1983,7 +2157,12 @@ static INPUT: Carrier = Carrier {
 /// What `exec` has opened, as the input and under the number 3.
 static OPENED: Carrier = Carrier {
     plain: Table {
-        all: &["exec <<'Q'\n@V\nQ", "exec 3<<'Q'\n@V\nQ", "exec 3<&0", "exec <&3"],
+        all: &[
+            "exec <<'Q'\n@V\nQ",
+            "exec 3<<'Q'\n@V\nQ",
+            "exec 3<&0",
+            "exec <&3",
+        ],
         bash_and_zsh: &["exec <<< @v", "exec 3<<< @v"],
         bash: &[],
         zsh: &[],
@@ -2012,7 +2191,11 @@ static OPENED: Carrier = Carrier {
             "y=$(cat)",
             "y=$(cat <&3)",
         ],
-        bash_and_zsh: &["exec < <(echo @v)", "exec 3< <(echo @v)", "exec {y}<<< @v; exec <&$y"],
+        bash_and_zsh: &[
+            "exec < <(echo @v)",
+            "exec 3< <(echo @v)",
+            "exec {y}<<< @v; exec <&$y",
+        ],
         bash: &["exec 3<<< @v <&3", "exec 4<&3-; exec 3<&4-"],
         zsh: &[],
     },
@@ -2042,7 +2225,11 @@ static OPENED: Carrier = Carrier {
             "xargs env <&3",
             "(sh)",
         ],
-        bash_and_zsh: &["read -r -u 3 y; eval \"$y\"", "source /dev/fd/3", "bash <&3"],
+        bash_and_zsh: &[
+            "read -r -u 3 y; eval \"$y\"",
+            "source /dev/fd/3",
+            "bash <&3",
+        ],
         bash: &["mapfile -t -u 3 y; ${y[0]}"],
         zsh: &[],
     },
@@ -2145,7 +2332,14 @@ static ACTS: Table = Table {
         "shopt -s expand_aliases\nalias q=@{@A@}\nq",
         "declare -x x; bash -c @{@A@}",
     ],
-    zsh: &["zsh -fc @{@A@}", "() { @A@;} @v", "noglob @A", "alias q=@{@A@}\nq", "zsh -fc @{@A@} z @v", "- @A"],
+    zsh: &[
+        "zsh -fc @{@A@}",
+        "() { @A@;} @v",
+        "noglob @A",
+        "alias q=@{@A@}\nq",
+        "zsh -fc @{@A@} z @v",
+        "- @A",
+    ],
 };
 
 /// How the act is done by an expansion that gives all of it; the first is the plainest.
@@ -2213,8 +2407,20 @@ static SCRIPTS: Table = Table {
         "read -r y <<< \"@e\"; eval \"$y\"",
         "while read -r y; do eval \"$y\"; done <<< \"@e\"",
     ],
-    bash: &["mapfile -t y <<< \"@e\"; eval \"${y[0]}\"", "export x; bash -c 'eval \"@e\"'", "trap \"@e\" ERR; false"],
-    zsh: &["${=x}", "$=x", "eval ${(e)x}", "eval $x", "zsh -fc \"@e\"", "functions[q]=@e; q", "emulate sh -c \"@e\""],
+    bash: &[
+        "mapfile -t y <<< \"@e\"; eval \"${y[0]}\"",
+        "export x; bash -c 'eval \"@e\"'",
+        "trap \"@e\" ERR; false",
+    ],
+    zsh: &[
+        "${=x}",
+        "$=x",
+        "eval ${(e)x}",
+        "eval $x",
+        "zsh -fc \"@e\"",
+        "functions[q]=@e; q",
+        "emulate sh -c \"@e\"",
+    ],
 };
 
 /// What a text is about.
@@ -2252,7 +2458,10 @@ pub fn text(maker: &mut Maker) -> String {
         return text;
     }
     let input = INPUTS.pick(scene.maker);
-    format!("{{ {text}\n}} <<'END'\n{}\nEND", scene.fill(input, 0, Part::Use))
+    format!(
+        "{{ {text}\n}} <<'END'\n{}\nEND",
+        scene.fill(input, 0, Part::Use)
+    )
 }
 
 /// What `@.` stands for.
@@ -2272,22 +2481,34 @@ impl Scene<'_> {
             words
         };
         let is_harmless = |words: &[String]| !(rule.is_act)(words);
-        let places = (0..words.len()).filter(|at| words[*at].len() > 1 && is_harmless(&with(*at..*at + 1, "x")));
+        let places = (0..words.len())
+            .filter(|at| words[*at].len() > 1 && is_harmless(&with(*at..*at + 1, "x")));
         let places: Vec<usize> = places.collect();
         let at = places[maker.random.below(places.len())];
-        let e = if maker.random.chance(35) { "\"@e\"" } else { "@e" };
+        let e = if maker.random.chance(35) {
+            "\"@e\""
+        } else {
+            "@e"
+        };
         let carriers = [
-            &VARIABLE, &VARIABLE, &VARIABLE, &LINKED, &LINKED, &GIVEN, &GIVEN, &GIVEN, &FUNCTION, &FUNCTION, &TRAP,
-            &FILE, &FILE, &SEPARATOR, &FILE_NAME, &FILE_NAME, &INPUT, &OPENED, &HELD, &PRINTED, &PRINTED, &ARRAY,
-            &ARRAY,
+            &VARIABLE, &VARIABLE, &VARIABLE, &LINKED, &LINKED, &GIVEN, &GIVEN, &GIVEN, &FUNCTION,
+            &FUNCTION, &TRAP, &FILE, &FILE, &SEPARATOR, &FILE_NAME, &FILE_NAME, &INPUT, &OPENED,
+            &HELD, &PRINTED, &PRINTED, &ARRAY, &ARRAY,
         ];
         // dash has no arrays.
-        let n_carriers = if maker.shell == "dash" { carriers.len() - 2 } else { carriers.len() };
+        let n_carriers = if maker.shell == "dash" {
+            carriers.len() - 2
+        } else {
+            carriers.len()
+        };
         let carrier = carriers[maker.random.below(n_carriers)];
         let word = words[at];
-        // No dash alone is the beginning of an option, if it can be helped: that is an act to nobody.
+        // No dash alone is the beginning of an option, if it can be helped: that is an act to
+        // nobody.
         let n_dashes = word.len() - word.trim_start_matches('-').len();
-        let half = (1 + maker.random.below(word.len() - 1)).max(n_dashes + 1).min(word.len() - 1);
+        let half = (1 + maker.random.below(word.len() - 1))
+            .max(n_dashes + 1)
+            .min(word.len() - 1);
         let glued = format!("{}{e}", &word[..half]);
         let (act, replaced, by) = match (carrier.keeps, maker.random.below(10)) {
             (Keeps::Separator, _) => ("_".to_owned(), 0..words.len(), None),
@@ -2301,13 +2522,25 @@ impl Scene<'_> {
         };
         let others = ["echo", "status", "-v", "--", "x", ""].into_iter();
         let others = match by {
-            Some(_) => others.filter(|other| is_harmless(&with(replaced.clone(), other))).map(str::to_owned).collect(),
+            Some(_) => others
+                .filter(|other| is_harmless(&with(replaced.clone(), other)))
+                .map(str::to_owned)
+                .collect(),
             None if carrier.keeps == Keeps::Separator => [" ", ":", ""].map(str::to_owned).to_vec(),
             None => [":", "echo", "echo x"].map(str::to_owned).to_vec(),
         };
         let command = by.map(|by| with(replaced, by).join(" "));
         let (whole, head) = (words.join(" "), word[..half].to_owned());
-        Scene { maker, carrier, act, others, whole, head, command, n_names: 0 }
+        Scene {
+            maker,
+            carrier,
+            act,
+            others,
+            whole,
+            head,
+            command,
+            n_names: 0,
+        }
     }
 
     /// A value: mostly the one that does the act, since each of several ways may undo it.
@@ -2320,7 +2553,11 @@ impl Scene<'_> {
 
     /// One of a table, or the plainest.
     fn pick(&mut self, table: &Table) -> &'static str {
-        if self.maker.random.chance(self.maker.tricks) { table.pick(self.maker) } else { table.all[0] }
+        if self.maker.random.chance(self.maker.tricks) {
+            table.pick(self.maker)
+        } else {
+            table.all[0]
+        }
     }
 
     /// Sets it, or uses it, with up to `depth` frames around that.
@@ -2328,9 +2565,13 @@ impl Scene<'_> {
         let is_framed = depth > 0 && self.maker.random.chance(40);
         let template = match part {
             _ if is_framed => FRAMES.pick(self.maker),
-            Part::Change if self.maker.random.chance(self.maker.tricks) => self.carrier.changes.pick(self.maker),
+            Part::Change if self.maker.random.chance(self.maker.tricks) => {
+                self.carrier.changes.pick(self.maker)
+            }
             Part::Change => self.carrier.plain.pick(self.maker),
-            Part::Use if !matches!(self.carrier.keeps, Keeps::Words | Keeps::FileName) => self.pick(&self.carrier.uses),
+            Part::Use if !matches!(self.carrier.keeps, Keeps::Words | Keeps::FileName) => {
+                self.pick(&self.carrier.uses)
+            }
             Part::Use if self.command.is_none() => self.pick(&SCRIPTS),
             Part::Use => self.pick(&ACTS),
         };
@@ -2344,7 +2585,11 @@ impl Scene<'_> {
 
     /// Fills in a template; `depth` is how many frames its holes may have.
     fn fill(&mut self, template: &str, depth: usize, part: Part) -> String {
-        let drawn = Drawn { value: self.value(), builtin: BUILTINS.pick(self.maker), name: self.n_names };
+        let drawn = Drawn {
+            value: self.value(),
+            builtin: BUILTINS.pick(self.maker),
+            name: self.n_names,
+        };
         self.n_names += if template.contains("@f") { 2 } else { 0 };
         self.fill_with(&drawn, template, depth, part)
     }
@@ -2397,5 +2642,9 @@ impl Scene<'_> {
 }
 
 fn word(value: &str) -> String {
-    if is_plain(value) { value.to_owned() } else { quoted(value) }
+    if is_plain(value) {
+        value.to_owned()
+    } else {
+        quoted(value)
+    }
 }

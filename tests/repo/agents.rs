@@ -8,7 +8,11 @@ use std::fs;
 const FILES: [&str; 2] = ["docs/agents.md", ".ci/agents"];
 
 fn list<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
-    texts.into_iter().map(|it| format!("`{}`", it.as_ref())).collect::<Vec<_>>().join(", ")
+    texts
+        .into_iter()
+        .map(|it| format!("`{}`", it.as_ref()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A table with a row for each agent, or several.
@@ -30,12 +34,17 @@ fn is_read(agent: &Agent) -> [String; 3] {
     let (read, timeouts) = match &agent.form {
         Form::Programs => {
             let copies = format!(".hookwire/{}", agent.name);
-            let read = format!("the programs in `{}`, one an event; they are copied into `{copies}`", place.entry);
+            let read = format!(
+                "the programs in `{}`, one an event; they are copied into `{copies}`",
+                place.entry
+            );
             (read, "")
         }
         Form::Plugin => ("nothing: its hooks are code that runs within it".into(), ""),
         Form::File(file) => {
-            let plugins = plugins.map(|it| format!(", plugins' `{}`", it.hooks)).unwrap_or_default();
+            let plugins = plugins
+                .map(|it| format!(", plugins' `{}`", it.hooks))
+                .unwrap_or_default();
             let timeouts = match &file.unit {
                 Unit::Seconds => "seconds",
                 Unit::Millis => "milliseconds",
@@ -44,7 +53,11 @@ fn is_read(agent: &Agent) -> [String; 3] {
                      was guessed"
                 ),
             };
-            let place = if place.hooks.is_empty() { agent.place(true) } else { place };
+            let place = if place.hooks.is_empty() {
+                agent.place(true)
+            } else {
+                place
+            };
             return [title(agent), list(&place.hooks) + &plugins, timeouts.into()];
         }
     };
@@ -52,16 +65,28 @@ fn is_read(agent: &Agent) -> [String; 3] {
 }
 
 fn gone(agent: &Agent) -> [String; 3] {
-    let switch = agent.file().and_then(|file| file.fails_closed.as_ref()).map(|closed| {
-        let value = closed.value.to_string();
-        format!("`{}: {}`, since {}", closed.member, value.trim_matches('"'), closed.since)
-    });
+    let switch = agent
+        .file()
+        .and_then(|file| file.fails_closed.as_ref())
+        .map(|closed| {
+            let value = closed.value.to_string();
+            format!(
+                "`{}: {}`, since {}",
+                closed.member,
+                value.trim_matches('"'),
+                closed.since
+            )
+        });
     let none = match (agent.goes_on_without(), agent.package.is_some()) {
         (false, _) => "",
         (true, true) => "with `--user` or `--require`, a command that denies then",
         (true, false) => "with `--require`, a command that denies then",
     };
-    [title(agent), agent.gone.clone(), switch.unwrap_or_else(|| none.into())]
+    [
+        title(agent),
+        agent.gone.clone(),
+        switch.unwrap_or_else(|| none.into()),
+    ]
 }
 
 fn mcp(agent: &Agent) -> [String; 3] {
@@ -70,58 +95,121 @@ fn mcp(agent: &Agent) -> [String; 3] {
 }
 
 fn written(agent: &Agent) -> [String; 5] {
-    let also = agent.also_reads.iter().map(|name| title(hookwire::agents::by_name(name).unwrap()));
-    let moved = agent.moved_by.iter().map(|(variable, folder)| match folder.as_str() {
-        "" => format!("`{variable}`: the home"),
-        folder => format!("`{variable}`: `~/{folder}`"),
-    });
+    let also = agent
+        .also_reads
+        .iter()
+        .map(|name| title(hookwire::agents::by_name(name).unwrap()));
+    let moved = agent
+        .moved_by
+        .iter()
+        .map(|(variable, folder)| match folder.as_str() {
+            "" => format!("`{variable}`: the home"),
+            folder => format!("`{variable}`: `~/{folder}`"),
+        });
     [
         title(agent),
         list(Some(&agent.project.entry).filter(|it| !it.is_empty())),
-        list(Some(agent.place(true)).filter(|it| !it.entry.is_empty()).map(|it| format!("~/{}", it.entry))),
+        list(
+            Some(agent.place(true))
+                .filter(|it| !it.entry.is_empty())
+                .map(|it| format!("~/{}", it.entry)),
+        ),
         moved.collect::<Vec<_>>().join("; "),
         also.collect::<Vec<_>>().join(", "),
     ]
 }
 
 fn own(agent: &Agent) -> [String; 5] {
-    let off = agent.switches.iter().map(|(member, off)| match off.is_boolean() {
-        true => format!("`{member}: {off}`"),
-        false => format!("the hook's name in `{member}`"),
-    });
-    let others = agent.without_hooks.iter().map(|it| it.trim_end_matches('*')).map(|it| list([it]));
-    let off: Vec<String> = off.chain(others).chain(agent.variables.iter().map(|it| list([it]))).collect();
-    [title(agent), list(&agent.settings), off.join(", "), list(&agent.writes), list(&agent.hosts)]
+    let off = agent
+        .switches
+        .iter()
+        .map(|(member, off)| match off.is_boolean() {
+            true => format!("`{member}: {off}`"),
+            false => format!("the hook's name in `{member}`"),
+        });
+    let others = agent
+        .without_hooks
+        .iter()
+        .map(|it| it.trim_end_matches('*'))
+        .map(|it| list([it]));
+    let off: Vec<String> = off
+        .chain(others)
+        .chain(agent.variables.iter().map(|it| list([it])))
+        .collect();
+    [
+        title(agent),
+        list(&agent.settings),
+        off.join(", "),
+        list(&agent.writes),
+        list(&agent.hosts),
+    ]
 }
 
 /// A generated part, by its name.
 fn generated(name: &str) -> String {
     match name {
         "unasked" => table(["agent", "isn't told to ask at", "because"], |agent| {
-            let row = |(event, why): &(String, String)| [list([agent.name]), list([event]), why.clone()];
+            let row =
+                |(event, why): &(String, String)| [list([agent.name]), list([event]), why.clone()];
             agent.unasked.iter().map(row).collect()
         }),
-        "import" => table(["agent", "is read", "its timeouts"], |agent| vec![is_read(agent)]),
-        "gone" => {
-            table(["agent", "then the tool", "what `install` sets so that it doesn't run"], |agent| vec![gone(agent)])
-        }
-        "mcp" => {
-            table(["agent", "its name of the tool `send` of `pay`", "is `mcp__pay__send`"], |agent| vec![mcp(agent)])
-        }
-        "described" => {
-            table(["agent", "by"], |agent| agent.by_description.iter().map(|by| [title(agent), by.clone()]).collect())
-        }
-        "written" => {
-            table(["agent", "in the project", "with `--user`", "moved by", "it also runs the hooks of"], |it| {
-                vec![written(it)]
-            })
-        }
-        "own" => {
-            table(["agent", "guarded", "switches its hooks off", "it writes", "it connects to"], |it| vec![own(it)])
-        }
+        "import" => table(["agent", "is read", "its timeouts"], |agent| {
+            vec![is_read(agent)]
+        }),
+        "gone" => table(
+            [
+                "agent",
+                "then the tool",
+                "what `install` sets so that it doesn't run",
+            ],
+            |agent| vec![gone(agent)],
+        ),
+        "mcp" => table(
+            [
+                "agent",
+                "its name of the tool `send` of `pay`",
+                "is `mcp__pay__send`",
+            ],
+            |agent| vec![mcp(agent)],
+        ),
+        "described" => table(["agent", "by"], |agent| {
+            agent
+                .by_description
+                .iter()
+                .map(|by| [title(agent), by.clone()])
+                .collect()
+        }),
+        "written" => table(
+            [
+                "agent",
+                "in the project",
+                "with `--user`",
+                "moved by",
+                "it also runs the hooks of",
+            ],
+            |it| vec![written(it)],
+        ),
+        "own" => table(
+            [
+                "agent",
+                "guarded",
+                "switches its hooks off",
+                "it writes",
+                "it connects to",
+            ],
+            |it| vec![own(it)],
+        ),
         "packages" => {
-            let package = |agent: &Agent| Some(format!("{}@{}", agent.package.as_ref()?, agent.version));
-            format!("packages=\"node@24.21.0 {}\"\n", AGENTS.iter().filter_map(package).collect::<Vec<_>>().join(" "))
+            let package =
+                |agent: &Agent| Some(format!("{}@{}", agent.package.as_ref()?, agent.version));
+            format!(
+                "packages=\"node@24.21.0 {}\"\n",
+                AGENTS
+                    .iter()
+                    .filter_map(package)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            )
         }
         _ => panic!("nothing is generated by the name `{name}`"),
     }
@@ -136,9 +224,13 @@ fn tables_of_agents_have_what_is_known_of_them() {
         let (mut fresh, mut lines) = (String::new(), text.lines());
         while let Some(line) = lines.next() {
             fresh.push_str(&format!("{line}\n"));
-            let Some((_, name)) = line.split_once(" generated: ") else { continue };
+            let Some((_, name)) = line.split_once(" generated: ") else {
+                continue;
+            };
             let name = name.trim_end_matches("-->").trim();
-            let end = lines.find(|line| line.contains(&format!(" end of {name}"))).expect("the part has an end");
+            let end = lines
+                .find(|line| line.contains(&format!(" end of {name}")))
+                .expect("the part has an end");
             fresh.push_str(&format!("{}{end}\n", generated(name)));
         }
         assert!(fresh.contains(" generated: "), "{file}");
@@ -157,31 +249,54 @@ fn tables_of_agents_have_what_is_known_of_them() {
 /// A file that can't be read would be an agent that nobody guards.
 #[test]
 fn every_file_of_an_agent_is_read() {
-    let files = fs::read_dir(repo("crates/rules/src/agents")).unwrap().map(|it| it.unwrap().path());
-    let files = files.filter(|path| path.extension().is_some_and(|it| it == "toml")).count();
-    let read =
-        AGENTS.iter().filter(|it| ![&it.title, &it.version, &it.program, &it.gone].iter().any(|it| it.is_empty()));
+    let files = fs::read_dir(repo("crates/rules/src/agents"))
+        .unwrap()
+        .map(|it| it.unwrap().path());
+    let files = files
+        .filter(|path| path.extension().is_some_and(|it| it == "toml"))
+        .count();
+    let read = AGENTS.iter().filter(|it| {
+        ![&it.title, &it.version, &it.program, &it.gone]
+            .iter()
+            .any(|it| it.is_empty())
+    });
     assert_eq!(read.count(), files);
     // Each was tried, or it is said what hookwire goes by.
-    assert!(AGENTS.iter().all(|it| it.package.is_some() != it.by_description.is_some()));
+    assert!(
+        AGENTS
+            .iter()
+            .all(|it| it.package.is_some() != it.by_description.is_some())
+    );
 }
 
 /// Pages that list all agents.
 #[test]
 fn pages_name_every_agent() {
-    for (page, part) in [("README.md", "hookwire install claude-code"), ("docs/tutorial.md", "write the name of yours")]
-    {
+    for (page, part) in [
+        ("README.md", "hookwire install claude-code"),
+        ("docs/tutorial.md", "write the name of yours"),
+    ] {
         let text = fs::read_to_string(repo(page)).unwrap();
-        let list = text.split(part).nth(1).unwrap_or_else(|| panic!("{page}: {part}"));
+        let list = text
+            .split(part)
+            .nth(1)
+            .unwrap_or_else(|| panic!("{page}: {part}"));
         let list: String = list.lines().take(3).collect();
         for agent in AGENTS.iter() {
             assert!(text.contains(&agent.title), "{page}: {}", agent.title);
-            assert!(agent.name == "claude-code" || list.contains(agent.name), "{page}: {}", agent.name);
+            assert!(
+                agent.name == "claude-code" || list.contains(agent.name),
+                "{page}: {}",
+                agent.name
+            );
         }
     }
     let text = fs::read_to_string(repo("docs/agents.md")).unwrap();
     for agent in AGENTS.iter().filter(|agent| agent.package.is_some()) {
         let row = format!("| {} {}", agent.title, agent.version);
-        assert!(text.contains(&row), "docs/agents.md says nothing of what {row} really did");
+        assert!(
+            text.contains(&row),
+            "docs/agents.md says nothing of what {row} really did"
+        );
     }
 }

@@ -1,17 +1,28 @@
-//! What the code promises of itself: each crate uses only the crates above it, each room only the rooms above it. Cargo holds
-//! the first; the tests here hold the second, and keep the table of `src/lib.rs` and the picture of the house true.
+//! What the code promises of itself: each crate uses only the crates above it, each room only the
+//! rooms above it. Cargo holds the first; the tests here hold the second, and keep the table of
+//! `src/lib.rs` and the picture of the house true.
 
 use crate::support::repo;
 use std::path::{Path, PathBuf};
 
-/// The crates that a host is made of, from the ground up, each with its rooms. A room uses what stands above it in this list,
-/// and nothing below.
+/// The crates that a host is made of, from the ground up, each with its rooms. A room uses what
+/// stands above it in this list, and nothing below.
 const HOUSE: &[(&str, &[&str])] = &[
     ("acts", &[]),
     ("ask", &[]),
     ("run", &[]),
     ("fleet", &[]),
-    ("base", &["support", "event", "verdict", "syntax", "template", "transport"]),
+    (
+        "base",
+        &[
+            "support",
+            "event",
+            "verdict",
+            "syntax",
+            "template",
+            "transport",
+        ],
+    ),
     ("rules", &["agents", "matching", "contract", "policy"]),
     ("dialects", &[]),
     ("handlers", &["services", "handlers"]),
@@ -33,7 +44,19 @@ const HOUSE: &[(&str, &[&str])] = &[
         ],
     ),
     ("lsp", &[]),
-    ("hookwire", &["suggest", "history", "model_server", "rpc", "http", "inspector", "cli", "demo"]),
+    (
+        "hookwire",
+        &[
+            "suggest",
+            "history",
+            "model_server",
+            "rpc",
+            "http",
+            "inspector",
+            "cli",
+            "demo",
+        ],
+    ),
 ];
 
 /// Crates beside the house: a program of its own, and what tests share.
@@ -41,7 +64,11 @@ const BESIDE: &[&str] = &["conformance", "testing"];
 
 /// The directory of a crate's sources.
 fn crate_dir(name: &str) -> PathBuf {
-    if name == "hookwire" { repo("src") } else { repo("crates").join(name).join("src") }
+    if name == "hookwire" {
+        repo("src")
+    } else {
+        repo("crates").join(name).join("src")
+    }
 }
 
 /// Every source file below a directory, but for tests.
@@ -50,7 +77,9 @@ fn sources(dir: &Path, visit: &mut impl FnMut(&Path)) {
         let path = entry.path();
         if path.is_dir() {
             sources(&path, visit);
-        } else if path.extension().is_some_and(|it| it == "rs") && path.file_stem().unwrap() != "tests" {
+        } else if path.extension().is_some_and(|it| it == "rs")
+            && path.file_stem().unwrap() != "tests"
+        {
             visit(&path);
         }
     }
@@ -61,17 +90,32 @@ fn rooms(name: &str, visit: &mut impl FnMut(&Path, &str)) {
     let dir = crate_dir(name);
     sources(&dir, &mut |path| {
         let below = path.strip_prefix(&dir).unwrap();
-        let room = below.components().next().unwrap().as_os_str().to_str().unwrap();
+        let room = below
+            .components()
+            .next()
+            .unwrap()
+            .as_os_str()
+            .to_str()
+            .unwrap();
         visit(path, room.trim_end_matches(".rs"));
     });
 }
 
 /// The names that a text has behind a prefix, and within the braces behind it.
 fn named<'t>(code: &'t str, prefix: &str) -> Vec<&'t str> {
-    let word = |text: &str| text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').count();
+    let word = |text: &str| {
+        text.chars()
+            .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+            .count()
+    };
     let behind = code.split(prefix).skip(1).flat_map(move |rest| {
-        let list = rest.strip_prefix('{').and_then(|rest| rest.split('}').next());
-        let parts: Vec<&str> = list.map_or_else(|| vec![rest], |list| list.split(',').map(str::trim).collect());
+        let list = rest
+            .strip_prefix('{')
+            .and_then(|rest| rest.split('}').next());
+        let parts: Vec<&str> = list.map_or_else(
+            || vec![rest],
+            |list| list.split(',').map(str::trim).collect(),
+        );
         parts.into_iter().map(move |part| &part[..word(part)])
     });
     behind.collect()
@@ -80,9 +124,17 @@ fn named<'t>(code: &'t str, prefix: &str) -> Vec<&'t str> {
 /// What a file says outside of comments and tests, which may look anywhere.
 pub(crate) fn code(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
-    let tests = ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\npub(super) mod tests {"];
-    let code = tests.iter().fold(text.as_str(), |code, tests| code.split(tests).next().unwrap());
-    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    let tests = [
+        "#[cfg(test)]\nmod tests {",
+        "#[cfg(test)]\npub(super) mod tests {",
+    ];
+    let code = tests.iter().fold(text.as_str(), |code, tests| {
+        code.split(tests).next().unwrap()
+    });
+    code.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
@@ -94,7 +146,8 @@ fn a_room_uses_only_what_stands_above_it() {
                 return;
             }
             let place = |room: &str| order.iter().position(|it| *it == room);
-            let here = place(room).unwrap_or_else(|| panic!("`{room}` of `{name}` has no place in HOUSE"));
+            let here =
+                place(room).unwrap_or_else(|| panic!("`{room}` of `{name}` has no place in HOUSE"));
             for used in named(&code(path), "crate::") {
                 if place(used).is_some_and(|used| used > here) {
                     wrong.push(format!("{}: `{room}` uses `{used}`", path.display()));
@@ -107,30 +160,62 @@ fn a_room_uses_only_what_stands_above_it() {
 
 /// A crate's manifest.
 fn manifest(name: &str) -> toml::Table {
-    let path = if name == "hookwire" { repo("Cargo.toml") } else { repo("crates").join(name).join("Cargo.toml") };
+    let path = if name == "hookwire" {
+        repo("Cargo.toml")
+    } else {
+        repo("crates").join(name).join("Cargo.toml")
+    };
     toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Each heavy dependency is one crate's, and a feature of a crate is handed on by all that use the crate.
+/// Each heavy dependency is one crate's, and a feature of a crate is handed on by all that use the
+/// crate.
 #[test]
 fn features_are_handed_on() {
     let features = |name: &str| -> toml::Table {
-        manifest(name).get("features").and_then(|it| it.as_table().cloned()).unwrap_or_default()
+        manifest(name)
+            .get("features")
+            .and_then(|it| it.as_table().cloned())
+            .unwrap_or_default()
     };
-    let used =
-        |name: &str, dependency: &str| manifest(name)["dependencies"].as_table().unwrap().contains_key(dependency);
+    let used = |name: &str, dependency: &str| {
+        manifest(name)["dependencies"]
+            .as_table()
+            .unwrap()
+            .contains_key(dependency)
+    };
     for (name, _) in HOUSE {
-        let below = HOUSE.iter().map(|(below, _)| *below).filter(|below| used(name, &format!("hookwire-{below}")));
+        let below = HOUSE
+            .iter()
+            .map(|(below, _)| *below)
+            .filter(|below| used(name, &format!("hookwire-{below}")));
         for below in below {
-            for feature in features(below).keys().filter(|it| !["default", "review"].contains(&it.as_str())) {
+            for feature in features(below)
+                .keys()
+                .filter(|it| !["default", "review"].contains(&it.as_str()))
+            {
                 let own = features(name);
-                let list = own.get(feature).and_then(|it| it.as_array()).cloned().unwrap_or_default();
-                let handed_on = [format!("hookwire-{below}/{feature}"), format!("hookwire-{below}?/{feature}")];
-                let is_handed_on = list.iter().any(|it| handed_on.iter().any(|on| it.as_str() == Some(on)));
+                let list = own
+                    .get(feature)
+                    .and_then(|it| it.as_array())
+                    .cloned()
+                    .unwrap_or_default();
+                let handed_on = [
+                    format!("hookwire-{below}/{feature}"),
+                    format!("hookwire-{below}?/{feature}"),
+                ];
+                let is_handed_on = list
+                    .iter()
+                    .any(|it| handed_on.iter().any(|on| it.as_str() == Some(on)));
                 // Where two ways lead to a crate, one is enough.
-                let by_another =
-                    list.iter().any(|it| it.as_str().is_some_and(|it| it.ends_with(&format!("/{feature}"))));
-                assert!(is_handed_on || by_another, "`{name}` doesn't hand `{feature}` on to `{below}`");
+                let by_another = list.iter().any(|it| {
+                    it.as_str()
+                        .is_some_and(|it| it.ends_with(&format!("/{feature}")))
+                });
+                assert!(
+                    is_handed_on || by_another,
+                    "`{name}` doesn't hand `{feature}` on to `{below}`"
+                );
             }
         }
     }
@@ -144,7 +229,11 @@ fn features_are_handed_on() {
         ("clap", "hookwire"),
         ("ls-types", "lsp"),
     ] {
-        let owners: Vec<_> = HOUSE.iter().map(|(name, _)| *name).filter(|name| used(name, dependency)).collect();
+        let owners: Vec<_> = HOUSE
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| used(name, dependency))
+            .collect();
         assert_eq!(owners, [owner], "{dependency}");
     }
 }
@@ -154,16 +243,28 @@ fn features_are_handed_on() {
 fn a_crate_uses_only_what_stands_above_it() {
     let all: Vec<&str> = HOUSE.iter().map(|(name, _)| *name).collect();
     for (n, name) in all.iter().enumerate() {
-        let manifest =
-            if *name == "hookwire" { repo("Cargo.toml") } else { repo("crates").join(name).join("Cargo.toml") };
-        let manifest: toml::Table = toml::from_str(&std::fs::read_to_string(manifest).unwrap()).unwrap();
+        let manifest = if *name == "hookwire" {
+            repo("Cargo.toml")
+        } else {
+            repo("crates").join(name).join("Cargo.toml")
+        };
+        let manifest: toml::Table =
+            toml::from_str(&std::fs::read_to_string(manifest).unwrap()).unwrap();
         let used = manifest["dependencies"].as_table().unwrap().keys();
         for used in used.filter_map(|it| it.strip_prefix("hookwire-")) {
             assert!(all[..n].contains(&used), "`{name}` uses `{used}`");
         }
     }
-    let mut dirs: Vec<_> = std::fs::read_dir(repo("crates")).unwrap().map(|it| it.unwrap().file_name()).collect();
-    let mut known: Vec<&str> = all.iter().filter(|it| **it != "hookwire").chain(BESIDE).copied().collect();
+    let mut dirs: Vec<_> = std::fs::read_dir(repo("crates"))
+        .unwrap()
+        .map(|it| it.unwrap().file_name())
+        .collect();
+    let mut known: Vec<&str> = all
+        .iter()
+        .filter(|it| **it != "hookwire")
+        .chain(BESIDE)
+        .copied()
+        .collect();
     dirs.sort();
     known.sort_unstable();
     assert_eq!(dirs, known);
@@ -172,18 +273,31 @@ fn a_crate_uses_only_what_stands_above_it() {
 /// The first sentence of what a module says of itself.
 fn about(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
-    let lines = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).take_while(|it| !it.is_empty());
+    let lines = text
+        .lines()
+        .map_while(|line| line.strip_prefix("//!"))
+        .map(str::trim)
+        .take_while(|it| !it.is_empty());
     let paragraph = lines.collect::<Vec<_>>().join(" ");
-    paragraph.split_once(". ").map_or(paragraph.trim_end_matches('.'), |(first, _)| first).to_string()
+    paragraph
+        .split_once(". ")
+        .map_or(paragraph.trim_end_matches('.'), |(first, _)| first)
+        .to_string()
 }
 
 /// A crate's or a room's own file.
 fn file_of(dir: &Path, room: Option<&str>) -> PathBuf {
     let places = match room {
-        Some(room) => [dir.join(format!("{room}.rs")), dir.join(room).join("mod.rs")],
+        Some(room) => [
+            dir.join(format!("{room}.rs")),
+            dir.join(room).join("mod.rs"),
+        ],
         None => [dir.join("lib.rs"), dir.join("main.rs")],
     };
-    places.into_iter().find(|it| it.is_file()).unwrap_or_else(|| panic!("{}: no {room:?}", dir.display()))
+    places
+        .into_iter()
+        .find(|it| it.is_file())
+        .unwrap_or_else(|| panic!("{}: no {room:?}", dir.display()))
 }
 
 /// Holds a generated text to what is committed; `UPDATE_EXPECT=1` writes it anew.
@@ -207,12 +321,22 @@ fn the_table_of_rooms_is_true() {
     };
     for (name, order) in HOUSE {
         let dir = crate_dir(name);
-        let shown = if *name == "hookwire" { "`src`".to_string() } else { format!("`crates/{name}`") };
+        let shown = if *name == "hookwire" {
+            "`src`".to_string()
+        } else {
+            format!("`crates/{name}`")
+        };
         row(&shown, "", &file_of(&dir, None));
-        order.iter().for_each(|room| row("", &format!("`{room}`"), &file_of(&dir, Some(room))));
+        order
+            .iter()
+            .for_each(|room| row("", &format!("`{room}`"), &file_of(&dir, Some(room))));
     }
     for name in BESIDE {
-        row(&format!("`crates/{name}`"), "", &file_of(&crate_dir(name), None));
+        row(
+            &format!("`crates/{name}`"),
+            "",
+            &file_of(&crate_dir(name), None),
+        );
     }
     let text = std::fs::read_to_string(repo("src/lib.rs")).unwrap();
     let (before, rest) = text.split_once("//! | crate |").unwrap();
@@ -241,8 +365,14 @@ fn the_picture_of_the_house_is_true() {
             "acts" => ("key", "crates/acts".to_string()),
             name => ("box", format!("crates/{name}")),
         };
-        let about = about(&file_of(&crate_dir(name), None)).replace('&', "&amp;").replace('`', "");
-        let about = if rooms.is_empty() { about } else { rooms.join(" · ") };
+        let about = about(&file_of(&crate_dir(name), None))
+            .replace('&', "&amp;")
+            .replace('`', "");
+        let about = if rooms.is_empty() {
+            about
+        } else {
+            rooms.join(" · ")
+        };
         svg.push_str(&format!(
             "<rect class=\"{class}\" x=\"28\" y=\"{y}\" width=\"704\" height=\"40\" rx=\"2\"/>\n\
              <text class=\"code\" x=\"40\" y=\"{}\">{shown}</text>\n<text class=\"dim\" x=\"40\" y=\"{}\">{about}</text>\n",
@@ -258,8 +388,8 @@ fn the_picture_of_the_house_is_true() {
     compare("docs/images/house.svg", &svg);
 }
 
-/// The command line starts a host that serves editors, too, and knows nothing else of the language server: what both
-/// need stands in a crate above them.
+/// The command line starts a host that serves editors, too, and knows nothing else of the language
+/// server: what both need stands in a crate above them.
 #[test]
 fn the_command_line_knows_no_language_server() {
     let mut wrong = Vec::new();
@@ -287,8 +417,8 @@ fn one_room_reads_and_writes_the_formats() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whoever has made a project may have put links there: what commands and the inspector write into one goes through
-/// `support::below`. These write elsewhere.
+/// Whoever has made a project may have put links there: what commands and the inspector write into
+/// one goes through `support::below`. These write elsewhere.
 #[test]
 fn one_module_writes_into_projects() {
     let elsewhere = [
@@ -306,14 +436,28 @@ fn one_module_writes_into_projects() {
         // Into an agent's settings, which people keep behind links.
         "cli/install.rs",
     ];
-    let writes =
-        ["fs::write(", "fs::copy(", "create_dir", "File::create", "OpenOptions", "File::options", "DirBuilder"];
-    let replaces = ["file::replace", "file::{replace", "new_beside", "set_permissions"];
+    let writes = [
+        "fs::write(",
+        "fs::copy(",
+        "create_dir",
+        "File::create",
+        "OpenOptions",
+        "File::options",
+        "DirBuilder",
+    ];
+    let replaces = [
+        "file::replace",
+        "file::{replace",
+        "new_beside",
+        "set_permissions",
+    ];
     let mut wrong = Vec::new();
     rooms("hookwire", &mut |path, room| {
         let code = code(path);
         let is_writer = writes.iter().chain(&replaces).any(|it| code.contains(it));
-        let is_elsewhere = elsewhere.iter().any(|it| path.ends_with(Path::new("src").join(it)));
+        let is_elsewhere = elsewhere
+            .iter()
+            .any(|it| path.ends_with(Path::new("src").join(it)));
         if ["cli", "inspector"].contains(&room) && is_writer && !is_elsewhere {
             wrong.push(path.display().to_string());
         }
@@ -330,19 +474,28 @@ fn makes_decision(line: &str) -> bool {
     line.contains("Answer::decide(") || line.match_indices("Decision::").any(is_made)
 }
 
-/// An error is not "no": the engine makes a decision out of an error in one file. These places make one of what somebody
-/// has said.
+/// An error is not "no": the engine makes a decision out of an error in one file. These places make
+/// one of what somebody has said.
 #[test]
 fn one_file_makes_decisions_of_errors() {
     let said = [
         // A hook's allow, for the value that goes out.
-        ("chain.rs", "Some((hook, reason, _)) => (Some(Decision::Allow), Some(hook.clone()), reason.clone()),"),
+        (
+            "chain.rs",
+            "Some((hook, reason, _)) => (Some(Decision::Allow), Some(hook.clone()), reason.clone()),",
+        ),
         // A host that is started to run no hook.
-        ("intercept.rs", "let verdict = question.without_hooks(Decision::Allow, None);"),
+        (
+            "intercept.rs",
+            "let verdict = question.without_hooks(Decision::Allow, None);",
+        ),
         // A hook asked at an earlier event of the call.
         ("passed_on.rs", "verdict.decision = Decision::Ask;"),
         // A policy denies.
-        ("policy_gate.rs", "Refusal { by: Some(policy::NAME.into()), decision: Some(Decision::Deny), reason }"),
+        (
+            "policy_gate.rs",
+            "Refusal { by: Some(policy::NAME.into()), decision: Some(Decision::Deny), reason }",
+        ),
         // A hook ends the run.
         ("run.rs", "answer.decision = Some(Decision::Deny);"),
         // A hook has sent the agent back too often.
@@ -350,7 +503,10 @@ fn one_file_makes_decisions_of_errors() {
         // What the person's terminal is told.
         ("settle.rs", "unanswered: Decision::Deny,"),
         // Nobody has said anything.
-        ("verdict.rs", "decision: folded.decision.unwrap_or(Decision::Allow),"),
+        (
+            "verdict.rs",
+            "decision: folded.decision.unwrap_or(Decision::Allow),",
+        ),
         // A hook stops the agent that wants to rest.
         ("verdict.rs", "verdict.decision = Decision::Allow;"),
     ];
@@ -358,22 +514,45 @@ fn one_file_makes_decisions_of_errors() {
     sources(&crate_dir("engine").join("engine"), &mut |path| {
         let file = path.file_name().unwrap().to_str().unwrap().to_string();
         let code = code(path);
-        let lines = code.lines().map(str::trim).filter(|line| makes_decision(line));
-        found.extend(lines.filter(|_| file != "failure.rs").map(|line| (file.clone(), line.to_string())));
+        let lines = code
+            .lines()
+            .map(str::trim)
+            .filter(|line| makes_decision(line));
+        found.extend(
+            lines
+                .filter(|_| file != "failure.rs")
+                .map(|line| (file.clone(), line.to_string())),
+        );
     });
-    let mut known: Vec<_> = said.iter().map(|(file, line)| (file.to_string(), line.to_string())).collect();
+    let mut known: Vec<_> = said
+        .iter()
+        .map(|(file, line)| (file.to_string(), line.to_string()))
+        .collect();
     found.sort();
     known.sort();
-    assert_eq!(found, known, "a decision out of an error is made in `engine/failure.rs`");
+    assert_eq!(
+        found, known,
+        "a decision out of an error is made in `engine/failure.rs`"
+    );
 }
 
 #[test]
 fn uses_are_found() {
-    let found = named("use crate::engine::decide; use crate::{host::Host, rpc}; $crate::lsp::x", "crate::");
+    let found = named(
+        "use crate::engine::decide; use crate::{host::Host, rpc}; $crate::lsp::x",
+        "crate::",
+    );
     assert_eq!(found, ["engine", "host", "rpc", "lsp"]);
-    let made = ["let it = Answer::decide(how, why);", "it.decision = Some(Decision::Deny);", "(Decision::Deny, why)"];
+    let made = [
+        "let it = Answer::decide(how, why);",
+        "it.decision = Some(Decision::Deny);",
+        "(Decision::Deny, why)",
+    ];
     assert!(made.into_iter().all(makes_decision));
-    let seen =
-        ["if it == Some(Decision::Deny) {", "if how != Decision::Allow {", "Some(Decision::Ask) if is_open => how,"];
+    let seen = [
+        "if it == Some(Decision::Deny) {",
+        "if how != Decision::Allow {",
+        "Some(Decision::Ask) if is_open => how,",
+    ];
     assert!(!seen.into_iter().any(makes_decision));
 }

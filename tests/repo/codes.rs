@@ -7,9 +7,12 @@ use std::collections::BTreeSet;
 
 /// The codes of what `check --format json` printed.
 fn codes_in(printed: &str) -> BTreeSet<String> {
-    let told: serde_json::Value = serde_json::from_str(printed).unwrap_or_else(|error| panic!("{error}: {printed}"));
+    let told: serde_json::Value =
+        serde_json::from_str(printed).unwrap_or_else(|error| panic!("{error}: {printed}"));
     let told = told["diagnostics"].as_array().unwrap();
-    told.iter().map(|it| it["code"].as_str().unwrap().to_string()).collect()
+    told.iter()
+        .map(|it| it["code"].as_str().unwrap().to_string())
+        .collect()
 }
 
 #[test]
@@ -19,7 +22,11 @@ fn each_example_has_its_code_and_no_other() {
         let checkout = Checkout::empty();
         let script = match example {
             Example::File(text) => {
-                let ending = if text.starts_with('{') { "json" } else { "yaml" };
+                let ending = if text.starts_with('{') {
+                    "json"
+                } else {
+                    "yaml"
+                };
                 let check = "hookwire check --format json --isolated";
                 format!("cat > example.{ending} <<'END'\n{text}END\n{check} example.{ending}")
             }
@@ -45,7 +52,13 @@ fn page() -> String {
          What `hookwire check` and editors say of definitions has a code, which never changes. This page has each code with its\n\
          meaning, an example that has it, and the fix. `hookwire docs CODE` shows one.\n",
     );
-    for Code { name, meaning, example, fix } in CODES {
+    for Code {
+        name,
+        meaning,
+        example,
+        fix,
+    } in CODES
+    {
         let (what, text) = match example {
             Example::File(text) => ("the definitions are wrong on purpose", *text),
             Example::Project(script) => ("it makes a project that is wrong on purpose", *script),
@@ -64,5 +77,9 @@ fn the_page_is_the_table() {
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, page()).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), page(), "UPDATE_EXPECT=1 writes it");
+    assert_eq!(
+        std::fs::read_to_string(path).unwrap_or_default(),
+        page(),
+        "UPDATE_EXPECT=1 writes it"
+    );
 }

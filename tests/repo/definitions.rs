@@ -1,5 +1,5 @@
-//! What is said about mistakes and what `check` says, that what the repository ships is without a mistake, and that the schemas are
-//! those of the types.
+//! What is said about mistakes and what `check` says, that what the repository ships is without a
+//! mistake, and that the schemas are those of the types.
 
 use crate::support::*;
 use hookwire::{Host, HostOptions};
@@ -12,29 +12,58 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 fn load(dir: &Path) -> Arc<Host> {
-    Host::new(HostOptions { root: dir.into(), hooks: vec![dir.into()], ..HostOptions::default() })
+    Host::new(HostOptions {
+        root: dir.into(),
+        hooks: vec![dir.into()],
+        ..HostOptions::default()
+    })
 }
 
 /// What is told because of the machine that a test happens to run on.
-const OF_THE_MACHINE: [&str; 6] = ["no-key", "no-directory", "no-model", "no-module", "no-program", "small-model"];
+const OF_THE_MACHINE: [&str; 6] = [
+    "no-key",
+    "no-directory",
+    "no-model",
+    "no-module",
+    "no-program",
+    "small-model",
+];
 
 fn all_diagnostics(host: &Host) -> Vec<Value> {
-    host.published().diagnostics.iter().map(|it| json!(it)).collect()
+    host.published()
+        .diagnostics
+        .iter()
+        .map(|it| json!(it))
+        .collect()
 }
 
 fn diagnostics(host: &Host) -> Vec<Value> {
     let of_the_text = |it: &Value| !OF_THE_MACHINE.contains(&it["code"].as_str().unwrap());
-    all_diagnostics(host).into_iter().filter(of_the_text).collect()
+    all_diagnostics(host)
+        .into_iter()
+        .filter(of_the_text)
+        .collect()
 }
 
 /// What a diagnostic says, on one line and without its file.
 fn told(diagnostic: &Value) -> String {
     let text = |key: &str| diagnostic[key].as_str();
     let start = &diagnostic["range"]["start"];
-    let (severity, code, message) = (text("severity").unwrap(), text("code").unwrap(), text("message").unwrap());
-    let hook = text("hook").map(|hook| format!("{{{hook}}} ")).unwrap_or_default();
-    let help = text("help").map(|help| format!(" ({help})")).unwrap_or_default();
-    format!("{}:{} {severity}[{code}] {hook}{message}{help}", start["line"], start["column"])
+    let (severity, code, message) = (
+        text("severity").unwrap(),
+        text("code").unwrap(),
+        text("message").unwrap(),
+    );
+    let hook = text("hook")
+        .map(|hook| format!("{{{hook}}} "))
+        .unwrap_or_default();
+    let help = text("help")
+        .map(|help| format!(" ({help})"))
+        .unwrap_or_default();
+    format!(
+        "{}:{} {severity}[{code}] {hook}{message}{help}",
+        start["line"], start["column"]
+    )
 }
 
 #[test]
@@ -52,11 +81,26 @@ fn every_mistake_is_told_with_its_place() {
         let dir = hooks(&[(&name, text)]);
         let file = dir.path().join(&name).display().to_string();
         let host = load(dir.path());
-        let diagnostics = if title.contains("the machine") { all_diagnostics(&host) } else { diagnostics(&host) };
-        codes.extend(diagnostics.iter().map(|it| it["code"].as_str().unwrap().to_string()));
-        let told: Vec<_> = diagnostics.iter().map(|it| told(it).replace(&file, "FILE")).collect();
+        let diagnostics = if title.contains("the machine") {
+            all_diagnostics(&host)
+        } else {
+            diagnostics(&host)
+        };
+        codes.extend(
+            diagnostics
+                .iter()
+                .map(|it| it["code"].as_str().unwrap().to_string()),
+        );
+        let told: Vec<_> = diagnostics
+            .iter()
+            .map(|it| told(it).replace(&file, "FILE"))
+            .collect();
         if told.join("\n").trim() != expected.trim() {
-            wrong.push(format!("{title}\n  expected\n{}\n  told\n{}", expected.trim(), told.join("\n")));
+            wrong.push(format!(
+                "{title}\n  expected\n{}\n  told\n{}",
+                expected.trim(),
+                told.join("\n")
+            ));
         }
         updated.push_str(&format!(
             "\n=== {title}\n{text}---\n{}",
@@ -68,12 +112,15 @@ fn every_mistake_is_told_with_its_place() {
         return;
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    // Those that are about files and directories are in tests/host/reload.rs, those about what is trusted in
-    // tests/systems/trust.rs.
+    // Those that are about files and directories are in tests/host/reload.rs, those about what is
+    // trusted in tests/systems/trust.rs.
     for source in ["compile", "file_state", "load"] {
-        let source = fs::read_to_string(repo(&format!("crates/engine/src/definitions/{source}.rs"))).unwrap();
-        for code in
-            source.split('"').filter(|it| it.contains('-') && it.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+        let source =
+            fs::read_to_string(repo(&format!("crates/engine/src/definitions/{source}.rs")))
+                .unwrap();
+        for code in source
+            .split('"')
+            .filter(|it| it.contains('-') && it.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
         {
             let elsewhere = [
                 "missing-directory",
@@ -87,7 +134,10 @@ fn every_mistake_is_told_with_its_place() {
                 "broken-trust",
                 "broken-fleet",
             ];
-            assert!(codes.contains(code) || elsewhere.contains(&code), "no case for `{code}`");
+            assert!(
+                codes.contains(code) || elsewhere.contains(&code),
+                "no case for `{code}`"
+            );
         }
     }
 }
@@ -113,10 +163,18 @@ fn a_deep_directory_and_a_missing_one_are_told() {
     let told = |host: Arc<Host>| diagnostics(&host).iter().map(told).collect::<Vec<_>>();
     assert_eq!(
         told(load(dir.path())),
-        ["1:1 error[too-deep] more than 16 directories are inside one another; this one is not read"]
+        [
+            "1:1 error[too-deep] more than 16 directories are inside one another; this one is not read"
+        ]
     );
-    assert_eq!(told(load(&dir.path().join("x"))), ["1:1 error[missing-directory] the directory doesn't exist"]);
-    assert_eq!(told(load(&dir.path().join("d/../a.yaml"))), ["1:1 error[missing-directory] the file doesn't exist"]);
+    assert_eq!(
+        told(load(&dir.path().join("x"))),
+        ["1:1 error[missing-directory] the directory doesn't exist"]
+    );
+    assert_eq!(
+        told(load(&dir.path().join("d/../a.yaml"))),
+        ["1:1 error[missing-directory] the file doesn't exist"]
+    );
     fs::write(dir.path().join("file"), "").unwrap();
     let denied = "1:1 error[missing-directory] it is not a directory; until it is fixed, every tool call is denied";
     assert_eq!(told(load(&dir.path().join("file"))), [denied]);
@@ -128,15 +186,22 @@ fn files_of_other_tools_are_left_alone() {
         ("package.json", r#"{"hooks": 3"#),
         ("pyproject.toml", "[tool"),
         ("docker-compose.yml", "services: {{ x }}"),
-        ("ci.yml", "on: push\ndefaults: { run: { shell: bash } }\njobs: {}"),
+        (
+            "ci.yml",
+            "on: push\ndefaults: { run: { shell: bash } }\njobs: {}",
+        ),
         ("sub/renovate.json", r#"{"extends": []}"#),
         ("guard.yaml", "hooks: [{ name: g, on: Stop, deny: no }]"),
         ("near.yaml", "hoks: []"),
         ("one.yaml", "name: one\non: Stop\ndeny: no"),
     ]);
     let host = load(dir.path());
-    let told: Vec<_> = diagnostics(&host).iter().map(|it| format!("{} {}", it["code"], it["file"])).collect();
-    let near = |code: &str, file: &str| format!("\"{code}\" \"{}\"", dir.path().join(file).display());
+    let told: Vec<_> = diagnostics(&host)
+        .iter()
+        .map(|it| format!("{} {}", it["code"], it["file"]))
+        .collect();
+    let near =
+        |code: &str, file: &str| format!("\"{code}\" \"{}\"", dir.path().join(file).display());
     let expected = [
         near("not-definitions", "ci.yml"),
         near("unknown-field", "near.yaml"),
@@ -146,9 +211,18 @@ fn files_of_other_tools_are_left_alone() {
     assert_eq!(told, expected);
     // What is meant to be definitions and can't be read denies.
     let hooks = host.hooks().hooks.clone();
-    assert_eq!(hooks.iter().map(|hook| &*hook.name).collect::<Vec<_>>(), ["near.yaml", "one.yaml", "g"]);
+    assert_eq!(
+        hooks.iter().map(|hook| &*hook.name).collect::<Vec<_>>(),
+        ["near.yaml", "one.yaml", "g"]
+    );
     // A verdict tells of what is broken, and these are not.
-    assert!(!host.hooks().broken.iter().any(|it| it.contains("ci.yml") || it.contains("renovate")));
+    assert!(
+        !host
+            .hooks()
+            .broken
+            .iter()
+            .any(|it| it.contains("ci.yml") || it.contains("renovate"))
+    );
     // Whoever names a file means it.
     let ci = dir.path().join("ci.yml");
     let (code, out, _) = run(hookwire().args(["check", "--isolated", "--hooks"]).arg(&ci));
@@ -176,10 +250,18 @@ hooks:
         ("hook.py", "def there(event): pass\n"),
         ("hook.mjs", "export const there = () => {};\n"),
     ]);
-    let check =
-        hookwire().args(["check", "--isolated", "--format", "json", "--hooks"]).arg(dir.path()).output().unwrap();
+    let check = hookwire()
+        .args(["check", "--isolated", "--format", "json", "--hooks"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
     let told: Value = serde_json::from_slice(&check.stdout).unwrap();
-    let told: Vec<_> = told["diagnostics"].as_array().unwrap().iter().map(told_of_hook).collect();
+    let told: Vec<_> = told["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(told_of_hook)
+        .collect();
     let expected = [
         "a: there is no Python module `nothing_like_it.x`",
         "d: `./hook.py:elsewhere`: there is no `elsewhere` in ./hook.py",
@@ -187,7 +269,12 @@ hooks:
         "g: `hook:elsewhere`: there is no `elsewhere` in hook.py",
     ];
     let place = format!("{}/", dir.path().display());
-    assert_eq!(told.iter().map(|it| it.replace(&place, "")).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        told.iter()
+            .map(|it| it.replace(&place, ""))
+            .collect::<Vec<_>>(),
+        expected
+    );
 }
 
 /// They may have come with a clone: an interpreter, and what an interpreter loads by itself.
@@ -199,28 +286,56 @@ hooks:
   - { name: a, on: Stop, callable: { python: 'nothing_like_it:f', HOW } }
 ";
     let marker = "import pathlib; pathlib.Path('MARKER').touch()";
-    for (how, venv) in [("venv: made", "made"), ("args: {}", ".venv"), ("env: { PYTHONPATH: DIR }", "unused")] {
-        let dir = hooks(&[("hooks.yaml", ""), ("sitecustomize.py", ""), (&format!("{venv}/bin/python3"), "")]);
+    for (how, venv) in [
+        ("venv: made", "made"),
+        ("args: {}", ".venv"),
+        ("env: { PYTHONPATH: DIR }", "unused"),
+    ] {
+        let dir = hooks(&[
+            ("hooks.yaml", ""),
+            ("sitecustomize.py", ""),
+            (&format!("{venv}/bin/python3"), ""),
+        ]);
         let at = |path: &str| dir.path().join(path);
         let place = |text: &str| text.replace("DIR", dir.path().to_str().unwrap());
         fs::write(at("hooks.yaml"), place(&yaml.replace("HOW", how))).unwrap();
         let marker = marker.replace("MARKER", at("ran").to_str().unwrap());
         fs::write(at("sitecustomize.py"), &marker).unwrap();
         let python = at(&format!("{venv}/bin/python3"));
-        fs::write(&python, format!("#!/bin/sh\n: > '{}'\n", at("ran").display())).unwrap();
+        fs::write(
+            &python,
+            format!("#!/bin/sh\n: > '{}'\n", at("ran").display()),
+        )
+        .unwrap();
         fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
-        hookwire().args(["check", "--isolated", "--hooks"]).arg(dir.path()).output().unwrap();
+        hookwire()
+            .args(["check", "--isolated", "--hooks"])
+            .arg(dir.path())
+            .output()
+            .unwrap();
         assert!(!at("ran").exists(), "{how}");
     }
 }
 
 fn told_of_hook(diagnostic: &Value) -> String {
-    format!("{}: {}", diagnostic["hook"].as_str().unwrap(), diagnostic["message"].as_str().unwrap())
+    format!(
+        "{}: {}",
+        diagnostic["hook"].as_str().unwrap(),
+        diagnostic["message"].as_str().unwrap()
+    )
 }
 
 fn run(command: &mut Command) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    (
+        status.code().unwrap(),
+        String::from_utf8(stdout).unwrap(),
+        String::from_utf8(stderr).unwrap(),
+    )
 }
 
 const BROKEN: &str = "\
@@ -270,8 +385,16 @@ error[unknown-field]: unknown field `mathcer`; until it is fixed, every tool cal
 #[test]
 fn check_shows_the_line_and_what_to_do() {
     let root = hooks(&[("hooks/guard.yaml", BROKEN)]);
-    let check = |args: &[&str]| run(hookwire().current_dir(root.path()).args(["check", "--isolated"]).args(args));
-    assert_eq!(check(&["--hooks", "hooks"]), (1, RENDERED.into(), String::new()));
+    let check = |args: &[&str]| {
+        run(hookwire()
+            .current_dir(root.path())
+            .args(["check", "--isolated"])
+            .args(args))
+    };
+    assert_eq!(
+        check(&["--hooks", "hooks"]),
+        (1, RENDERED.into(), String::new())
+    );
 
     let (code, out, log) = check(&["--hooks", "hooks", "--format", "json"]);
     let place = |line, from, to| json!({"start": {"line": line, "column": from}, "end": {"line": line, "column": to}});
@@ -291,29 +414,55 @@ fn check_shows_the_line_and_what_to_do() {
             "unknown field `mathcer`; until it is fixed, every tool call is denied",
             "did you mean `matcher`?", place(9, 5, 12)),
     ]});
-    assert_eq!((code, serde_json::from_str::<Value>(&out).unwrap(), &*log), (1, expected, ""));
+    assert_eq!(
+        (code, serde_json::from_str::<Value>(&out).unwrap(), &*log),
+        (1, expected, "")
+    );
 }
 
 #[test]
 fn exit_codes() {
     let warning = "hooks: [{ name: a, on: PreToolUse, command: echo }]";
-    let root = hooks(&[("good/a.yaml", "hooks: []"), ("bad/a.yaml", BROKEN), ("warn/a.yaml", warning)]);
+    let root = hooks(&[
+        ("good/a.yaml", "hooks: []"),
+        ("bad/a.yaml", BROKEN),
+        ("warn/a.yaml", warning),
+    ]);
     for (args, code, says) in [
-        (&["--hooks", "good"][..], 0, "0 hooks in force, 0 errors, 0 warnings"),
+        (
+            &["--hooks", "good"][..],
+            0,
+            "0 hooks in force, 0 errors, 0 warnings",
+        ),
         (&["--hooks", "bad"], 1, "2 errors"),
-        (&["--hooks", "warn"], 0, "1 hook in force, 0 errors, 1 warning"),
+        (
+            &["--hooks", "warn"],
+            0,
+            "1 hook in force, 0 errors, 1 warning",
+        ),
         (&["--hooks", "warn", "--strict"], 1, "1 warning"),
         (&["--hooks", "good", "--hooks", "bad"], 1, "2 errors"),
         (&["good/a.yaml", "bad/a.yaml"], 1, "2 errors"),
         (&["good/a.yaml"], 0, "0 errors, 0 warnings"),
-        (&["--hooks", "missing"], 2, "hookwire: --hooks missing: no such file or directory"),
+        (
+            &["--hooks", "missing"],
+            2,
+            "hookwire: --hooks missing: no such file or directory",
+        ),
         (&["good"], 0, "0 hooks in force, 0 errors, 0 warnings"),
         (&["bad", "good/a.yaml"], 1, "2 errors"),
-        (&["missing.yaml"], 2, "hookwire: missing.yaml: no such file or directory"),
+        (
+            &["missing.yaml"],
+            2,
+            "hookwire: missing.yaml: no such file or directory",
+        ),
         (&["--no-such-flag"], 2, "--no-such-flag"),
     ] {
         let mut command = hookwire();
-        let (found, out, err) = run(command.current_dir(root.path()).args(["check", "--isolated"]).args(args));
+        let (found, out, err) = run(command
+            .current_dir(root.path())
+            .args(["check", "--isolated"])
+            .args(args));
         assert_eq!(found, code, "{args:?}: {out}{err}");
         assert!(format!("{out}{err}").contains(says), "{args:?}: {out}{err}");
     }
@@ -323,10 +472,26 @@ fn exit_codes() {
 #[test]
 fn a_project_without_definitions_is_told() {
     for (file, checked, trusted) in [
-        (".hookwire.yaml", "there is no .hookwire here\n", "there is no such directory"),
-        ("hookwire/g.yaml", "there is `hookwire`; definitions are files in .hookwire", "there is no such directory"),
-        (".hookwire/.hookwire/g.yaml", "no hook of .hookwire is in force", "nothing of it would be in force"),
-        (".hookwire/g.jsonc", "it isn't read: definitions are in files that end in", "it isn't read: definitions are"),
+        (
+            ".hookwire.yaml",
+            "there is no .hookwire here\n",
+            "there is no such directory",
+        ),
+        (
+            "hookwire/g.yaml",
+            "there is `hookwire`; definitions are files in .hookwire",
+            "there is no such directory",
+        ),
+        (
+            ".hookwire/.hookwire/g.yaml",
+            "no hook of .hookwire is in force",
+            "nothing of it would be in force",
+        ),
+        (
+            ".hookwire/g.jsonc",
+            "it isn't read: definitions are in files that end in",
+            "it isn't read: definitions are",
+        ),
         (
             ".hookwire/g.yaml.txt",
             "it isn't read: definitions are in files that end in",
@@ -338,7 +503,10 @@ fn a_project_without_definitions_is_told() {
         let home = tempfile::tempdir().unwrap();
         let said = |args: &[&str]| {
             let mut command = hookwire();
-            command.current_dir(root.path()).env("HOME", home.path()).args(args);
+            command
+                .current_dir(root.path())
+                .env("HOME", home.path())
+                .args(args);
             let (code, out, err) = run(&mut command);
             assert_ne!(code, 0, "{file}: {args:?} {out}{err}");
             out + &err
@@ -353,20 +521,42 @@ fn a_project_without_definitions_is_told() {
 /// A file in the place of a directory is told by every command, and one without hooks by its name.
 #[test]
 fn what_holds_no_hook_is_named() {
-    const IS_FILE: &str = ".hookwire: it is a file; definitions are files in a directory of this name";
+    const IS_FILE: &str =
+        ".hookwire: it is a file; definitions are files in a directory of this name";
     let nothing = ".hookwire/a.yaml:1:1\n = help: write one below `hooks:`";
     for (file, args, code, says) in [
-        (".hookwire", &["explain", "--run", "--bash", "ls"][..], 0, IS_FILE),
+        (
+            ".hookwire",
+            &["explain", "--run", "--bash", "ls"][..],
+            0,
+            IS_FILE,
+        ),
         (".hookwire", &["check", "--list"], 0, IS_FILE),
-        (".hookwire", &["check", "--list"], 0, ".hookwire (no directory)"),
+        (
+            ".hookwire",
+            &["check", "--list"],
+            0,
+            ".hookwire (no directory)",
+        ),
         (".hookwire", &["doctor", "claude-code"], 1, IS_FILE),
-        (".hookwire/a.yaml", &["check", "--live"], 1, "error[not-definitions]: no hook is in it"),
+        (
+            ".hookwire/a.yaml",
+            &["check", "--live"],
+            1,
+            "error[not-definitions]: no hook is in it",
+        ),
         (".hookwire/a.yaml", &["check", "--live"], 1, nothing),
     ] {
         let root = hooks(&[(file, "hooks:\n")]);
         let home = root.path().join("home");
-        let (found, out, err) = run(hookwire().current_dir(root.path()).env("HOME", home).args(args));
-        assert!(found == code && (out.clone() + &err).contains(says), "{file} {args:?}: {found} {out}{err}");
+        let (found, out, err) = run(hookwire()
+            .current_dir(root.path())
+            .env("HOME", home)
+            .args(args));
+        assert!(
+            found == code && (out.clone() + &err).contains(says),
+            "{file} {args:?}: {found} {out}{err}"
+        );
     }
 }
 
@@ -379,13 +569,27 @@ fn what_is_no_text_is_told_where_it_stops_being_one() {
     let told: Value = serde_json::from_str(&out).unwrap();
     let place = json!({"line": 2, "column": 3});
     assert_eq!(
-        (code, &told["diagnostics"][0]["code"], &told["diagnostics"][0]["range"]["start"]),
+        (
+            code,
+            &told["diagnostics"][0]["code"],
+            &told["diagnostics"][0]["range"]["start"]
+        ),
         (1, &json!("unreadable"), &place)
     );
     let pipe = dir.path().join("pipe.yaml");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
     let (code, _, err) = run(hookwire().arg("check").arg(&pipe));
-    assert!(code == 2 && err.contains("pipe.yaml: it is a named pipe; write - and give the text on stdin"), "{err}");
+    assert!(
+        code == 2
+            && err.contains("pipe.yaml: it is a named pipe; write - and give the text on stdin"),
+        "{err}"
+    );
 }
 
 /// A command offers the options that it reads, and says what ends with it.
@@ -397,20 +601,30 @@ fn a_cold_run_says_what_it_forgets() {
     )]);
     let event = r#"{"event":"StepStart"}"#;
     let mut cold = hookwire();
-    cold.args(["explain", "--run", "--isolated", event, "--hooks"]).arg(dir.path());
+    cold.args(["explain", "--run", "--isolated", event, "--hooks"])
+        .arg(dir.path());
     let (code, _, err) = run(&mut cold);
-    let lines: Vec<_> = err.lines().filter(|line| line.starts_with("hookwire: `")).collect();
+    let lines: Vec<_> = err
+        .lines()
+        .filter(|line| line.starts_with("hookwire: `"))
+        .collect();
     assert_eq!((code, lines.len()), (0, 2), "{err}");
     assert!(
-        err.contains("`limit` counts, and nothing is kept") && err.contains("`first` runs once in a session"),
+        err.contains("`limit` counts, and nothing is kept")
+            && err.contains("`first` runs once in a session"),
         "{err}"
     );
     let (_, _, err) = run(cold.arg("--state-file").arg(dir.path().join("state")));
     assert!(!err.contains("nothing is kept"), "{err}");
-    for (command, options) in [("check", &["--state-file", "--poll", "--ask-elsewhere"][..]), ("explain", &["--poll"])]
-    {
+    for (command, options) in [
+        ("check", &["--state-file", "--poll", "--ask-elsewhere"][..]),
+        ("explain", &["--poll"]),
+    ] {
         let (_, help, _) = run(hookwire().args([command, "--help"]));
-        assert!(help.contains("--hooks") && !options.iter().any(|option| help.contains(option)), "{command}: {help}");
+        assert!(
+            help.contains("--hooks") && !options.iter().any(|option| help.contains(option)),
+            "{command}: {help}"
+        );
     }
 }
 
@@ -427,7 +641,11 @@ fn a_run_shows_doubt_and_an_explanation_the_home() {
         let explain = [&["explain"], mode, &["--isolated", &event, "--hooks"]].concat();
         let (_, out, err) = run(hookwire().args(explain).arg(dir.path()));
         (
-            out.lines().filter(|line| line.starts_with("  doubt    can't tell whether `Bash(npm *)` holds")).count(),
+            out.lines()
+                .filter(|line| {
+                    line.starts_with("  doubt    can't tell whether `Bash(npm *)` holds")
+                })
+                .count(),
             out + &err,
         )
     };
@@ -435,16 +653,30 @@ fn a_run_shows_doubt_and_an_explanation_the_home() {
     assert_eq!(told(&["--run"], "npm i").0, 0);
     let explained = told(&[], "rm -rf ~/y $HOME").1;
     let home = std::env::var("HOME").unwrap();
-    assert!(explained.contains(&format!("rm -rf {home}/y {home} ")), "{explained}");
+    assert!(
+        explained.contains(&format!("rm -rf {home}/y {home} ")),
+        "{explained}"
+    );
 }
 
 /// Directories under `path` that hold definitions themselves.
 fn definition_dirs(path: &Path, found: &mut Vec<PathBuf>) {
-    let entries: Vec<_> = fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()).collect();
-    if entries.iter().any(|entry| entry.extension().is_some_and(|it| it == "yaml" || it == "toml")) {
+    let entries: Vec<_> = fs::read_dir(path)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    if entries.iter().any(|entry| {
+        entry
+            .extension()
+            .is_some_and(|it| it == "yaml" || it == "toml")
+    }) {
         found.push(path.to_path_buf());
     }
-    entries.iter().filter(|entry| entry.is_dir()).for_each(|entry| definition_dirs(entry, found));
+    entries
+        .iter()
+        .filter(|entry| entry.is_dir())
+        .for_each(|entry| definition_dirs(entry, found));
 }
 
 #[test]
@@ -454,21 +686,37 @@ fn examples_and_starter_are_without_a_remark() {
     assert!(dirs.len() > 10, "{dirs:?}");
     let home = tempfile::tempdir().unwrap();
     let (code, out, err) = run(hookwire().current_dir(home.path()).arg("init"));
-    assert_eq!((code, out.lines().next()), (0, Some("Wrote .hookwire/guard.yaml.")), "{err}");
+    assert_eq!(
+        (code, out.lines().next()),
+        (0, Some("Wrote .hookwire/guard.yaml.")),
+        "{err}"
+    );
     dirs.push(home.path().join(".hookwire"));
     for dir in dirs {
         let host = load(&dir);
         let mut told = diagnostics(&host);
-        // Its document writes variables so; and examples are about matchers that do nothing, and about what is no variable.
-        told.retain(|it| it["code"] != "unquoted-variable" || !dir.starts_with(repo("examples/systems/hooks-article")));
+        // Its document writes variables so; and examples are about matchers that do nothing, and
+        // about what is no variable.
+        told.retain(|it| {
+            it["code"] != "unquoted-variable"
+                || !dir.starts_with(repo("examples/systems/hooks-article"))
+        });
         told.retain(|_| {
-            !["matchers", "prompt-rows"].iter().any(|it| dir.ends_with(format!("workflow-framework/{it}")))
+            !["matchers", "prompt-rows"]
+                .iter()
+                .any(|it| dir.ends_with(format!("workflow-framework/{it}")))
         });
         assert_eq!(told, [json!(null); 0], "{}", dir.display());
         assert!(!host.hooks().hooks.is_empty(), "{}", dir.display());
     }
     let (code, out, _) = run(hookwire().current_dir(home.path()).arg("init"));
-    assert_eq!((code, out.lines().next()), (0, Some(".hookwire/guard.yaml is there already, with the same text.")));
+    assert_eq!(
+        (code, out.lines().next()),
+        (
+            0,
+            Some(".hookwire/guard.yaml is there already, with the same text.")
+        )
+    );
 }
 
 /// UPDATE_SCHEMA=1 writes them.
@@ -482,7 +730,10 @@ fn committed_schemas_are_those_of_the_types() {
             fs::write(&path, &generated).unwrap();
         }
         let committed = fs::read_to_string(&path).unwrap_or_default();
-        assert!(committed == generated, "schema/{name}.json is stale: UPDATE_SCHEMA=1 cargo test committed_schemas");
+        assert!(
+            committed == generated,
+            "schema/{name}.json is stale: UPDATE_SCHEMA=1 cargo test committed_schemas"
+        );
     }
 }
 
@@ -499,22 +750,39 @@ hooks:
   - { name: both, on: PreToolUse, if: Bash(cd x && make), deny: no }
   - { name: mcp, on: PreToolUse, matcher: 'mcp__*', deny: no }
 ";
-    let new =
-        old.replace("npm*install", "npm * install").replace(", bash]", ", Bash]").replace("'mcp__*'", "'mcp__.*'");
+    let new = old
+        .replace("npm*install", "npm * install")
+        .replace(", bash]", ", Bash]")
+        .replace("'mcp__*'", "'mcp__.*'");
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a.yaml");
     std::fs::write(&file, old).unwrap();
-    let migrate = |args: &[&str]| run(hookwire().args(["check", "--isolated", "--migrate"]).args(args));
+    let migrate = |args: &[&str]| {
+        run(hookwire()
+            .args(["check", "--isolated", "--migrate"])
+            .args(args))
+    };
     let (code, out, err) = migrate(&["--hooks", dir.path().to_str().unwrap()]);
-    assert_eq!((code, std::fs::read_to_string(&file).unwrap()), (0, new.clone()), "{err}");
-    assert!(out.contains("+     if: Bash(npm * install)") && out.ends_with("1 file written anew.\n"), "{out}");
+    assert_eq!(
+        (code, std::fs::read_to_string(&file).unwrap()),
+        (0, new.clone()),
+        "{err}"
+    );
+    assert!(
+        out.contains("+     if: Bash(npm * install)") && out.ends_with("1 file written anew.\n"),
+        "{out}"
+    );
     let (code, out, _) = migrate(&[file.to_str().unwrap()]);
-    assert_eq!((code, out.as_str()), (0, "No pattern has to be written in another way.\n"));
+    assert_eq!(
+        (code, out.as_str()),
+        (0, "No pattern has to be written in another way.\n")
+    );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), new);
     assert_eq!(migrate(&["-"]).0, 2);
 }
 
-/// What has one certain fix is mended, in each format, and nothing else in the file changes; what is left is told.
+/// What has one certain fix is mended, in each format, and nothing else in the file changes; what
+/// is left is told.
 #[test]
 fn what_has_one_fix_is_mended() {
     for (name, old, new, left) in [
@@ -551,25 +819,59 @@ fn what_has_one_fix_is_mended() {
         let check = |args: &[&str]| run(hookwire().args(["check", "--isolated"]).args(args));
         let is_changed = old != new;
         let (code, out, err) = check(&["--fix", "--hooks", folder]);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), new, "{name}: {out}{err}");
-        assert_eq!((code, out.contains(left)), (i32::from(left.starts_with("error")), true), "{name}: {out}{err}");
-        assert_eq!(out.contains("Nothing has a certain fix."), !is_changed, "{name}: {out}");
+        assert_eq!(
+            std::fs::read_to_string(&file).unwrap(),
+            new,
+            "{name}: {out}{err}"
+        );
+        assert_eq!(
+            (code, out.contains(left)),
+            (i32::from(left.starts_with("error")), true),
+            "{name}: {out}{err}"
+        );
+        assert_eq!(
+            out.contains("Nothing has a certain fix."),
+            !is_changed,
+            "{name}: {out}"
+        );
         // A second time there is nothing to do, and the check after it says the same.
         let (again, out, _) = check(&["--fix", at]);
-        assert_eq!((again, std::fs::read_to_string(&file).unwrap().as_str()), (code, new), "{name}: {out}");
+        assert_eq!(
+            (again, std::fs::read_to_string(&file).unwrap().as_str()),
+            (code, new),
+            "{name}: {out}"
+        );
         let (after, listed, _) = check(&[at]);
-        assert_eq!((after, out.ends_with(&listed)), (code, true), "{name}: {out}");
+        assert_eq!(
+            (after, out.ends_with(&listed)),
+            (code, true),
+            "{name}: {out}"
+        );
     }
-    assert_eq!(run(hookwire().args(["check", "--isolated", "--fix", "-"])).0, 2);
+    assert_eq!(
+        run(hookwire().args(["check", "--isolated", "--fix", "-"])).0,
+        2
+    );
     // What a program reads is the report alone.
     for (format, is_report) in [
-        ("sarif", (|out| serde_json::from_str::<Value>(out).is_ok()) as fn(&str) -> bool),
-        ("github", |out| out.lines().all(|line| line.starts_with("::"))),
+        (
+            "sarif",
+            (|out| serde_json::from_str::<Value>(out).is_ok()) as fn(&str) -> bool,
+        ),
+        ("github", |out| {
+            out.lines().all(|line| line.starts_with("::"))
+        }),
     ] {
-        let dir = hooks(&[("a.yaml", "hooks: [{ name: a, on: PreTolUse, deny: no, priority: '5' }]")]);
+        let dir = hooks(&[(
+            "a.yaml",
+            "hooks: [{ name: a, on: PreTolUse, deny: no, priority: '5' }]",
+        )]);
         let args = ["check", "--isolated", "--fix", "--format", format, "a.yaml"];
         let (_, out, err) = run(hookwire().current_dir(dir.path()).args(args));
-        assert!(is_report(&out) && err.contains("+ hooks: [{ name: a, on: PreToolUse"), "{format}: {out}{err}");
+        assert!(
+            is_report(&out) && err.contains("+ hooks: [{ name: a, on: PreToolUse"),
+            "{format}: {out}{err}"
+        );
     }
 }
 
@@ -578,12 +880,25 @@ fn what_has_one_fix_is_mended() {
 fn what_is_written_anew_follows_no_link() {
     let dir = tempfile::tempdir().unwrap();
     let (file, outside) = (dir.path().join("a.yaml"), dir.path().join("outside"));
-    std::fs::write(&file, "hooks: [{ name: a, on: PreToolUse, if: Bash(npm*install), deny: no }]\n").unwrap();
+    std::fs::write(
+        &file,
+        "hooks: [{ name: a, on: PreToolUse, if: Bash(npm*install), deny: no }]\n",
+    )
+    .unwrap();
     std::fs::write(&outside, "mine").unwrap();
     std::os::unix::fs::symlink(&outside, dir.path().join("a.yaml.new")).unwrap();
-    let (code, _, err) = run(hookwire().args(["check", "--isolated", "--migrate", file.to_str().unwrap()]));
-    assert_eq!((code, std::fs::read_to_string(&outside).unwrap().as_str()), (0, "mine"), "{err}");
-    assert!(std::fs::read_to_string(&file).unwrap().contains("npm * install"));
+    let (code, _, err) =
+        run(hookwire().args(["check", "--isolated", "--migrate", file.to_str().unwrap()]));
+    assert_eq!(
+        (code, std::fs::read_to_string(&outside).unwrap().as_str()),
+        (0, "mine"),
+        "{err}"
+    );
+    assert!(
+        std::fs::read_to_string(&file)
+            .unwrap()
+            .contains("npm * install")
+    );
     let names = std::fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(names, 3, "nothing is left beside it");
 }

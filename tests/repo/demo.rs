@@ -7,37 +7,75 @@ use serde_json::Value;
 fn the_timeline_is_what_the_wire_says() {
     let dir = tempfile::tempdir().unwrap();
     let wire = dir.path().join("wire");
-    let output = hookwire().args(["demo", "--wire"]).arg(&wire).output().unwrap();
+    let output = hookwire()
+        .args(["demo", "--wire"])
+        .arg(&wire)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     let printed = String::from_utf8(output.stdout).unwrap();
     let wire = std::fs::read_to_string(wire).unwrap();
     let message = |line: &str| serde_json::from_str::<Value>(&line[2..]).unwrap();
-    let sent: Vec<Value> = wire.lines().filter(|line| line.starts_with('>')).map(message).collect();
-    let received: Vec<Value> = wire.lines().filter(|line| line.starts_with('<')).map(message).collect();
+    let sent: Vec<Value> = wire
+        .lines()
+        .filter(|line| line.starts_with('>'))
+        .map(message)
+        .collect();
+    let received: Vec<Value> = wire
+        .lines()
+        .filter(|line| line.starts_with('<'))
+        .map(message)
+        .collect();
 
     // Every dispatch on the wire is a row, in order, with its reply's decision, hook and reason.
-    let mut rows = printed.lines().filter(|line| line.ends_with(" ms")).peekable();
-    let dispatches: Vec<_> = sent.iter().filter(|message| message["method"] == "hooks/dispatch").collect();
+    let mut rows = printed
+        .lines()
+        .filter(|line| line.ends_with(" ms"))
+        .peekable();
+    let dispatches: Vec<_> = sent
+        .iter()
+        .filter(|message| message["method"] == "hooks/dispatch")
+        .collect();
     let mut stopped = Vec::new();
     for request in &dispatches {
         let row = rows.next().unwrap();
         let payload = &request["params"]["payload"];
-        assert!(row.starts_with(payload["hook_event_name"].as_str().unwrap()), "{row}");
-        let reply =
-            received.iter().find(|reply| reply["id"] == request["id"] && reply.get("method").is_none()).unwrap();
+        assert!(
+            row.starts_with(payload["hook_event_name"].as_str().unwrap()),
+            "{row}"
+        );
+        let reply = received
+            .iter()
+            .find(|reply| reply["id"] == request["id"] && reply.get("method").is_none())
+            .unwrap();
         let verdict = &reply["result"]["verdict"];
         let text = |key: &str| verdict[key].as_str().unwrap_or_default();
-        let word = if verdict.get("subject").is_some() { "rewrite" } else { text("decision") };
-        assert!(row.contains(&format!(" {word} ")), "{row} against {verdict}");
+        let word = if verdict.get("subject").is_some() {
+            "rewrite"
+        } else {
+            text("decision")
+        };
+        assert!(
+            row.contains(&format!(" {word} ")),
+            "{row} against {verdict}"
+        );
         let told = &printed[printed.find(row).unwrap()..];
-        let told = &told[..rows.peek().map_or(told.len(), |next| told[1..].find(next).unwrap())];
-        assert!(told.contains(text("reason")) && told.contains(text("decidedBy")), "{told} against {verdict}");
+        let told = &told[..rows
+            .peek()
+            .map_or(told.len(), |next| told[1..].find(next).unwrap())];
+        assert!(
+            told.contains(text("reason")) && told.contains(text("decidedBy")),
+            "{told} against {verdict}"
+        );
         if let Some(command) = verdict["subject"]["command"].as_str() {
             assert!(told.contains(command), "{told} against {verdict}");
         }
         // What was stopped didn't run, so nothing comes after it.
         let call = &payload["tool_use_id"];
-        assert!(!stopped.contains(&call), "{row} comes after a call that was stopped");
+        assert!(
+            !stopped.contains(&call),
+            "{row} comes after a call that was stopped"
+        );
         if word == "deny" {
             stopped.push(call);
         }
@@ -48,7 +86,11 @@ fn the_timeline_is_what_the_wire_says() {
     let session = std::fs::read_to_string(repo("examples/quickstart/session.jsonl")).unwrap();
     for line in session.lines() {
         let payload = serde_json::from_str::<Value>(line).unwrap()["stdin"].take();
-        assert!(dispatches.iter().any(|request| request["params"]["payload"] == payload));
+        assert!(
+            dispatches
+                .iter()
+                .any(|request| request["params"]["payload"] == payload)
+        );
     }
 
     // What the demo is for: in this order.
@@ -66,24 +108,36 @@ fn the_timeline_is_what_the_wire_says() {
         "hooks stay in force",
         "hookwire install claude-code",
     ] {
-        let at = rest.find(step).unwrap_or_else(|| panic!("`{step}` is not in the rest of\n{printed}"));
+        let at = rest
+            .find(step)
+            .unwrap_or_else(|| panic!("`{step}` is not in the rest of\n{printed}"));
         rest = &rest[at..];
     }
     for line in printed.lines() {
-        assert!(line.chars().count() <= 80, "too long for a terminal: {line}");
+        assert!(
+            line.chars().count() <= 80,
+            "too long for a terminal: {line}"
+        );
     }
     let drawn = std::fs::read_to_string(repo("docs/images/demo.svg")).unwrap();
-    assert!(without_numbers(&text_of(&drawn)) == without_numbers(&printed), "run docs/images/draw-demo: {printed}");
+    assert!(
+        without_numbers(&text_of(&drawn)) == without_numbers(&printed),
+        "run docs/images/draw-demo: {printed}"
+    );
 }
 
-/// Real programs, below the real supervisor; where it can't hold them, the demo says that and plays nothing.
+/// Real programs, below the real supervisor; where it can't hold them, the demo says that and plays
+/// nothing.
 #[test]
 fn a_forced_push_is_stopped_where_it_starts() {
     if !is_there("git") || !is_there("make") {
         return;
     }
     let output = hookwire().args(["demo", "--run"]).output().unwrap();
-    let (printed, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let (printed, said) = (
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    );
     if said.contains("this demo needs a kernel that can hold what starts") {
         assert!(printed.is_empty(), "{said}{printed}");
         return skip(said.trim_end());
@@ -105,10 +159,15 @@ fn a_forced_push_is_stopped_where_it_starts() {
         "exit:          0",
         "The remote's main branch is where it was.",
     ] {
-        let at = rest.find(step).unwrap_or_else(|| panic!("`{step}` is not in the rest of\n{printed}"));
+        let at = rest
+            .find(step)
+            .unwrap_or_else(|| panic!("`{step}` is not in the rest of\n{printed}"));
         rest = &rest[at + step.len()..];
     }
-    assert!(printed.lines().all(|line| line.chars().count() <= 80), "too long for a terminal:\n{printed}");
+    assert!(
+        printed.lines().all(|line| line.chars().count() <= 80),
+        "too long for a terminal:\n{printed}"
+    );
 }
 
 /// What a picture says, line by line.
@@ -120,12 +179,21 @@ fn text_of(svg: &str) -> String {
         }
         text.push('\n');
     }
-    [("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")].iter().fold(text, |text, (from, to)| text.replace(from, to))
+    [("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")]
+        .iter()
+        .fold(text, |text, (from, to)| text.replace(from, to))
 }
 
-/// A text but for its numbers and the space around them: times and processes differ from run to run.
+/// A text but for its numbers and the space around them: times and processes differ from run to
+/// run.
 fn without_numbers(text: &str) -> String {
-    let lines = text.lines().map(|line| line.split_whitespace().filter(|word| word.parse::<f64>().is_err()));
+    let lines = text.lines().map(|line| {
+        line.split_whitespace()
+            .filter(|word| word.parse::<f64>().is_err())
+    });
     let lines = lines.map(|words| words.collect::<Vec<_>>().join(" "));
-    lines.filter(|line| !line.is_empty() && !line.starts_with("Process ")).collect::<Vec<_>>().join("\n")
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with("Process "))
+        .collect::<Vec<_>>()
+        .join("\n")
 }

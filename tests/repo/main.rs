@@ -1,4 +1,5 @@
-//! What the repository says of itself is so: its rooms, schemas, pages, examples, the cookbook and the demo.
+//! What the repository says of itself is so: its rooms, schemas, pages, examples, the cookbook and
+//! the demo.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 

@@ -59,7 +59,10 @@ impl Editor {
             std::fs::write(home.join(name), text).unwrap();
         }
         let mut command = hookwire();
-        command.args(["serve", "--isolated"]).current_dir(root.path()).env("XDG_RUNTIME_DIR", root.path());
+        command
+            .args(["serve", "--isolated"])
+            .current_dir(root.path())
+            .env("XDG_RUNTIME_DIR", root.path());
         let mut host = TestHost::framed(&mut command, Framing::Headers);
         // Diagnostics and lenses are told whether a test looks at them or not.
         host.may_leave_unread = true;
@@ -70,7 +73,11 @@ impl Editor {
         });
         let initialized = host.request("initialize", params);
         host.notify("initialized", json!({}));
-        Editor { host, root, initialized }
+        Editor {
+            host,
+            root,
+            initialized,
+        }
     }
 
     /// A definition file of the project.
@@ -94,8 +101,7 @@ impl Editor {
     /// Makes the text another one.
     pub fn retype(&mut self, name: &str, version: i32, text: &str) {
         let uri = self.uri(name);
-        let params =
-            json!({ "textDocument": { "uri": uri, "version": version }, "contentChanges": [{ "text": text }] });
+        let params = json!({ "textDocument": { "uri": uri, "version": version }, "contentChanges": [{ "text": text }] });
         self.notify("textDocument/didChange", params);
     }
 
@@ -109,14 +115,22 @@ impl Editor {
                 && params["version"] == version
         };
         let told = self.receive_where(is_it);
-        told["params"]["diagnostics"].as_array().unwrap().iter().map(line).collect()
+        told["params"]["diagnostics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(line)
+            .collect()
     }
 
     /// Asks about a place: `|` in the text, which is opened without it.
     pub fn at(&mut self, method: &str, name: &str, text: &str) -> Value {
         let position = self.mark(name, text);
         let uri = self.uri(name);
-        self.request(method, json!({ "textDocument": { "uri": uri }, "position": position }))
+        self.request(
+            method,
+            json!({ "textDocument": { "uri": uri }, "position": position }),
+        )
     }
 
     /// Opens a text with a `|` without it, and gives the place.
@@ -130,7 +144,10 @@ impl Editor {
 
     /// Runs a command and gives its result.
     pub fn execute(&mut self, command: &str, arguments: Value) -> Value {
-        self.request("workspace/executeCommand", json!({ "command": command, "arguments": [arguments] }))
+        self.request(
+            "workspace/executeCommand",
+            json!({ "command": command, "arguments": [arguments] }),
+        )
     }
 }
 
@@ -145,5 +162,11 @@ fn line(diagnostic: &Value) -> String {
         format!("{}:{}", position["line"], position["character"])
     };
     let text = |key: &str| diagnostic[key].as_str().unwrap_or_default();
-    format!("{}-{} {}: {}", place("start"), place("end"), text("code"), text("message"))
+    format!(
+        "{}-{} {}: {}",
+        place("start"),
+        place("end"),
+        text("code"),
+        text("message")
+    )
 }

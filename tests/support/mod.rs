@@ -1,6 +1,11 @@
 //! The one place that knows how to talk to the built binary.
 
-#![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses its part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "each test binary uses its part"
+)]
 
 pub mod editor;
 pub use hookwire_testing::models;
@@ -23,18 +28,21 @@ use std::time::{Duration, Instant};
 /// When a test gives up: more than anything here may take, on the slowest and busiest machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whether each row and each try is wanted: `HOOKWIRE_FULL` says so, and a few of them show as much most of the time.
+/// Whether each row and each try is wanted: `HOOKWIRE_FULL` says so, and a few of them show as much
+/// most of the time.
 pub fn is_full() -> bool {
     std::env::var_os("HOOKWIRE_FULL").is_some()
 }
 
 /// All of these, or one in so many.
 pub fn sampled<T>(all: Vec<T>, one_in: usize) -> Vec<T> {
-    all.into_iter().step_by(if is_full() { 1 } else { one_in }).collect()
+    all.into_iter()
+        .step_by(if is_full() { 1 } else { one_in })
+        .collect()
 }
 
-/// What whoever runs the tests may have set for programs, and what none of them is about: how a text is shown, where a
-/// repository is, what is logged, and where settings of their own are.
+/// What whoever runs the tests may have set for programs, and what none of them is about: how a
+/// text is shown, where a repository is, what is logged, and where settings of their own are.
 const WISHES: &[&str] = &[
     "CLICOLOR",
     "CLICOLOR_FORCE",
@@ -56,12 +64,18 @@ pub fn hookwire() -> Command {
     in_our_world(Command::new(env!("CARGO_BIN_EXE_hookwire-host")))
 }
 
-/// A program without the wishes of whoever runs the tests. `.cargo/config.toml` has the rest: the language, and where temporary
-/// files go.
+/// A program without the wishes of whoever runs the tests. `.cargo/config.toml` has the rest: the
+/// language, and where temporary files go.
 pub fn in_our_world(mut command: Command) -> Command {
     // What a test gives it stays.
-    let given: Vec<_> = command.get_envs().map(|(variable, _)| variable.to_owned()).collect();
-    for variable in WISHES.iter().filter(|variable| !given.iter().any(|it| it == *variable)) {
+    let given: Vec<_> = command
+        .get_envs()
+        .map(|(variable, _)| variable.to_owned())
+        .collect();
+    for variable in WISHES
+        .iter()
+        .filter(|variable| !given.iter().any(|it| it == *variable))
+    {
         command.env_remove(variable);
     }
     if !given.iter().any(|it| it == "PATH") {
@@ -70,30 +84,50 @@ pub fn in_our_world(mut command: Command) -> Command {
     command
 }
 
-/// Where programs are looked for. Before the rest stands where Python is, if the one that is found first is a script that looks
-/// for it: that took twice as long as Python's own start, and tests start hundreds.
+/// Where programs are looked for. Before the rest stands where Python is, if the one that is found
+/// first is a script that looks for it: that took twice as long as Python's own start, and tests
+/// start hundreds.
 pub static PATH: LazyLock<String> = LazyLock::new(|| {
     let path = std::env::var("PATH").unwrap();
-    let found = std::env::split_paths(&path).map(|dir| dir.join("python3")).find(|it| it.is_file());
+    let found = std::env::split_paths(&path)
+        .map(|dir| dir.join("python3"))
+        .find(|it| it.is_file());
     let is_script = found.is_some_and(|it| {
         let mut begin = [0; 2];
-        std::fs::File::open(it).and_then(|mut it| it.read_exact(&mut begin)).is_ok() && begin == *b"#!"
+        std::fs::File::open(it)
+            .and_then(|mut it| it.read_exact(&mut begin))
+            .is_ok()
+            && begin == *b"#!"
     });
-    let dirs = is_script.then(dir_of_python).into_iter().flatten().chain(std::env::split_paths(&path));
+    let dirs = is_script
+        .then(dir_of_python)
+        .into_iter()
+        .flatten()
+        .chain(std::env::split_paths(&path));
     std::env::join_paths(dirs).unwrap().into_string().unwrap()
 });
 
-/// Where the Python is that starts. Whoever asked within the last hour has written it down: each test may be a process.
+/// Where the Python is that starts. Whoever asked within the last hour has written it down: each
+/// test may be a process.
 fn dir_of_python() -> Option<PathBuf> {
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dir-of-python");
-    let age = kept.metadata().and_then(|it| it.modified()).ok().and_then(|it| it.elapsed().ok());
+    let age = kept
+        .metadata()
+        .and_then(|it| it.modified())
+        .ok()
+        .and_then(|it| it.elapsed().ok());
     if age.is_none_or(|age| age > Duration::from_secs(60 * 60)) {
         let code = "import os, sys; print(os.path.dirname(sys.executable), end='')";
         let output = Command::new("python3").args(["-c", code]).output().ok()?;
         let new = kept.with_extension(std::process::id().to_string());
-        std::fs::write(&new, output.stdout).and_then(|()| std::fs::rename(&new, &kept)).ok()?;
+        std::fs::write(&new, output.stdout)
+            .and_then(|()| std::fs::rename(&new, &kept))
+            .ok()?;
     }
-    std::fs::read_to_string(&kept).ok().map(PathBuf::from).filter(|dir| dir.join("python3").is_file())
+    std::fs::read_to_string(&kept)
+        .ok()
+        .map(PathBuf::from)
+        .filter(|dir| dir.join("python3").is_file())
 }
 
 /// A file of the repository.
@@ -110,7 +144,10 @@ pub fn schema(name: &str) -> Value {
 pub fn handler_kinds() -> Vec<String> {
     let schema = schema("definitions");
     let kinds = schema["$defs"]["Hook"]["oneOf"].as_array().unwrap();
-    kinds.iter().map(|kind| kind["required"][0].as_str().unwrap().into()).collect()
+    kinds
+        .iter()
+        .map(|kind| kind["required"][0].as_str().unwrap().into())
+        .collect()
 }
 
 /// A directory with these definition files.
@@ -142,7 +179,9 @@ pub fn closed_port() -> u16 {
     static HELD: LazyLock<(OwnedFd, u16)> = LazyLock::new(|| {
         let held = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         bind(&held, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = SocketAddrV4::try_from(getsockname(&held).unwrap()).unwrap().port();
+        let port = SocketAddrV4::try_from(getsockname(&held).unwrap())
+            .unwrap()
+            .port();
         (held, port)
     });
     HELD.1
@@ -194,7 +233,11 @@ impl TestHost {
 
     /// Starts a command that serves, with messages framed like this.
     pub fn framed(command: &mut Command, framing: Framing) -> TestHost {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         TestHost::over(child, framing, Some(Box::new(stdin)), stdout)
     }
@@ -217,7 +260,8 @@ impl TestHost {
         }
         let (ours, theirs) = UnixStream::pair().unwrap();
         theirs.set_nonblocking(true).unwrap();
-        let (stdin, stdout): (OwnedFd, OwnedFd) = (theirs.try_clone().unwrap().into(), theirs.into());
+        let (stdin, stdout): (OwnedFd, OwnedFd) =
+            (theirs.try_clone().unwrap().into(), theirs.into());
         let child = command.stdin(stdin).stdout(stdout).spawn().unwrap();
         // The command holds its ends of the socket until something takes their place.
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -243,12 +287,23 @@ impl TestHost {
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             while let Some(message) = framing.read(&mut stdout) {
-                if sender.send(String::from_utf8_lossy(&message).into_owned()).is_err() {
+                if sender
+                    .send(String::from_utf8_lossy(&message).into_owned())
+                    .is_err()
+                {
                     break;
                 }
             }
         });
-        TestHost { child, framing, stdin, lines, early: VecDeque::new(), next_id: 1, may_leave_unread: false }
+        TestHost {
+            child,
+            framing,
+            stdin,
+            lines,
+            early: VecDeque::new(),
+            next_id: 1,
+            may_leave_unread: false,
+        }
     }
 
     pub fn pid(&self) -> u32 {
@@ -328,7 +383,10 @@ impl TestHost {
     pub fn refused(&mut self, method: &str, params: Value) -> Value {
         let id = self.ask(method, params);
         let mut reply = self.reply(id);
-        assert!(reply.get("result").is_none(), "{method} did not fail: {reply}");
+        assert!(
+            reply.get("result").is_none(),
+            "{method} did not fail: {reply}"
+        );
         reply["error"].take()
     }
 
@@ -368,8 +426,9 @@ impl TestHost {
 }
 
 fn parse(message: &str) -> Value {
-    serde_json::from_str(message)
-        .unwrap_or_else(|error| panic!("stdout has something else than a message: {error}: {message:?}"))
+    serde_json::from_str(message).unwrap_or_else(|error| {
+        panic!("stdout has something else than a message: {error}: {message:?}")
+    })
 }
 
 impl Drop for TestHost {
@@ -381,8 +440,14 @@ impl Drop for TestHost {
             return;
         }
         self.wait();
-        self.early.extend(std::iter::from_fn(|| self.lines.recv_timeout(PATIENCE).ok().map(Value::String)));
-        assert!(self.may_leave_unread || self.early.is_empty(), "messages that nobody read: {:?}", self.early);
+        self.early.extend(std::iter::from_fn(|| {
+            self.lines.recv_timeout(PATIENCE).ok().map(Value::String)
+        }));
+        assert!(
+            self.may_leave_unread || self.early.is_empty(),
+            "messages that nobody read: {:?}",
+            self.early
+        );
     }
 }
 
@@ -394,7 +459,12 @@ pub fn bash(command: &str) -> Value {
 /// Whether a process runs; a zombie doesn't.
 pub fn is_alive(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with(['Z', 'X']),
+        Ok(stat) => !stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .trim_start()
+            .starts_with(['Z', 'X']),
         // No /proc on this system, or no such process.
         Err(_) => rustix::process::Pid::from_raw(pid.cast_signed())
             .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()),
@@ -408,7 +478,13 @@ pub fn await_end(pid: u32, what: &str) {
 
 /// The number that a hook has written into a file, as soon as it is there.
 pub fn pid_in(file: &Path) -> u32 {
-    eventually("the hook has started", || std::fs::read_to_string(file).ok()?.strip_suffix('\n')?.parse().ok())
+    eventually("the hook has started", || {
+        std::fs::read_to_string(file)
+            .ok()?
+            .strip_suffix('\n')?
+            .parse()
+            .ok()
+    })
 }
 
 /// Asks until there is an answer; fails when patience ends.
@@ -434,7 +510,10 @@ pub fn brief(verdict: &Value) -> String {
 
 /// Why the first hook of a verdict failed.
 pub fn error(verdict: &Value) -> String {
-    verdict["outcomes"][0]["error"].as_str().unwrap_or_default().into()
+    verdict["outcomes"][0]["error"]
+        .as_str()
+        .unwrap_or_default()
+        .into()
 }
 
 /// The statuses of a verdict's outcomes: `hook status`.
@@ -451,13 +530,20 @@ pub fn outcomes(verdict: &Value) -> Vec<String> {
 /// A message in one line: `ID: verdict`, `ID: ok`, `ID: CODE message`, or the method.
 pub fn short(message: &Value) -> String {
     if let Some(batch) = message.as_array() {
-        return format!("[{}]", batch.iter().map(short).collect::<Vec<_>>().join(", "));
+        return format!(
+            "[{}]",
+            batch.iter().map(short).collect::<Vec<_>>().join(", ")
+        );
     }
     let id = &message["id"];
     match (&message["method"], &message["error"], &message["result"]) {
         (Value::String(method), _, _) => method.clone(),
         (_, Value::Object(error), _) => {
-            format!("{id}: {} {}", error["code"], error["message"].as_str().unwrap_or_default())
+            format!(
+                "{id}: {} {}",
+                error["code"],
+                error["message"].as_str().unwrap_or_default()
+            )
         }
         (_, _, result) if result.get("decision").is_some() => format!("{id}: {}", brief(result)),
         _ => format!("{id}: ok"),

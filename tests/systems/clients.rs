@@ -17,14 +17,30 @@ fn run(program: &str, arguments: &[&str]) -> Output {
 }
 
 fn passes(program: &str, arguments: &[&str]) {
-    let Output { status, stdout, stderr } = run(program, arguments);
-    assert!(status.success(), "{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = run(program, arguments);
+    assert!(
+        status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&stdout),
+        String::from_utf8_lossy(&stderr)
+    );
 }
 
 #[test]
 fn the_python_client() {
     if is_there("python3") {
-        passes("python3", &["-W", "error::ResourceWarning", "python/tests/test_client.py"]);
+        passes(
+            "python3",
+            &[
+                "-W",
+                "error::ResourceWarning",
+                "python/tests/test_client.py",
+            ],
+        );
     }
 }
 
@@ -35,24 +51,45 @@ fn the_typescript_client() {
     if !is_there("node") {
         return;
     }
-    if run("node", &[AS_IT_IS[0], AS_IT_IS[1], "--eval", "0"]).status.success() {
-        passes("node", &[AS_IT_IS[0], AS_IT_IS[1], "--test", "typescript/test/client.test.ts"]);
+    if run("node", &[AS_IT_IS[0], AS_IT_IS[1], "--eval", "0"])
+        .status
+        .success()
+    {
+        passes(
+            "node",
+            &[
+                AS_IT_IS[0],
+                AS_IT_IS[1],
+                "--test",
+                "typescript/test/client.test.ts",
+            ],
+        );
     } else {
         tried_elsewhere("this Node runs no TypeScript; .ci/frameworks compiles it");
     }
 }
 
-/// A framework's own tool may be a shell: a rule about commands is in doubt until a file says so, and the log says once
-/// what to write.
+/// A framework's own tool may be a shell: a rule about commands is in doubt until a file says so,
+/// and the log says once what to write.
 #[test]
 fn a_tool_that_may_be_a_shell() {
-    const GUARD: &str = "hooks: [{ name: guard, on: PreToolUse, if: Bash(git push -f), deny: Off. }]\n";
+    const GUARD: &str =
+        "hooks: [{ name: guard, on: PreToolUse, if: Bash(git push -f), deny: Off. }]\n";
     let dir = hooks(&[("guard.yaml", GUARD)]);
     let log = tempfile::NamedTempFile::new().unwrap();
-    let mut host = TestHost::start(serve(dir.path()).arg("--poll").stderr(log.reopen().unwrap()));
-    host.request("initialize", json!({"capabilities": {"hooks": {"decisions": ["allow", "deny", "ask"]}}}));
+    let mut host = TestHost::start(
+        serve(dir.path())
+            .arg("--poll")
+            .stderr(log.reopen().unwrap()),
+    );
+    host.request(
+        "initialize",
+        json!({"capabilities": {"hooks": {"decisions": ["allow", "deny", "ask"]}}}),
+    );
     let call = |host: &mut TestHost, tool: &str, input: Value| {
-        brief(&host.dispatch(json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}})))
+        brief(&host.dispatch(
+            json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}}),
+        ))
     };
     let push = || json!({"command": "cd x && git push --force"});
     let doubt = "ask by guard: hook `guard` can't tell whether `Bash(git push -f)` holds: `run_shell` isn't known and may be a \
@@ -69,8 +106,15 @@ fn a_tool_that_may_be_a_shell() {
         assert_eq!(call(&mut host, tool, input), "allow", "{tool}");
     }
     let told = std::fs::read_to_string(log.path()).unwrap();
-    assert_eq!(told.matches("tools: { Bash: run_shell }").count(), 1, "{told}");
-    replace(&dir.path().join("guard.yaml"), &format!("tools: {{ Bash: run_shell }}\n{GUARD}"));
+    assert_eq!(
+        told.matches("tools: { Bash: run_shell }").count(),
+        1,
+        "{told}"
+    );
+    replace(
+        &dir.path().join("guard.yaml"),
+        &format!("tools: {{ Bash: run_shell }}\n{GUARD}"),
+    );
     host.request("hooks/reload", json!({}));
     assert_eq!(call(&mut host, "run_shell", push()), "deny by guard: Off.");
 }

@@ -1,4 +1,5 @@
-//! `hookwire doctor AGENT --drive`: what an agent does is shown, and what isn't shown is said. `.ci/agents` drives real ones.
+//! `hookwire doctor AGENT --drive`: what an agent does is shown, and what isn't shown is said.
+//! `.ci/agents` drives real ones.
 
 use crate::installed::Project;
 use crate::support::*;
@@ -43,7 +44,11 @@ fn what_an_agent_does_is_shown() {
     fs::create_dir(&programs).unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let said = |agent: &str| {
-        let output = project.command(&["doctor", agent, "--drive"]).env("PATH", &path).output().unwrap();
+        let output = project
+            .command(&["doctor", agent, "--drive"])
+            .env("PATH", &path)
+            .output()
+            .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     for (program, text) in [("claude", AGENT), ("kiro-cli", "#!/bin/sh\n")] {
@@ -52,8 +57,16 @@ fn what_an_agent_does_is_shown() {
     }
     project.run(&["install", "claude-code"], "");
     for (obeys, ends, expected) in [
-        ("True", "", "ok    driven: it ran what is allowed, and not what is denied; its model was told why\n"),
-        ("False", "", "bad   driven: it ran what is denied, so a deny doesn't arrive\n"),
+        (
+            "True",
+            "",
+            "ok    driven: it ran what is allowed, and not what is denied; its model was told why\n",
+        ),
+        (
+            "False",
+            "",
+            "bad   driven: it ran what is denied, so a deny doesn't arrive\n",
+        ),
         (
             "True",
             "open('allowed-by-hookwire', 'w'); sys.exit(print('done'))",
@@ -75,7 +88,10 @@ fn what_an_agent_does_is_shown() {
             "kiro",
             "look  it wasn't driven, because nobody knows how to start it for one prompt with a model on this machine\n",
         ),
-        ("windsurf", "look  it wasn't driven, because `windsurf` isn't on PATH\n"),
+        (
+            "windsurf",
+            "look  it wasn't driven, because `windsurf` isn't on PATH\n",
+        ),
     ] {
         assert!(said(agent).contains(expected), "{agent}: {}", said(agent));
     }

@@ -37,7 +37,10 @@ const TEXTS: &[(&str, &str)] = &[
     ("reads.sh", "#!/bin/sh\nfor f in .e*; do cat \"$f\"; done\n"),
     ("other.sh", "echo .env is not read here >&2; cat f\n"),
     ("src/reads.py", "print(open('a/.env').read())\n"),
-    ("changes.diff", "--- prot/g\n+++ prot/g\n@@ -1 +1 @@\n-a\n+b\n"),
+    (
+        "changes.diff",
+        "--- prot/g\n+++ prot/g\n@@ -1 +1 @@\n-a\n+b\n",
+    ),
 ];
 
 #[derive(Deserialize)]
@@ -65,20 +68,36 @@ fn project() -> tempfile::TempDir {
         })
         .chain(TEXTS.iter().copied());
     let project = hooks(&files.collect::<Vec<_>>());
-    let git = in_our_world(std::process::Command::new("git")).args(["init", "-q"]).current_dir(project.path()).status();
+    let git = in_our_world(std::process::Command::new("git"))
+        .args(["init", "-q"])
+        .current_dir(project.path())
+        .status();
     assert!(git.unwrap().success());
     project
 }
 
 fn host(rules: &[String], root: &Path) -> (TestHost, tempfile::TempDir) {
     let deny = |rule: &String| json!({ "name": rule, "on": "PreToolUse", "if": rule, "deny": "Not this file." });
-    let dir = hooks(&[("hooks.yaml", &definitions(&rules.iter().map(deny).collect::<Vec<_>>()))]);
+    let dir = hooks(&[(
+        "hooks.yaml",
+        &definitions(&rules.iter().map(deny).collect::<Vec<_>>()),
+    )]);
     let mut command = hookwire();
-    command.args(["serve", "--isolated", "--no-share", "--hooks"]).arg(dir.path()).arg("--root").arg(root);
+    command
+        .args(["serve", "--isolated", "--no-share", "--hooks"])
+        .arg(dir.path())
+        .arg("--root")
+        .arg(root);
     // The password database knows another home and another name.
-    command.env("HOME", root.join("home/u")).env("USER", "u").env("XDG_CONFIG_HOME", root.join("home/u/.config"));
+    command
+        .env("HOME", root.join("home/u"))
+        .env("USER", "u")
+        .env("XDG_CONFIG_HOME", root.join("home/u/.config"));
     let mut host = TestHost::start(&mut command);
-    host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+    host.request(
+        "initialize",
+        json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }),
+    );
     (host, dir)
 }
 
@@ -87,15 +106,21 @@ fn a_rule_over_files_holds_for_whatever_does_it() {
     let text = fs::read_to_string(repo("tests/data/rules/files.jsonl")).unwrap();
     let mut by_rules: BTreeMap<Vec<String>, Vec<(usize, Row)>> = BTreeMap::new();
     for (line, text) in text.lines().enumerate() {
-        let row: Row = serde_json::from_str(text).unwrap_or_else(|error| panic!("files.jsonl:{}: {error}", line + 1));
-        by_rules.entry(row.rules.clone()).or_default().push((line + 1, row));
+        let row: Row = serde_json::from_str(text)
+            .unwrap_or_else(|error| panic!("files.jsonl:{}: {error}", line + 1));
+        by_rules
+            .entry(row.rules.clone())
+            .or_default()
+            .push((line + 1, row));
     }
     let project = project();
     let mut wrong = Vec::new();
     for (rules, rows) in by_rules {
         let (mut host, _dir) = host(&rules, project.path());
         for (line, row) in rows {
-            let input = row.input.unwrap_or_else(|| json!({ "command": row.command }));
+            let input = row
+                .input
+                .unwrap_or_else(|| json!({ "command": row.command }));
             let cwd = project.path().join(row.cwd.unwrap_or_default());
             let tool = json!({ "name": row.tool, "input": input });
             let mut event = json!({ "event": "PreToolUse", "cwd": cwd, "tool": tool });
@@ -104,7 +129,10 @@ fn a_rule_over_files_holds_for_whatever_does_it() {
             }
             let verdict = host.dispatch(event);
             if verdict["decision"] != *row.expect {
-                wrong.push(format!("files.jsonl:{line}: {input}: {} expected: {verdict}", row.expect));
+                wrong.push(format!(
+                    "files.jsonl:{line}: {input}: {} expected: {verdict}",
+                    row.expect
+                ));
             }
         }
     }

@@ -1,5 +1,6 @@
-//! What others send to a host that judges, and to whoever watches it: first with the rights of another host, then with all.
-//! The host goes on, its memory is bounded, and nothing is in force that isn't signed.
+//! What others send to a host that judges, and to whoever watches it: first with the rights of
+//! another host, then with all. The host goes on, its memory is bounded, and nothing is in force
+//! that isn't signed.
 
 use super::fleet::servers::{LONG, Servers, program, until};
 use super::fleet::{GUARD, Scene, said};
@@ -40,8 +41,21 @@ struct Sent {
     became: Became,
 }
 
-fn sent(what: &'static str, subject: impl Into<String>, payload: impl Into<Vec<u8>>, became: Became) -> Sent {
-    Sent { what, subject: subject.into(), reply: "", headers: "", payload: payload.into(), times: 1, became }
+fn sent(
+    what: &'static str,
+    subject: impl Into<String>,
+    payload: impl Into<Vec<u8>>,
+    became: Became,
+) -> Sent {
+    Sent {
+        what,
+        subject: subject.into(),
+        reply: "",
+        headers: "",
+        payload: payload.into(),
+        times: 1,
+        became,
+    }
 }
 
 const STATUS: &str = "fleet status --fleet publisher.conf";
@@ -55,22 +69,56 @@ const ROOM: u64 = 150 << 10;
 fn of_another_host() -> Vec<Sent> {
     let lie = json!({ "version": "9\u{1b}[2J", "channel": "main", "generation": u64::MAX, "hash": "x".repeat(5000),
         "inForce": { "revision": 999_999, "digest": "0".repeat(64), "content": "0".repeat(64), "canary": false, "expires": 1 } });
-    let asked = json!({ "nonce": "n", "waits": 3_600_000, "approvers": [], "question": 0 }).to_string();
-    let nested = asked.replace("n\":0", &format!("n\":{}{}", "[".repeat(20_000), "]".repeat(20_000)));
+    let asked =
+        json!({ "nonce": "n", "waits": 3_600_000, "approvers": [], "question": 0 }).to_string();
+    let nested = asked.replace(
+        "n\":0",
+        &format!("n\":{}{}", "[".repeat(20_000), "]".repeat(20_000)),
+    );
     assert_ne!(nested, asked);
     let blob = format!("hw.blob.{}", "0".repeat(64));
     vec![
-        sent("a report in another's name", "$KV.hw_hosts.host-a.p1", lie.to_string(), Denied),
+        sent(
+            "a report in another's name",
+            "$KV.hw_hosts.host-a.p1",
+            lie.to_string(),
+            Denied,
+        ),
         sent("a manifest", "$KV.hw_defs.channel.main", "{}", Denied),
         sent("a file of a bundle", blob, "{}", Denied),
-        sent("a notice of a change", "hw.changed.channel.main", "", Denied),
-        sent("verdicts in another's name", "hw.audit.host-a.s1", "{}", Denied),
+        sent(
+            "a notice of a change",
+            "hw.changed.channel.main",
+            "",
+            Denied,
+        ),
+        sent(
+            "verdicts in another's name",
+            "hw.audit.host-a.s1",
+            "{}",
+            Denied,
+        ),
         sent("an answer", "hw.answer.host-a.p1.q1", "{}", Denied),
         sent("a notice of an answer", "hw.told.host-a.p1.q1", "", Denied),
-        sent("something into another's inbox", "_INBOX.host-a.x", "{}", Denied),
+        sent(
+            "something into another's inbox",
+            "_INBOX.host-a.x",
+            "{}",
+            Denied,
+        ),
         sent("an event for a pool", "hw.dispatch.main", "{}", Denied),
-        sent("an order to the servers", "$JS.API.STREAM.DELETE.HW_AUDIT", "", Denied),
-        sent("a report that lies", "$KV.hw_hosts.host-b.p1", lie.to_string(), Told(STATUS, "host-b.p1")),
+        sent(
+            "an order to the servers",
+            "$JS.API.STREAM.DELETE.HW_AUDIT",
+            "",
+            Denied,
+        ),
+        sent(
+            "a report that lies",
+            "$KV.hw_hosts.host-b.p1",
+            lie.to_string(),
+            Told(STATUS, "host-b.p1"),
+        ),
         sent(
             "a report that nests",
             "$KV.hw_hosts.host-b.p2",
@@ -107,7 +155,10 @@ fn of_another_host() -> Vec<Sent> {
                 "a word of lost verdicts",
                 "hw.audit.host-b.s4",
                 "{\"lost\":3}\n",
-                Told("fleet query --format json --fleet auditor.conf since:1h", "\"lost\":3"),
+                Told(
+                    "fleet query --format json --fleet auditor.conf since:1h",
+                    "\"lost\":3",
+                ),
             )
         },
         sent(
@@ -122,53 +173,137 @@ fn of_another_host() -> Vec<Sent> {
             "[".repeat(1000),
             Told("state --fleet host.conf get pushes", "isn't hookwire's"),
         ),
-        Sent { times: MANY, ..sent("takes of a quota that isn't there", "hw.quota.none-1-1s.x", "", Nothing) },
+        Sent {
+            times: MANY,
+            ..sent(
+                "takes of a quota that isn't there",
+                "hw.quota.none-1-1s.x",
+                "",
+                Nothing,
+            )
+        },
         Sent {
             times: MANY / 10,
-            ..sent("what is too large for a report", "$KV.hw_hosts.host-b.p3", vec![b'a'; 70_000], Nothing)
+            ..sent(
+                "what is too large for a report",
+                "$KV.hw_hosts.host-b.p3",
+                vec![b'a'; 70_000],
+                Nothing,
+            )
         },
     ]
 }
 
-/// What somebody may try who has all rights, and no key. `signed` are the manifests that were in force.
+/// What somebody may try who has all rights, and no key. `signed` are the manifests that were in
+/// force.
 fn of_everybody(signed: &[Vec<u8>; 2]) -> Vec<Sent> {
     let defs = "$KV.hw_defs.channel.main";
-    let payload =
-        json!({ "channel": "main", "revision": 9, "stage": "all", "created": 1, "expires": u64::MAX, "files": [] });
+    let payload = json!({ "channel": "main", "revision": 9, "stage": "all", "created": 1, "expires": u64::MAX, "files": [] });
     let other = sign(
         "application/vnd.hookwire.bundle+json",
         payload.to_string().as_bytes(),
         &[&SecretKey::generate().unwrap()],
     );
     let cut = signed[1][..signed[1].len() - 2].to_vec();
-    let changed = String::from_utf8(signed[1].clone()).unwrap().replace("\"sig\":\"", "\"sig\":\"A");
+    let changed = String::from_utf8(signed[1].clone())
+        .unwrap()
+        .replace("\"sig\":\"", "\"sig\":\"A");
     vec![
-        sent("bytes in the place of a manifest", defs, vec![0xff; 100_000], Refused("is no signed envelope")),
-        sent("a manifest that nests", defs, "[".repeat(400_000), Refused("is no signed envelope")),
+        sent(
+            "bytes in the place of a manifest",
+            defs,
+            vec![0xff; 100_000],
+            Refused("is no signed envelope"),
+        ),
+        sent(
+            "a manifest that nests",
+            defs,
+            "[".repeat(400_000),
+            Refused("is no signed envelope"),
+        ),
         sent(
             "a manifest without signatures",
             defs,
             json!({ "payload": "", "payloadType": "x", "signatures": [] }).to_string(),
             Refused("it is of the type"),
         ),
-        sent("a manifest that another has signed", defs, other, Refused("0 of the pinned keys have signed it")),
-        sent("a manifest that is cut off", defs, cut, Refused("is no signed envelope")),
-        sent("a manifest with another signature", defs, changed, Refused("0 of the pinned keys have signed it")),
-        sent("nothing in the place of a manifest", defs, "", Refused("is no signed envelope")),
-        sent("the manifest before this one", defs, signed[0].clone(), Refused("is older than revision 2")),
-        sent("the manifest in force, again", defs, signed[1].clone(), Nothing),
+        sent(
+            "a manifest that another has signed",
+            defs,
+            other,
+            Refused("0 of the pinned keys have signed it"),
+        ),
+        sent(
+            "a manifest that is cut off",
+            defs,
+            cut,
+            Refused("is no signed envelope"),
+        ),
+        sent(
+            "a manifest with another signature",
+            defs,
+            changed,
+            Refused("0 of the pinned keys have signed it"),
+        ),
+        sent(
+            "nothing in the place of a manifest",
+            defs,
+            "",
+            Refused("is no signed envelope"),
+        ),
+        sent(
+            "the manifest before this one",
+            defs,
+            signed[0].clone(),
+            Refused("is older than revision 2"),
+        ),
+        sent(
+            "the manifest in force, again",
+            defs,
+            signed[1].clone(),
+            Nothing,
+        ),
         sent(
             "the manifest of all as a canary",
             "$KV.hw_defs.canary.main",
             signed[1].clone(),
             Refused("for another stage"),
         ),
-        Sent { times: MANY, ..sent("notices of changes", "hw.changed.channel.main", vec![0xff; 1000], Nothing) },
-        Sent { times: MANY, ..sent("notices of answers", "hw.told.host-a.p1.q1", vec![0xff; 1000], Nothing) },
-        Sent { times: MANY, ..sent("replies to nothing", "_INBOX.host-a.x", vec![0xff; 1000], Nothing) },
         Sent {
             times: MANY,
-            ..sent("reports of everybody", "$KV.hw_hosts.x.y", "{\"version\":1}", Told(STATUS, "can't be read"))
+            ..sent(
+                "notices of changes",
+                "hw.changed.channel.main",
+                vec![0xff; 1000],
+                Nothing,
+            )
+        },
+        Sent {
+            times: MANY,
+            ..sent(
+                "notices of answers",
+                "hw.told.host-a.p1.q1",
+                vec![0xff; 1000],
+                Nothing,
+            )
+        },
+        Sent {
+            times: MANY,
+            ..sent(
+                "replies to nothing",
+                "_INBOX.host-a.x",
+                vec![0xff; 1000],
+                Nothing,
+            )
+        },
+        Sent {
+            times: MANY,
+            ..sent(
+                "reports of everybody",
+                "$KV.hw_hosts.x.y",
+                "{\"version\":1}",
+                Told(STATUS, "can't be read"),
+            )
         },
     ]
 }
@@ -190,37 +325,57 @@ async fn a_host_goes_on_whatever_others_send() {
     }
     check(&mut host, "nothing");
     let before = memory(&host);
-    for (user, messages) in [("host-b", of_another_host()), ("everything", of_everybody(&signed))] {
+    for (user, messages) in [
+        ("host-b", of_another_host()),
+        ("everything", of_everybody(&signed)),
+    ] {
         let sender = Sender::connect(&scene.servers, user);
         for message in &messages {
             let complaints = sender.send(message);
             check(&mut host, message.what);
             let Sent { what, became, .. } = message;
-            let is_denied = complaints.iter().any(|it| it.contains("Permissions Violation"));
-            assert_eq!(is_denied, matches!(became, Denied), "{what} by {user}: {complaints:?}");
+            let is_denied = complaints
+                .iter()
+                .any(|it| it.contains("Permissions Violation"));
+            assert_eq!(
+                is_denied,
+                matches!(became, Denied),
+                "{what} by {user}: {complaints:?}"
+            );
             let (command, told) = match became {
                 Denied | Nothing => continue,
                 Refused(reason) => (STATUS, reason),
                 Told(command, told) => (*command, told),
             };
             let args: Vec<&str> = command.split(' ').collect();
-            let found = eventually(what, || Some(said(&scene.run(&args))).filter(|it| it.contains(told)));
-            assert!(!found.contains(['\u{1b}', '\0']) && !found.contains("panicked"), "{what}: {found}");
+            let found = eventually(what, || {
+                Some(said(&scene.run(&args))).filter(|it| it.contains(told))
+            });
+            assert!(
+                !found.contains(['\u{1b}', '\0']) && !found.contains("panicked"),
+                "{what}: {found}"
+            );
         }
     }
     lie_to(&mut host, &scene.servers);
     let grown = memory(&host).saturating_sub(before);
     assert!(grown < ROOM, "the host's memory grew by {grown} KiB");
     // What is signed comes into force all the same.
-    scene.write("team/guard.yaml", &GUARD.replace("no-force-push", "no-force"));
+    scene.write(
+        "team/guard.yaml",
+        &GUARD.replace("no-force-push", "no-force"),
+    );
     let (code, text) = scene.publish(&["team", "--revision", "3"]);
-    assert!(code == Some(0) && text.contains("in force on host-a."), "{text}");
+    assert!(
+        code == Some(0) && text.contains("in force on host-a."),
+        "{text}"
+    );
     assert!(brief(&host.bash("git push --force")).contains("deny by no-force"));
     host.close();
 }
 
-/// What clients of a pool and its members get: events that are none, with answers that are to go elsewhere, and replies of
-/// somebody who is no member.
+/// What clients of a pool and its members get: events that are none, with answers that are to go
+/// elsewhere, and replies of somebody who is no member.
 #[test]
 fn a_pool_goes_on_whatever_others_send() {
     let Some(program) = program() else { return };
@@ -228,28 +383,49 @@ fn a_pool_goes_on_whatever_others_send() {
     let _member = scene.member("pool-a");
     let sender = Sender::connect(&scene.servers, "everything");
     sender.write(b"SUB hw.answer.> 1\r\n");
-    let event = |what, payload: Vec<u8>| Sent { times: 500, ..sent(what, "hw.dispatch.main", payload, Nothing) };
+    let event = |what, payload: Vec<u8>| Sent {
+        times: 500,
+        ..sent(what, "hw.dispatch.main", payload, Nothing)
+    };
     for message in [
         event("bytes", vec![0xff; 1000]),
         event("a nest", b"[".repeat(20_000)),
         Sent {
             reply: "_INBOX.nobody.x",
-            ..event("an event that is none", b"{\"jsonrpc\":\"2.0\",\"id\":1e999}".to_vec())
+            ..event(
+                "an event that is none",
+                b"{\"jsonrpc\":\"2.0\",\"id\":1e999}".to_vec(),
+            )
         },
         Sent {
             reply: "_INBOX.nobody.x",
-            ..event("another method", br#"{"jsonrpc":"2.0","id":1,"method":"state/get"}"#.to_vec())
+            ..event(
+                "another method",
+                br#"{"jsonrpc":"2.0","id":1,"method":"state/get"}"#.to_vec(),
+            )
         },
-        Sent { reply: "hw.answer.host-a.p1.q1", ..event("an answer to a question", b"{}".to_vec()) },
+        Sent {
+            reply: "hw.answer.host-a.p1.q1",
+            ..event("an answer to a question", b"{}".to_vec())
+        },
         Sent {
             headers: "Hookwire-Wait: 18446744073709551616\r\n",
             reply: "_INBOX.nobody.x",
             ..event("no end", b"{}".to_vec())
         },
     ] {
-        assert_eq!(sender.send(&message), Vec::<String>::new(), "{}", message.what);
+        assert_eq!(
+            sender.send(&message),
+            Vec::<String>::new(),
+            "{}",
+            message.what
+        );
         let (may_run, _) = fleet_pool::by_hook(&scene, "git push --force", 60.0);
-        assert_eq!(may_run, "denied: Force pushes are off.", "after {}", message.what);
+        assert_eq!(
+            may_run, "denied: Force pushes are off.",
+            "after {}",
+            message.what
+        );
     }
     assert_eq!(sender.answers.load(Ordering::Relaxed), 0);
     // Who has all rights could lie in earnest. What is no answer is none.
@@ -257,14 +433,23 @@ fn a_pool_goes_on_whatever_others_send() {
     sender.settle();
     for n in 1..=8 {
         let (may_run, _) = fleet_pool::by_hook(&scene, "git push --force", 60.0);
-        assert!(may_run.starts_with("denied: ") && !may_run.contains('\u{1b}'), "{may_run}");
+        assert!(
+            may_run.starts_with("denied: ") && !may_run.contains('\u{1b}'),
+            "{may_run}"
+        );
         assert!(sender.lies.load(Ordering::Relaxed) >= n);
     }
 }
 
 /// The host judges by what was signed.
 fn check(host: &mut TestHost, after: &str) {
-    for (command, verdict) in [("git push --force", "deny by no-force-push: Force pushes are off."), ("ls", "allow")] {
+    for (command, verdict) in [
+        (
+            "git push --force",
+            "deny by no-force-push: Force pushes are off.",
+        ),
+        ("ls", "allow"),
+    ] {
         assert_eq!(brief(&host.bash(command)), verdict, "after {after}");
     }
 }
@@ -275,7 +460,9 @@ fn lie_to(host: &mut TestHost, servers: &Servers) {
     sender.write(b"SUB $JS.API.DIRECT.GET.> 1\r\n");
     for n in 1..=24 {
         sender.send(&sent("a notice", "hw.changed.channel.main", "", Nothing));
-        eventually("the host asks", || (sender.lies.load(Ordering::Relaxed) >= n).then_some(()));
+        eventually("the host asks", || {
+            (sender.lies.load(Ordering::Relaxed) >= n).then_some(())
+        });
         check(host, "lies");
     }
 }
@@ -284,13 +471,26 @@ fn lie_to(host: &mut TestHost, servers: &Servers) {
 async fn in_channel(servers: &Servers) -> Vec<u8> {
     let admin = servers.admin().await;
     let subject = streams::channel(&"main".parse().unwrap());
-    until(async || Some(admin.last(streams::DEFS, &subject, LONG).await.ok()??.payload.to_vec())).await
+    until(async || {
+        Some(
+            admin
+                .last(streams::DEFS, &subject, LONG)
+                .await
+                .ok()??
+                .payload
+                .to_vec(),
+        )
+    })
+    .await
 }
 
 /// The resident memory of a host, in KiB.
 fn memory(host: &TestHost) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", host.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
@@ -313,9 +513,19 @@ impl Sender {
         let [lies, answers] = [(), ()].map(|()| Arc::new(AtomicU64::new(0)));
         // Whole messages, because two threads write.
         let writer = Arc::new(Mutex::new(stream.try_clone().unwrap()));
-        let hearing = Hearing { writer: writer.clone(), tell, lies: lies.clone(), answers: answers.clone() };
+        let hearing = Hearing {
+            writer: writer.clone(),
+            tell,
+            lies: lies.clone(),
+            answers: answers.clone(),
+        };
         std::thread::spawn(move || hearing.run(BufReader::new(stream)));
-        let sender = Sender { writer, complaints, lies, answers };
+        let sender = Sender {
+            writer,
+            complaints,
+            lies,
+            answers,
+        };
         let who = json!({ "verbose": false, "pedantic": false, "headers": true, "user": user,
             "pass": format!("password-of-{user}"), "lang": "none", "version": "0", "protocol": 1 });
         sender.write(format!("CONNECT {who}\r\n").as_bytes());
@@ -326,13 +536,20 @@ impl Sender {
     fn write(&self, bytes: &[u8]) {
         if let Err(error) = self.writer.lock().unwrap().write_all(bytes) {
             let shown: String = String::from_utf8_lossy(bytes).chars().take(100).collect();
-            panic!("{error} at {shown:?}: {:?}", self.complaints.try_iter().collect::<Vec<_>>());
+            panic!(
+                "{error} at {shown:?}: {:?}",
+                self.complaints.try_iter().collect::<Vec<_>>()
+            );
         }
     }
 
     /// Sends a message; gives what the server says against it.
     fn send(&self, sent: &Sent) -> Vec<String> {
-        let bytes = published(&format!("{} {}", sent.subject, sent.reply), sent.headers, &sent.payload);
+        let bytes = published(
+            &format!("{} {}", sent.subject, sent.reply),
+            sent.headers,
+            &sent.payload,
+        );
         (0..sent.times).for_each(|_| self.write(&bytes));
         self.settle()
     }
@@ -340,22 +557,39 @@ impl Sender {
     /// Waits until the server has read all; gives its complaints.
     fn settle(&self) -> Vec<String> {
         self.write(b"PING\r\n");
-        let next = || self.complaints.recv_timeout(LONG).expect("the server doesn't answer");
+        let next = || {
+            self.complaints
+                .recv_timeout(LONG)
+                .expect("the server doesn't answer")
+        };
         std::iter::from_fn(next).collect()
     }
 }
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        let _ = self.writer.lock().unwrap().shutdown(std::net::Shutdown::Both);
+        let _ = self
+            .writer
+            .lock()
+            .unwrap()
+            .shutdown(std::net::Shutdown::Both);
     }
 }
 
-/// A message as the protocol has it, with where an answer is to go behind the subject. Headers end with their lines.
+/// A message as the protocol has it, with where an answer is to go behind the subject. Headers end
+/// with their lines.
 fn published(subject: &str, headers: &str, payload: &[u8]) -> Vec<u8> {
-    let head = format!("NATS/1.0{}{headers}\r\n", if headers.starts_with(' ') { "" } else { "\r\n" });
+    let head = format!(
+        "NATS/1.0{}{headers}\r\n",
+        if headers.starts_with(' ') { "" } else { "\r\n" }
+    );
     let sizes = format!("{} {}", head.len(), head.len() + payload.len());
-    [format!("HPUB {subject} {sizes}\r\n{head}").as_bytes(), payload, b"\r\n"].concat()
+    [
+        format!("HPUB {subject} {sizes}\r\n{head}").as_bytes(),
+        payload,
+        b"\r\n",
+    ]
+    .concat()
 }
 
 /// What comes to a client.
@@ -380,10 +614,17 @@ impl Hearing {
                     let size: usize = rest.last().and_then(|it| it.parse().ok()).unwrap();
                     let mut payload = vec![0; size + 2];
                     reader.read_exact(&mut payload).unwrap();
-                    self.answers.fetch_add(u64::from(subject.starts_with("hw.answer.")), Ordering::Relaxed);
+                    self.answers.fetch_add(
+                        u64::from(subject.starts_with("hw.answer.")),
+                        Ordering::Relaxed,
+                    );
                     if let Some(inbox) = rest.iter().find(|it| it.starts_with("_INBOX.")) {
                         let n = self.lies.fetch_add(1, Ordering::Relaxed);
-                        let _ = self.writer.lock().unwrap().write_all(&lie(n, subject, inbox));
+                        let _ = self
+                            .writer
+                            .lock()
+                            .unwrap()
+                            .write_all(&lie(n, subject, inbox));
                     }
                 }
                 _ => {}
@@ -404,7 +645,9 @@ fn lie(n: u64, subject: &str, inbox: &str) -> Vec<u8> {
         };
         return published(inbox, &format!("Hookwire-State: {state}\r\n"), &payload);
     }
-    let about = subject.split_once("KV_hw_defs.").map_or("hw.audit.host-a.x", |(_, subject)| subject);
+    let about = subject
+        .split_once("KV_hw_defs.")
+        .map_or("hw.audit.host-a.x", |(_, subject)| subject);
     let stored = |sequence: &str, time: &str| {
         format!(
             "Nats-Stream: KV_hw_defs\r\nNats-Subject: {about}\r\nNats-Sequence: {sequence}\r\nNats-Time-Stamp: {time}\r\n"
@@ -413,7 +656,10 @@ fn lie(n: u64, subject: &str, inbox: &str) -> Vec<u8> {
     let (headers, payload) = match n % 6 {
         0 => (String::new(), vec![0xff; 1000]),
         1 => (" 404 Message Not Found\r\n".into(), Vec::new()),
-        2 => (stored("18446744073709551615", "9999-12-31T23:59:59.999999999Z"), b"[".repeat(300_000)),
+        2 => (
+            stored("18446744073709551615", "9999-12-31T23:59:59.999999999Z"),
+            b"[".repeat(300_000),
+        ),
         3 => (stored("-1", "yesterday"), b"{}".to_vec()),
         4 => (stored("1", "0001-01-01T00:00:00Z"), vec![b'a'; 900_000]),
         _ => (" 99999999999999999999 \r\n".into(), Vec::new()),

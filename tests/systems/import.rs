@@ -25,8 +25,13 @@ fn project(files: &[(&str, &str)]) -> Project {
 fn import(project: &Project, args: &[&str]) -> (Vec<Value>, String) {
     let output = project.run(&[&["import", "--format", "json"], args].concat(), "");
     let stdout = String::from_utf8(output.stdout).unwrap();
-    let mut rows: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let written = rows.pop().unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let mut rows: Vec<Value> = stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let written = rows
+        .pop()
+        .unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
     let is_whole = rows.iter().all(|row| row["carried"] == true);
     assert_eq!(output.status.code(), Some(i32::from(!is_whole)), "{rows:?}");
     let file = project.root().join(written["file"].as_str().unwrap());
@@ -35,14 +40,25 @@ fn import(project: &Project, args: &[&str]) -> (Vec<Value>, String) {
 
 /// A script for an agent that can say no in two ways.
 fn script(deny: &Value) -> String {
-    format!("#!/bin/sh\ncase \"$(cat)\" in\n*secret*) echo '{deny}';;\n*wipe*) echo 'Not that.' >&2; exit 2;;\nesac\n")
+    format!(
+        "#!/bin/sh\ncase \"$(cat)\" in\n*secret*) echo '{deny}';;\n*wipe*) echo 'Not that.' >&2; exit 2;;\nesac\n"
+    )
 }
 
 /// What a command says about a payload: its reply, or that it is denied by exit code and why.
 fn said(mut command: Command, payload: &Value) -> Value {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     // Who fails early doesn't read.
-    let _ = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
+    let _ = child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(payload.to_string().as_bytes());
     let output = child.wait_with_output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     match output.status.code() {
@@ -58,7 +74,8 @@ fn imported_hooks_answer_as_they_did() {
     let flat = json!({"permissionDecision": "deny", "permissionDecisionReason": "A secret."});
     let groups = |event: &str, command: &str, timeout: u32| {
         let handler = json!({"type": "command", "command": command, "timeout": timeout});
-        json!({"hooks": {event: [{"matcher": "Bash|run_shell_command", "hooks": [handler]}]}}).to_string()
+        json!({"hooks": {event: [{"matcher": "Bash|run_shell_command", "hooks": [handler]}]}})
+            .to_string()
     };
     let toml = "model = 'gpt-5'\n[[hooks.PreToolUse]]\nmatcher = '^Bash$'\n[[hooks.PreToolUse.hooks]]\ntype = 'command'\ncommand = './guard.sh'\ntimeout = 5\n";
     for (agent, file, settings, deny, event, tool) in [
@@ -113,9 +130,22 @@ fn plugins_are_carried_over() {
     let published = repo("tests/data/plugins");
     let plugins: Vec<(String, String)> = files(&published)
         .into_iter()
-        .map(|(path, text)| (format!("plugins/{}", path.strip_prefix(&published).unwrap().display()), text))
+        .map(|(path, text)| {
+            (
+                format!(
+                    "plugins/{}",
+                    path.strip_prefix(&published).unwrap().display()
+                ),
+                text,
+            )
+        })
         .collect();
-    let project = project(&plugins.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
+    let project = project(
+        &plugins
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_str()))
+            .collect::<Vec<_>>(),
+    );
     for (name, expected) in [
         (
             "guardrails",
@@ -129,7 +159,11 @@ fn plugins_are_carried_over() {
             "formatters",
             &[
                 ("PostToolUse/Write|Edit|MultiEdit#1", true, ""),
-                ("PostToolUse/Write|Edit|MultiEdit#2", true, "`hookwire hook` answers within 50s"),
+                (
+                    "PostToolUse/Write|Edit|MultiEdit#2",
+                    true,
+                    "`hookwire hook` answers within 50s",
+                ),
                 ("Stop#1", true, "it can't wake the model here"),
                 ("Notification/idle_prompt#1", true, ""),
             ],
@@ -137,8 +171,16 @@ fn plugins_are_carried_over() {
         (
             "reviews",
             &[
-                ("PreToolUse/mcp__github__.*#1", true, "here the agent is told why and goes on"),
-                ("PreToolUse/Bash(git push*)#1", false, "the MCP server `review` is the agent's own"),
+                (
+                    "PreToolUse/mcp__github__.*#1",
+                    true,
+                    "here the agent is told why and goes on",
+                ),
+                (
+                    "PreToolUse/Bash(git push*)#1",
+                    false,
+                    "the MCP server `review` is the agent's own",
+                ),
                 ("UserPromptSubmit#1", true, ""),
                 ("Stop#1", true, "which model `haiku` is"),
                 ("AfterLunch#1", false, "unknown event `AfterLunch`"),
@@ -149,23 +191,47 @@ fn plugins_are_carried_over() {
         let (rows, text) = import(&project, &["claude-code", "--from", from.to_str().unwrap()]);
         assert_eq!(rows.len(), expected.len(), "{rows:?}");
         for (row, (hook, is_carried, note)) in rows.iter().zip(expected) {
-            assert_eq!((&row["hook"], &row["carried"]), (&json!(hook), &json!(is_carried)), "{row}");
+            assert_eq!(
+                (&row["hook"], &row["carried"]),
+                (&json!(hook), &json!(is_carried)),
+                "{row}"
+            );
             assert!(row["notes"].to_string().contains(note), "{row}");
         }
         assert!(!text.contains("${CLAUDE_PLUGIN_ROOT}"), "{text}");
         let file = format!(".hookwire/claude-code-{name}.yaml");
         let check = project.run(&["check", "--isolated", "--hooks", &file], "");
-        assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+        assert!(
+            check.status.success(),
+            "{}",
+            String::from_utf8_lossy(&check.stdout)
+        );
     }
     // Once they are trusted they are in force, and find what they belong to.
     project.run(&["trust", "--yes"], "");
     for (event, members, expected) in [
-        ("SessionStart", json!({"source": "startup"}), "Rules are in guardrails."),
-        ("PreToolUse", json!({"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}), "Not without a person."),
-        ("PreToolUse", json!({"tool_name": "Read", "tool_input": {"file_path": "/a/.env"}}), "Secrets, --strict."),
+        (
+            "SessionStart",
+            json!({"source": "startup"}),
+            "Rules are in guardrails.",
+        ),
+        (
+            "PreToolUse",
+            json!({"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}),
+            "Not without a person.",
+        ),
+        (
+            "PreToolUse",
+            json!({"tool_name": "Read", "tool_input": {"file_path": "/a/.env"}}),
+            "Secrets, --strict.",
+        ),
     ] {
-        let mut payload = json!({"session_id": "s", "cwd": project.root(), "hook_event_name": event});
-        payload.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let mut payload =
+            json!({"session_id": "s", "cwd": project.root(), "hook_event_name": event});
+        payload
+            .as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
         let reply = said(project.command(&["hook", "claude-code"]), &payload);
         assert!(reply.to_string().contains(expected), "{event}: {reply}");
     }
@@ -174,66 +240,142 @@ fn plugins_are_carried_over() {
 #[test]
 fn an_import_takes_nothing_away() {
     let settings = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
-    let files = [("project/.claude/settings.json", settings), ("project/.claude/settings.local.json", settings)];
+    let files = [
+        ("project/.claude/settings.json", settings),
+        ("project/.claude/settings.local.json", settings),
+    ];
     let project = project(&files);
     // What `install` writes is no hook to carry over.
     project.run(&["install", "claude-code"], "");
     let definitions = project.root().join(".hookwire");
     let dry = project.run(&["import", "claude-code", "--dry-run"], "");
     let said = String::from_utf8(dry.stdout).unwrap();
-    assert!(said.contains("    on: Stop") && !definitions.exists(), "{said}");
+    assert!(
+        said.contains("    on: Stop") && !definitions.exists(),
+        "{said}"
+    );
 
     let (rows, text) = import(&project, &["claude-code"]);
     let names: Vec<&str> = rows.iter().filter_map(|row| row["hook"].as_str()).collect();
     assert_eq!(names, ["Stop#1", "Stop#1-2"]);
-    assert_eq!(fs::read_to_string(project.root().join(".claude/settings.json")).unwrap(), settings);
+    assert_eq!(
+        fs::read_to_string(project.root().join(".claude/settings.json")).unwrap(),
+        settings
+    );
 
     // The same again is no change; another text stays.
     let again = project.run(&["import", "claude-code"], "");
     assert!(
-        again.status.success() && String::from_utf8_lossy(&again.stdout).contains("is there already, with the same")
+        again.status.success()
+            && String::from_utf8_lossy(&again.stdout).contains("is there already, with the same")
     );
     let path = definitions.join("claude-code.yaml");
     fs::write(&path, "hooks: []\n").unwrap();
-    assert_eq!(project.run(&["import", "claude-code"], "").status.code(), Some(1));
+    assert_eq!(
+        project.run(&["import", "claude-code"], "").status.code(),
+        Some(1)
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), "hooks: []\n");
     assert!(text.contains("# .claude/settings.local.json:"), "{text}");
 
     for (args, code, expected) in [
-        (&["opencode"][..], 2, "the hooks of opencode are code that runs within it"),
+        (
+            &["opencode"][..],
+            2,
+            "the hooks of opencode are code that runs within it",
+        ),
         (&["cline"], 0, "cline has no hooks to carry over"),
         (&["gemini"], 0, "gemini has no hooks to carry over"),
-        (&["claude-code", "--from", "missing.json"], 2, "--from missing.json: "),
+        (
+            &["claude-code", "--from", "missing.json"],
+            2,
+            "--from missing.json: ",
+        ),
     ] {
         let output = project.run(&[&["import"], args].concat(), "");
         let said = [output.stdout, output.stderr].concat();
         assert_eq!(output.status.code(), Some(code), "{args:?}");
-        assert!(String::from_utf8_lossy(&said).contains(expected), "{args:?}");
+        assert!(
+            String::from_utf8_lossy(&said).contains(expected),
+            "{args:?}"
+        );
     }
 }
 
-/// A clone brings a link from where hookwire writes to somewhere else: nothing is written there. Each row: the link and where
-/// it leads, a command, and whether it tells that. What leads to the project's own files is written.
+/// A clone brings a link from where hookwire writes to somewhere else: nothing is written there.
+/// Each row: the link and where it leads, a command, and whether it tells that. What leads to the
+/// project's own files is written.
 #[test]
 fn nothing_is_written_through_a_link_out_of_the_project() {
     let settings = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
-    let slip = "hooks:\n  - { name: mine, on: PreToolUse, if: \"Bash(git push -force)\", deny: no }\n";
+    let slip =
+        "hooks:\n  - { name: mine, on: PreToolUse, if: \"Bash(git push -force)\", deny: no }\n";
     let cases = "cases:\n  - { bash: ls, expect: deny }\n";
     let user = "../../home/.config/hookwire";
     for (link, to, command, is_told) in [
-        (".hookwire", "../home/.config/hookwire", "import claude-code", true),
-        (".hookwire", "$/home/.config/hookwire", "import claude-code", true),
-        (".hookwire", "../home/.config/hookwire", "init no-rm-rf", true),
-        (".hookwire", "../home/.config/hookwire", "init no-rm-rf --hooks $/project/.hookwire", true),
-        (".hookwire", "../home/.config/hookwire", "tail --no-follow --record .hookwire", true),
+        (
+            ".hookwire",
+            "../home/.config/hookwire",
+            "import claude-code",
+            true,
+        ),
+        (
+            ".hookwire",
+            "$/home/.config/hookwire",
+            "import claude-code",
+            true,
+        ),
+        (
+            ".hookwire",
+            "../home/.config/hookwire",
+            "init no-rm-rf",
+            true,
+        ),
+        (
+            ".hookwire",
+            "../home/.config/hookwire",
+            "init no-rm-rf --hooks $/project/.hookwire",
+            true,
+        ),
+        (
+            ".hookwire",
+            "../home/.config/hookwire",
+            "tail --no-follow --record .hookwire",
+            true,
+        ),
         (".hookwire/cline", user, "import cline", true),
-        (".hookwire/rules", user, "init no-rm-rf --hooks .hookwire/rules", true),
-        (".hookwire/x.yaml", "../../home/.config/hookwire/mine.yaml", "check --fix .hookwire/x.yaml", true),
-        (".hookwire/x.yaml", "../../home/.config/hookwire/mine.yaml", "check --migrate .hookwire/x.yaml", true),
-        (".hookwire/x.test.yaml", "../../home/.config/hookwire/mine.test.yaml", "test --update", true),
+        (
+            ".hookwire/rules",
+            user,
+            "init no-rm-rf --hooks .hookwire/rules",
+            true,
+        ),
+        (
+            ".hookwire/x.yaml",
+            "../../home/.config/hookwire/mine.yaml",
+            "check --fix .hookwire/x.yaml",
+            true,
+        ),
+        (
+            ".hookwire/x.yaml",
+            "../../home/.config/hookwire/mine.yaml",
+            "check --migrate .hookwire/x.yaml",
+            true,
+        ),
+        (
+            ".hookwire/x.test.yaml",
+            "../../home/.config/hookwire/mine.test.yaml",
+            "test --update",
+            true,
+        ),
         (".hookwire", "rules", "import claude-code", false),
         (".hookwire", "$/project/rules", "init no-rm-rf", false),
-        (".hookwire/x.yaml", "../rules/mine.yaml", "check --fix .hookwire/x.yaml", false),
+        (
+            ".hookwire/x.yaml",
+            "../rules/mine.yaml",
+            "check --fix .hookwire/x.yaml",
+            false,
+        ),
     ] {
         let project = project(&[
             ("project/.claude/settings.json", settings),
@@ -254,9 +396,17 @@ fn nothing_is_written_through_a_link_out_of_the_project() {
         let command: Vec<String> = command.split(' ').map(in_full).collect();
         let output = project.run(&command.iter().map(String::as_str).collect::<Vec<_>>(), "");
         let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        assert_eq!(said.contains("it leads out of the project, to "), is_told, "{link:?} {command:?}: {said}");
+        assert_eq!(
+            said.contains("it leads out of the project, to "),
+            is_told,
+            "{link:?} {command:?}: {said}"
+        );
         assert_eq!(files(&top.join("home")), before.0, "{link:?} {command:?}");
-        assert_eq!(files(&top.join("project/rules")) == before.1, is_told, "{link:?} {command:?}: {said}");
+        assert_eq!(
+            files(&top.join("project/rules")) == before.1,
+            is_told,
+            "{link:?} {command:?}: {said}"
+        );
     }
 }
 
@@ -264,26 +414,44 @@ fn nothing_is_written_through_a_link_out_of_the_project() {
 #[test]
 fn clines_programs_are_copied() {
     let guard = script(&json!({"cancel": true, "errorMessage": "A secret."}));
-    let project = project(&[("project/.cline/hooks/PreToolUse", &guard), ("project/.cline/hooks/notes.txt", "none")]);
+    let project = project(&[
+        ("project/.cline/hooks/PreToolUse", &guard),
+        ("project/.cline/hooks/notes.txt", "none"),
+    ]);
     let (rows, text) = import(&project, &["cline"]);
-    assert_eq!(rows.iter().map(|row| &row["hook"]).collect::<Vec<_>>(), ["PreToolUse"], "{rows:?}");
-    assert!(text.contains("dialect: cline\n") && text.contains("command: .hookwire/cline/PreToolUse\n"), "{text}");
+    assert_eq!(
+        rows.iter().map(|row| &row["hook"]).collect::<Vec<_>>(),
+        ["PreToolUse"],
+        "{rows:?}"
+    );
+    assert!(
+        text.contains("dialect: cline\n") && text.contains("command: .hookwire/cline/PreToolUse\n"),
+        "{text}"
+    );
     let original = project.root().join(".cline/hooks/PreToolUse");
     let refused = project.run(&["install", "cline"], "");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("another hook is there"), "{refused:?}");
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("another hook is there"),
+        "{refused:?}"
+    );
     fs::remove_file(&original).unwrap();
     project.run(&["install", "cline"], "");
     project.run(&["trust", "--yes"], "");
     for (words, expected) in [("ls", Value::Null), ("cat secret", json!("A secret."))] {
         let call = json!({"id": "1", "name": "execute_command", "input": {"command": words}});
-        let payload =
-            json!({"hookName": "tool_call", "taskId": "t", "workspaceRoots": [project.root()], "tool_call": call});
-        let reply = said(project.command(&["hook", "cline", "--event", "PreToolUse"]), &payload);
+        let payload = json!({"hookName": "tool_call", "taskId": "t", "workspaceRoots": [project.root()], "tool_call": call});
+        let reply = said(
+            project.command(&["hook", "cline", "--event", "PreToolUse"]),
+            &payload,
+        );
         assert_eq!(reply["errorMessage"], expected, "{words}: {reply}");
     }
     // What hookwire wrote there is no hook to carry over.
     let again = project.run(&["import", "cline", "--dry-run"], "");
-    assert!(String::from_utf8_lossy(&again.stdout).contains("cline has no hooks to carry over"), "{again:?}");
+    assert!(
+        String::from_utf8_lossy(&again.stdout).contains("cline has no hooks to carry over"),
+        "{again:?}"
+    );
 }
 
 /// A user's hooks come with those of the plugins that are installed and enabled.
@@ -299,12 +467,20 @@ fn a_users_hooks_come_with_plugins() {
         let plugin = plugins.join("cache").join(name);
         fs::create_dir_all(plugin.join("hooks")).unwrap();
         fs::write(plugin.join("hooks/hooks.json"), hooks(name).to_string()).unwrap();
-        installed["plugins"][format!("{name}@market")] = json!([{"scope": "user", "installPath": plugin}]);
+        installed["plugins"][format!("{name}@market")] =
+            json!([{"scope": "user", "installPath": plugin}]);
     }
-    fs::write(plugins.join("installed_plugins.json"), installed.to_string()).unwrap();
+    fs::write(
+        plugins.join("installed_plugins.json"),
+        installed.to_string(),
+    )
+    .unwrap();
     let (rows, text) = import(&project, &["claude-code", "--user"]);
     assert_eq!(rows.len(), 2, "{rows:?}");
-    assert!(text.contains("command: mine\n") && text.contains("run: on"), "{text}");
+    assert!(
+        text.contains("command: mine\n") && text.contains("run: on"),
+        "{text}"
+    );
 }
 
 /// Settings are definitions as they stand.
@@ -313,23 +489,37 @@ fn settings_are_loaded_as_they_stand() {
     let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "A secret."}});
     let settings = r#"{"model": "opus", "hooks": {"PreToolUse": [{"matcher": "Bash|Read", "hooks": [
         {"type": "command", "command": "\"$CLAUDE_PROJECT_DIR\"/guard.sh"}, {"type": "surprise"}]}]}}"#;
-    let files = [("project/.claude/settings.json", settings), ("project/guard.sh", &*script(&deny))];
+    let files = [
+        ("project/.claude/settings.json", settings),
+        ("project/guard.sh", &*script(&deny)),
+    ];
     let project = project(&files);
     let payload = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "secret"}});
-    let hook = ["hook", "claude-code", "--isolated", "--hooks", ".claude/settings.json"];
+    let hook = [
+        "hook",
+        "claude-code",
+        "--isolated",
+        "--hooks",
+        ".claude/settings.json",
+    ];
     // A bad entry doesn't take the others along.
     assert_eq!(said(project.command(&hook), &payload), deny);
-    let check = project.run(&["check", "--isolated", "--hooks", ".claude/settings.json"], "");
+    let check = project.run(
+        &["check", "--isolated", "--hooks", ".claude/settings.json"],
+        "",
+    );
     let said = String::from_utf8(check.stdout).unwrap() + &String::from_utf8_lossy(&check.stderr);
-    assert!(said.contains("a hook of type `surprise` has no counterpart here"), "{said}");
+    assert!(
+        said.contains("a hook of type `surprise` has no counterpart here"),
+        "{said}"
+    );
 }
 
 /// Each agent's own form: what is carried over, what is switched off or unknown, and what can't be.
 #[test]
 fn other_forms_are_read() {
     let kimi = "[[hooks]]\nevent = 'PreToolUse'\nmatcher = 'Bash'\ncommand = './guard.sh'\ntimeout = 5\n[[hooks]]\nevent = 'Stop'\ncommand = './stop.sh'\n";
-    let group =
-        json!([{"matcher": "run_command", "hooks": [{"type": "command", "command": "./guard.sh", "timeout": 5}]}]);
+    let group = json!([{"matcher": "run_command", "hooks": [{"type": "command", "command": "./guard.sh", "timeout": 5}]}]);
     for (agent, file, settings, expected) in [
         (
             "cursor",

@@ -21,9 +21,24 @@ struct Desk(TempDir);
 
 impl Desk {
     fn new() -> Desk {
-        let desk = Desk(hooks(&[("project/.hookwire/rules.yaml", RULES), ("run/empty", ""), ("home/empty", "")]));
-        std::fs::set_permissions(desk.at("run"), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-        assert!(desk.command().args(["trust", "--yes"]).output().unwrap().status.success());
+        let desk = Desk(hooks(&[
+            ("project/.hookwire/rules.yaml", RULES),
+            ("run/empty", ""),
+            ("home/empty", ""),
+        ]));
+        std::fs::set_permissions(
+            desk.at("run"),
+            std::os::unix::fs::PermissionsExt::from_mode(0o700),
+        )
+        .unwrap();
+        assert!(
+            desk.command()
+                .args(["trust", "--yes"])
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
         desk
     }
 
@@ -33,11 +48,21 @@ impl Desk {
 
     fn command(&self) -> Command {
         let mut command = hookwire();
-        for (name, value) in [("XDG_RUNTIME_DIR", "run"), ("HOME", "home"), ("XDG_DATA_HOME", "home/data")] {
+        for (name, value) in [
+            ("XDG_RUNTIME_DIR", "run"),
+            ("HOME", "home"),
+            ("XDG_DATA_HOME", "home/data"),
+        ] {
             command.env(name, self.at(value));
         }
-        command.env("XDG_CONFIG_HOME", self.at("home/config")).current_dir(self.at("project"));
-        command.arg("--user-dir").arg(self.at("home/config")).arg("--data-dir").arg(self.at("home/data"));
+        command
+            .env("XDG_CONFIG_HOME", self.at("home/config"))
+            .current_dir(self.at("project"));
+        command
+            .arg("--user-dir")
+            .arg(self.at("home/config"))
+            .arg("--data-dir")
+            .arg(self.at("home/data"));
         command
     }
 
@@ -68,9 +93,26 @@ impl Desk {
     /// With how long somebody who looks at the page may take for an answer.
     fn hook_that_waits(&self, agent: &str, limit: &str, payload: Value) -> Child {
         let mut command = self.command();
-        let agent = command.args(["hook", agent, "--idle-exit", "60s", "--ask-elsewhere", limit]);
-        let mut agent = agent.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        agent.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+        let agent = command.args([
+            "hook",
+            agent,
+            "--idle-exit",
+            "60s",
+            "--ask-elsewhere",
+            limit,
+        ]);
+        let mut agent = agent
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        agent
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(payload.to_string().as_bytes())
+            .unwrap();
         agent
     }
 
@@ -107,13 +149,29 @@ pub(super) struct Page {
 impl Page {
     /// Of a `hookwire inspect --no-open --format json`.
     pub(super) fn start(mut command: Command) -> Page {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut said = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut said)
+            .unwrap();
         let url: Value = serde_json::from_str(&said).unwrap();
         let (address, start) = url["url"].as_str().unwrap().split_once("/#start=").unwrap();
-        let port = address.strip_prefix("http://127.0.0.1:").unwrap().parse().unwrap();
-        Page { child, port, start: start.to_string(), token: String::new() }
+        let port = address
+            .strip_prefix("http://127.0.0.1:")
+            .unwrap()
+            .parse()
+            .unwrap();
+        Page {
+            child,
+            port,
+            start: start.to_string(),
+            token: String::new(),
+        }
     }
 
     fn headers(&self) -> Headers {
@@ -142,49 +200,100 @@ impl Page {
         vec![
             ("all is well", self.headers(), 200),
             ("a foreign host", with("Host", "evil.example"), 403),
-            ("another name of this machine", with("Host", &format!("localhost:{}", self.port)), 403),
+            (
+                "another name of this machine",
+                with("Host", &format!("localhost:{}", self.port)),
+                403,
+            ),
             ("another port", with("Host", "127.0.0.1:1"), 403),
             ("two hosts", twice("Host", &own), 400),
             ("no origin", with("Origin", ""), 403),
-            ("a foreign origin", with("Origin", "http://evil.example"), 403),
+            (
+                "a foreign origin",
+                with("Origin", "http://evil.example"),
+                403,
+            ),
             ("an origin without a place", with("Origin", "null"), 403),
-            ("another port's origin", with("Origin", "http://127.0.0.1:1"), 403),
-            ("the secure origin", with("Origin", &format!("https://{own}")), 403),
-            ("two origins", twice("Origin", &format!("http://{own}")), 403),
+            (
+                "another port's origin",
+                with("Origin", "http://127.0.0.1:1"),
+                403,
+            ),
+            (
+                "the secure origin",
+                with("Origin", &format!("https://{own}")),
+                403,
+            ),
+            (
+                "two origins",
+                twice("Origin", &format!("http://{own}")),
+                403,
+            ),
             ("a form's type", with("Content-Type", "text/plain"), 415),
             ("no type", with("Content-Type", ""), 415),
             ("no token", with("Authorization", ""), 401),
-            ("the start token", with("Authorization", &format!("Bearer {}", self.start)), 401),
-            ("a wrong token", with("Authorization", &format!("Bearer {}0", self.token)), 401),
+            (
+                "the start token",
+                with("Authorization", &format!("Bearer {}", self.start)),
+                401,
+            ),
+            (
+                "a wrong token",
+                with("Authorization", &format!("Bearer {}0", self.token)),
+                401,
+            ),
         ]
     }
 
     fn send(&self, line: &str, headers: &[(&str, String)], body: &str) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let headers: String = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
         let length = body.len();
-        let request =
-            format!("{line} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+        let request = format!(
+            "{line} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
         // Who is refused may be hung up on before all is sent.
         let _ = stream.write_all(request.as_bytes());
         BufReader::new(stream)
     }
 
     /// Status, head and body.
-    pub(super) fn ask(&self, line: &str, headers: &[(&str, String)], body: &str) -> (u16, String, String) {
+    pub(super) fn ask(
+        &self,
+        line: &str,
+        headers: &[(&str, String)],
+        body: &str,
+    ) -> (u16, String, String) {
         let mut bytes = Vec::new();
         let _ = self.send(line, headers, body).read_to_end(&mut bytes);
         let text = String::from_utf8(bytes).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no reply: {text:?}"));
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_lowercase(), body.into())
+        let (head, body) = text
+            .split_once("\r\n\r\n")
+            .unwrap_or_else(|| panic!("no reply: {text:?}"));
+        (
+            head.split(' ').nth(1).unwrap().parse().unwrap(),
+            head.to_lowercase(),
+            body.into(),
+        )
     }
 
     fn exchange(&self, start: &str) -> Option<String> {
-        let (status, _, body) =
-            self.ask("POST /api/session", &self.headers()[..3], &json!({ "start": start }).to_string());
+        let (status, _, body) = self.ask(
+            "POST /api/session",
+            &self.headers()[..3],
+            &json!({ "start": start }).to_string(),
+        );
         assert_eq!(status == 200, body.starts_with('{'), "{status} {body}");
-        Some(serde_json::from_str::<Value>(&body).ok()?["token"].as_str().unwrap().to_string())
+        Some(
+            serde_json::from_str::<Value>(&body).ok()?["token"]
+                .as_str()
+                .unwrap()
+                .to_string(),
+        )
     }
 
     pub(super) fn opened(mut self) -> Page {
@@ -232,8 +341,14 @@ impl Events {
         loop {
             assert!(started.elapsed() < PATIENCE, "it wasn't told");
             let mut line = Vec::new();
-            assert_ne!(self.0.read_until(b'\n', &mut line).unwrap(), 0, "the stream has ended");
-            let Ok(message) = serde_json::from_slice::<Value>(&line) else { continue };
+            assert_ne!(
+                self.0.read_until(b'\n', &mut line).unwrap(),
+                0,
+                "the stream has ended"
+            );
+            let Ok(message) = serde_json::from_slice::<Value>(&line) else {
+                continue;
+            };
             if message.is_object() && fits(&message) {
                 return message;
             }
@@ -241,7 +356,12 @@ impl Events {
     }
 
     pub(super) fn verdict(&mut self, text: &str) -> Value {
-        self.until(|it| it["kind"] == "verdict" && it["about"]["text"].as_str().is_some_and(|it| it.contains(text)))
+        self.until(|it| {
+            it["kind"] == "verdict"
+                && it["about"]["text"]
+                    .as_str()
+                    .is_some_and(|it| it.contains(text))
+        })
     }
 }
 
@@ -254,11 +374,20 @@ fn what_changes_something_comes_from_the_page_alone() {
     for (why, headers, expected) in page.kinds_of_headers() {
         let (status, head, body) = page.ask("POST /api/call", &headers, &list);
         // hyper answers two hosts by itself or hands them on.
-        assert!(status == expected || why == "two hosts" && status == 403, "{why}: {status} {body}");
-        assert!(!head.contains("set-cookie") && !head.contains("access-control-"), "{why}: {head}");
+        assert!(
+            status == expected || why == "two hosts" && status == 403,
+            "{why}: {status} {body}"
+        );
+        assert!(
+            !head.contains("set-cookie") && !head.contains("access-control-"),
+            "{why}: {head}"
+        );
         if ![401, 200].contains(&expected) {
             let (status, ..) = page.ask("POST /api/session", &headers, &start);
-            assert!(status == expected || why == "two hosts" && status == 403, "session, {why}: {status}");
+            assert!(
+                status == expected || why == "two hosts" && status == 403,
+                "session, {why}: {status}"
+            );
         }
     }
     let own = format!("127.0.0.1:{}", page.port);
@@ -281,11 +410,28 @@ fn what_changes_something_comes_from_the_page_alone() {
     assert_eq!(status, 401, "the stream has no token");
     let (status, ..) = page.ask("POST /api/call", &page.headers(), &"x".repeat(2 << 20));
     assert_eq!(status, 413);
-    for body in ["", "[]", "{", r#"{"method":"inspect/hosts","method":"hooks/list"}"#, r#"{"method":"x","more":1}"#] {
-        assert_eq!(page.ask("POST /api/call", &page.headers(), body).0, 400, "{body}");
+    for body in [
+        "",
+        "[]",
+        "{",
+        r#"{"method":"inspect/hosts","method":"hooks/list"}"#,
+        r#"{"method":"x","more":1}"#,
+    ] {
+        assert_eq!(
+            page.ask("POST /api/call", &page.headers(), body).0,
+            400,
+            "{body}"
+        );
     }
-    for method in ["hooks/dispatch", "hooks/reload", "hooks/register", "state/set", "host/retire", "initialize", "exit"]
-    {
+    for method in [
+        "hooks/dispatch",
+        "hooks/reload",
+        "hooks/register",
+        "state/set",
+        "host/retire",
+        "initialize",
+        "exit",
+    ] {
         let answer = page.call(&json!({ "method": method, "host": "1@x" }));
         assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
     }
@@ -295,7 +441,10 @@ fn what_changes_something_comes_from_the_page_alone() {
 
 /// The name of a header.
 fn leak(name: &str) -> &'static str {
-    ["Host", "Origin", "Content-Type", "Authorization"].into_iter().find(|it| *it == name).unwrap()
+    ["Host", "Origin", "Content-Type", "Authorization"]
+        .into_iter()
+        .find(|it| *it == name)
+        .unwrap()
 }
 
 #[test]
@@ -314,7 +463,10 @@ fn the_page_may_load_nothing_of_others() {
         ] {
             assert!(head.contains(header), "{path}: {head}");
         }
-        assert!(!head.contains("unsafe") && !head.contains("set-cookie"), "{path}: {head}");
+        assert!(
+            !head.contains("unsafe") && !head.contains("set-cookie"),
+            "{path}: {head}"
+        );
     }
 }
 
@@ -324,10 +476,21 @@ fn a_stolen_link_helps_nobody() {
     let page = desk.inspect().opened();
     let mut events = page.events();
     assert!(page.exchange("0123").is_none());
-    assert_eq!(page.call(&json!({ "method": "inspect/hosts" }))["result"], json!({ "hosts": [] }));
+    assert_eq!(
+        page.call(&json!({ "method": "inspect/hosts" }))["result"],
+        json!({ "hosts": [] })
+    );
     // Which of the two is the thief can't be told: neither goes on.
     assert!(page.exchange(&page.start).is_none());
-    assert_eq!(page.ask("POST /api/call", &page.headers(), r#"{"method":"inspect/hosts"}"#).0, 401);
+    assert_eq!(
+        page.ask(
+            "POST /api/call",
+            &page.headers(),
+            r#"{"method":"inspect/hosts"}"#
+        )
+        .0,
+        401
+    );
     let mut rest = Vec::new();
     events.0.read_to_end(&mut rest).unwrap();
 }
@@ -341,27 +504,69 @@ fn an_event_comes_with_its_verdict_and_is_explained() {
     assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
     let message = events.verdict("git push -f");
     let about = &message["about"];
-    assert_eq!((&about["agent"], &about["session"]), (&json!("codex"), &json!("s")), "{about}");
+    assert_eq!(
+        (&about["agent"], &about["session"]),
+        (&json!("codex"), &json!("s")),
+        "{about}"
+    );
     assert_eq!(message["record"]["verdict"]["decidedBy"], "no-push");
     let host = message["host"].as_str().unwrap();
-    let explained = page.result("inspect/explain", host, &json!({ "seq": message["record"]["seq"] }));
-    assert_eq!(explained["commands"][0]["command"], "git push -f", "{explained}");
+    let explained = page.result(
+        "inspect/explain",
+        host,
+        &json!({ "seq": message["record"]["seq"] }),
+    );
+    assert_eq!(
+        explained["commands"][0]["command"], "git push -f",
+        "{explained}"
+    );
     let hosts = page.result("inspect/hosts", "", &json!({}));
-    assert_eq!((&hosts["hosts"][0]["id"], &hosts["hosts"][0]["root"]), (&json!(host), &json!(desk.at("project"))));
+    assert_eq!(
+        (&hosts["hosts"][0]["id"], &hosts["hosts"][0]["root"]),
+        (&json!(host), &json!(desk.at("project")))
+    );
     // What is defined, and only that, is read.
     let listed = page.result("hooks/list", host, &json!({}));
     let named = |it: &&Value| it["name"] == "no-push";
-    let file = listed["hooks"].as_array().unwrap().iter().find(named).unwrap()["source"]["file"].clone();
-    assert_eq!(page.result("inspect/definition", host, &json!({ "file": file }))["text"], RULES);
+    let file = listed["hooks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(named)
+        .unwrap()["source"]["file"]
+        .clone();
+    assert_eq!(
+        page.result("inspect/definition", host, &json!({ "file": file }))["text"],
+        RULES
+    );
     for other in ["/etc/passwd", "built-in", "rules.yaml"] {
-        let answer = page.call(&json!({ "method": "inspect/definition", "host": host, "params": { "file": other } }));
-        assert!(answer["error"]["message"].as_str().unwrap().contains("no definition file"), "{answer}");
+        let answer = page.call(
+            &json!({ "method": "inspect/definition", "host": host, "params": { "file": other } }),
+        );
+        assert!(
+            answer["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("no definition file"),
+            "{answer}"
+        );
     }
-    assert_eq!(page.result("inspect/trust", host, &json!({}))["isTrusted"], true);
-    replace(Path::new(file.as_str().unwrap()), &format!("{RULES}  - {{ name: more, on: Stop, deny: No. }}\n"));
+    assert_eq!(
+        page.result("inspect/trust", host, &json!({}))["isTrusted"],
+        true
+    );
+    replace(
+        Path::new(file.as_str().unwrap()),
+        &format!("{RULES}  - {{ name: more, on: Stop, deny: No. }}\n"),
+    );
     let review = page.result("inspect/trust", host, &json!({}));
     let lines = review["lines"].as_array().unwrap();
-    assert!(lines.iter().any(|it| it["look"] == "added" && it["text"].as_str().unwrap().contains("more")), "{review}");
+    assert!(
+        lines
+            .iter()
+            .any(|it| it["look"] == "added" && it["text"].as_str().unwrap().contains("more")),
+        "{review}"
+    );
 }
 
 /// To the letter, whether the host still runs or only the page knows the event.
@@ -387,32 +592,69 @@ fn the_reply_is_what_the_agent_got() {
         let host = record["host"].as_str().unwrap().to_string();
         let seq = json!({ "seq": record["record"]["seq"] });
         let told = page.result("inspect/reply", &host, &seq);
-        assert_eq!((got.status.code(), &told["exit"]), (Some(exit), &json!(exit)), "{agent}: {got:?}");
+        assert_eq!(
+            (got.status.code(), &told["exit"]),
+            (Some(exit), &json!(exit)),
+            "{agent}: {got:?}"
+        );
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_string();
-        assert_eq!(said(&got.stdout), told["stdout"].as_str().unwrap(), "{agent}");
-        assert_eq!(said(&got.stderr), told["stderr"].as_str().unwrap(), "{agent}");
+        assert_eq!(
+            said(&got.stdout),
+            told["stdout"].as_str().unwrap(),
+            "{agent}"
+        );
+        assert_eq!(
+            said(&got.stderr),
+            told["stderr"].as_str().unwrap(),
+            "{agent}"
+        );
         records.push((record["record"].clone(), told));
     }
-    assert!(desk.command().args(["host", "stop", "--all"]).output().unwrap().status.success());
+    assert!(
+        desk.command()
+            .args(["host", "stop", "--all"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
     for (record, told) in records {
-        assert_eq!(page.result("inspect/reply", "", &json!({ "record": record })), told);
+        assert_eq!(
+            page.result("inspect/reply", "", &json!({ "record": record })),
+            told
+        );
     }
 }
 
 #[test]
 fn the_cases_that_reach_a_hook_are_named() {
     let desk = Desk::new();
-    let rules =
-        format!("{RULES}  - {{ name: odd, on: PreToolUse, if: Bash(odd *), when: 'tool.name == \"x\"', deny: No. }}\n");
+    let rules = format!(
+        "{RULES}  - {{ name: odd, on: PreToolUse, if: Bash(odd *), when: 'tool.name == \"x\"', deny: No. }}\n"
+    );
     let pipe = desk.at("project/.hookwire/pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // Nobody waits for who may write into a pipe, and what happens ten thousand times is looked at once.
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    // Nobody waits for who may write into a pipe, and what happens ten thousand times is looked at
+    // once.
     let cases = "cases:\n  - { bash: git push -f, expect: deny }\n  - { recorded: 'pipe:1', expect: deny }\n  \
                  - { name: twice, bash: ls, before: [{ bash: git push, times: 10000 }], expect: allow }\n  - { bash: odd one }\n";
     let own = |name: &str| desk.at("project/.hookwire").join(name);
     std::fs::write(own("rules.yaml"), rules).unwrap();
     std::fs::write(own("rules.test.yaml"), cases).unwrap();
-    assert!(desk.command().args(["trust", "--yes"]).output().unwrap().status.success());
+    assert!(
+        desk.command()
+            .args(["trust", "--yes"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
     let page = desk.inspect().opened();
     let mut events = page.events();
     reply(desk.agent("ls"));
@@ -423,19 +665,41 @@ fn the_cases_that_reach_a_hook_are_named() {
         let hook = hooks.iter().find(|it| it["hook"] == name).unwrap();
         let told = |it: &Value| {
             let line = it["line"].as_u64().unwrap();
-            (line, it["name"].as_str().unwrap().to_string(), it["expect"].clone(), it["maybe"] == true)
+            (
+                line,
+                it["name"].as_str().unwrap().to_string(),
+                it["expect"].clone(),
+                it["maybe"] == true,
+            )
         };
-        hook["cases"].as_array().unwrap().iter().map(told).collect::<Vec<_>>()
+        hook["cases"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(told)
+            .collect::<Vec<_>>()
     };
-    let pushes = [(2, "git push -f".into(), json!("deny"), false), (4, "twice".into(), json!("allow"), false)];
+    let pushes = [
+        (2, "git push -f".into(), json!("deny"), false),
+        (4, "twice".into(), json!("allow"), false),
+    ];
     assert_eq!(of("no-push"), pushes, "{covered}");
     assert_eq!(of("careful"), []);
     assert_eq!(of("odd"), [(5, "odd one".into(), Value::Null, true)]);
     let file = json!({ "file": own("rules.yaml"), "cases": own("rules.test.yaml"), "isThere": true, "problems": [] });
-    assert!(covered["files"].as_array().unwrap().contains(&file), "{covered}");
+    assert!(
+        covered["files"].as_array().unwrap().contains(&file),
+        "{covered}"
+    );
     std::fs::write(own("rules.test.yaml"), "cases: [{ bash: 1 }]").unwrap();
     let covered = page.result("inspect/cases", &host, &json!({}));
-    assert!(covered["files"][0]["problems"][0].as_str().unwrap().contains("rules.test.yaml:1"), "{covered}");
+    assert!(
+        covered["files"][0]["problems"][0]
+            .as_str()
+            .unwrap()
+            .contains("rules.test.yaml:1"),
+        "{covered}"
+    );
 }
 
 /// What would be in force is told, and nothing of it runs.
@@ -452,28 +716,44 @@ fn a_definition_is_tried_without_its_handlers() {
         "hooks:\n  - {{ name: mark, on: PreToolUse, fail: open, command: 'touch {marked}' }}\n  \
            - {{ name: no-tag, on: PreToolUse, if: Bash(git tag*), deny: No. }}\n"
     );
-    let event =
-        |command: &str| json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": command } } });
-    let payload =
-        json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": "git tag x" } });
+    let event = |command: &str| json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": command } } });
+    let payload = json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": "git tag x" } });
     for (event, applies) in [
         (event("git tag x"), true),
         (event("git log"), false),
-        (json!({ "dialect": "claude-code", "payload": payload }), true),
+        (
+            json!({ "dialect": "claude-code", "payload": payload }),
+            true,
+        ),
     ] {
-        let tried = page.result("inspect/try", &host, &json!({ "definition": definition, "event": event }));
+        let tried = page.result(
+            "inspect/try",
+            &host,
+            &json!({ "definition": definition, "event": event }),
+        );
         let hooks = tried["explanation"]["hooks"].as_array().unwrap();
         let of = |name: &str| hooks.iter().find(|it| it["hook"] == name).unwrap();
-        assert_eq!((&of("no-tag")["applies"], &of("mark")["applies"]), (&json!(applies), &json!(true)), "{tried}");
+        assert_eq!(
+            (&of("no-tag")["applies"], &of("mark")["applies"]),
+            (&json!(applies), &json!(true)),
+            "{tried}"
+        );
         let decision = if applies { "deny" } else { "allow" };
-        assert_eq!((&tried["verdict"]["decision"], &tried["expect"]), (&json!(decision), &Value::Null), "{tried}");
+        assert_eq!(
+            (&tried["verdict"]["decision"], &tried["expect"]),
+            (&json!(decision), &Value::Null),
+            "{tried}"
+        );
         assert_eq!(tried["notRun"], json!(["mark"]), "{tried}");
         assert_eq!(tried["diagnostics"], json!([]), "{tried}");
     }
     let slip = json!({ "definition": "hooks:\n  - { name: x, on: PreToolUs, deny: No. }", "path": "my.yaml", "event": event("ls") });
     let tried = page.result("inspect/try", &host, &slip);
     assert_eq!(
-        (&tried["diagnostics"][0]["file"], &tried["diagnostics"][0]["range"]["start"]["line"]),
+        (
+            &tried["diagnostics"][0]["file"],
+            &tried["diagnostics"][0]["range"]["start"]["line"]
+        ),
         (&json!("my.yaml"), &json!(2)),
         "{tried}"
     );
@@ -495,7 +775,9 @@ fn strangers_keep_nobody_out_of_the_page() {
     let page = desk.inspect().opened();
     let mut events = page.events();
     // More than there are places for both kinds together.
-    let silent: Vec<TcpStream> = (0..150).map(|_| TcpStream::connect(("127.0.0.1", page.port)).unwrap()).collect();
+    let silent: Vec<TcpStream> = (0..150)
+        .map(|_| TcpStream::connect(("127.0.0.1", page.port)).unwrap())
+        .collect();
     for _ in 0..3 {
         assert!(page.call(&json!({ "method": "inspect/hosts" }))["result"]["hosts"].is_array());
     }
@@ -505,8 +787,9 @@ fn strangers_keep_nobody_out_of_the_page() {
     drop(silent);
 }
 
-/// The verdict of the page is that of `explain --run`, over what a failure means and what is in doubt, and however the verdict
-/// comes about. A case that the page offers is as `hookwire test` finds it.
+/// The verdict of the page is that of `explain --run`, over what a failure means and what is in
+/// doubt, and however the verdict comes about. A case that the page offers is as `hookwire test`
+/// finds it.
 #[test]
 fn the_page_says_what_the_host_says() {
     let desk = Desk::new();
@@ -518,54 +801,109 @@ fn the_page_says_what_the_host_says() {
     let push = "name: h, on: PreToolUse, if: Bash(git push *)";
     for decision in ["deny", "ask", "allow"] {
         for fail in ["", ", fail: open", ", fail: closed", ", fail: ask"] {
-            rows.push((format!("hooks: [{{ {push}, {decision}: Why{fail} }}]"), "git $VERB origin"));
+            rows.push((
+                format!("hooks: [{{ {push}, {decision}: Why{fail} }}]"),
+                "git $VERB origin",
+            ));
         }
-        rows.push((format!("hooks: [{{ {push}, {decision}: Why }}]"), "git push origin"));
+        rows.push((
+            format!("hooks: [{{ {push}, {decision}: Why }}]"),
+            "git push origin",
+        ));
     }
     let rewrite = "{ name: r, on: PreToolUse, if: Bash(npm *), rewrite: { replace: { member: tool.input.command, pattern: ^npm, with: pnpm } } }";
     for hooks in [
         format!("defaults: {{ fail: closed }}\nhooks: [{{ {push}, deny: Why }}]"),
         format!("hooks: [{{ {push}, deny: Why, async: true }}]"),
         format!("hooks: [{{ {push}, deny: Why, observe: true }}]"),
-        format!("hooks: [{{ {push}, script: \"return deny('Why')\" }}, {{ name: a, on: PreToolUse, allow: Fine }}]"),
+        format!(
+            "hooks: [{{ {push}, script: \"return deny('Why')\" }}, {{ name: a, on: PreToolUse, allow: Fine }}]"
+        ),
     ] {
-        rows.extend(["git $VERB origin", "git push origin"].map(|command| (hooks.clone(), command)));
+        rows.extend(
+            ["git $VERB origin", "git push origin"].map(|command| (hooks.clone(), command)),
+        );
     }
     rows.push(("policy: { deny: ['Bash(rm *)'] }\nhooks: []".into(), "rm x"));
-    rows.push(("policy: { allow: ['Bash(ls *)'] }\nhooks: []".into(), "rm x"));
-    rows.push(("policies: [{ name: p, deny: ['Bash(rm *)'] }]".into(), "rm x"));
-    rows.push((format!("hooks: [{rewrite}, {{ name: d, on: PreToolUse, if: Bash(pnpm *), deny: No. }}]"), "npm i"));
-    rows.push((format!("hooks: [{{ name: d, on: PreToolUse, if: Bash(pnpm *), deny: No. }}, {rewrite}]"), "npm i"));
+    rows.push((
+        "policy: { allow: ['Bash(ls *)'] }\nhooks: []".into(),
+        "rm x",
+    ));
+    rows.push((
+        "policies: [{ name: p, deny: ['Bash(rm *)'] }]".into(),
+        "rm x",
+    ));
+    rows.push((
+        format!("hooks: [{rewrite}, {{ name: d, on: PreToolUse, if: Bash(pnpm *), deny: No. }}]"),
+        "npm i",
+    ));
+    rows.push((
+        format!("hooks: [{{ name: d, on: PreToolUse, if: Bash(pnpm *), deny: No. }}, {rewrite}]"),
+        "npm i",
+    ));
     rows.push((format!("hooks: [{rewrite}]"), "npm i"));
     let (mut decisions, mut cases) = (Vec::new(), String::new());
     for (nth, (definition, command)) in rows.iter().enumerate() {
         let event = json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": command } } });
-        let tried = page.result("inspect/try", &host, &json!({ "definition": definition, "event": event }));
+        let tried = page.result(
+            "inspect/try",
+            &host,
+            &json!({ "definition": definition, "event": event }),
+        );
         let dir = desk.at("project").join(nth.to_string());
         let file = dir.join("definition.yaml");
         std::fs::create_dir(&dir).unwrap();
         std::fs::write(&file, definition).unwrap();
         let mut explain = desk.command();
-        explain.args(["--format", "json", "explain", "--run", "--isolated", "--bash", command, "--hooks"]).arg(&dir);
+        explain
+            .args([
+                "--format",
+                "json",
+                "explain",
+                "--run",
+                "--isolated",
+                "--bash",
+                command,
+                "--hooks",
+            ])
+            .arg(&dir);
         let output = explain.output().unwrap();
-        let judged: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        let judged: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         let judged = judged.get("verdict").unwrap_or(&judged);
-        let of = |verdict: &Value| ["decision", "decidedBy", "reason", "subject"].map(|it| verdict[it].clone());
+        let of = |verdict: &Value| {
+            ["decision", "decidedBy", "reason", "subject"].map(|it| verdict[it].clone())
+        };
         assert_eq!(of(&tried["verdict"]), of(judged), "{definition} {command}");
         assert_eq!(tried["notRun"], json!([]), "{tried}");
         decisions.push(tried["verdict"]["decision"].as_str().unwrap().to_string());
         // Where there are no hooks, there is nothing to test.
-        if let Some(expect) = tried.get("expect").filter(|it| !it.is_null() && definition.contains("hooks:")) {
-            cases.push_str(&format!("  - {{ bash: {}, expect: {expect} }}\n", json!(command)));
+        if let Some(expect) = tried
+            .get("expect")
+            .filter(|it| !it.is_null() && definition.contains("hooks:"))
+        {
+            cases.push_str(&format!(
+                "  - {{ bash: {}, expect: {expect} }}\n",
+                json!(command)
+            ));
             let file = file.with_extension("test.yaml");
             std::fs::write(&file, format!("cases:\n{cases}")).unwrap();
             let tested = desk.command().arg("test").arg(&file).output().unwrap();
-            assert!(tested.status.success(), "{definition} {cases}: {}", String::from_utf8_lossy(&tested.stdout));
+            assert!(
+                tested.status.success(),
+                "{definition} {cases}: {}",
+                String::from_utf8_lossy(&tested.stdout)
+            );
             cases.clear();
         }
     }
     // Each decision is among what was held together.
-    assert!(["allow", "ask", "deny"].iter().all(|it| decisions.iter().any(|decision| decision == it)), "{decisions:?}");
+    assert!(
+        ["allow", "ask", "deny"]
+            .iter()
+            .all(|it| decisions.iter().any(|decision| decision == it)),
+        "{decisions:?}"
+    );
 }
 
 #[test]
@@ -575,25 +913,43 @@ fn what_waits_is_answered_from_the_page() {
     let mut events = page.events();
     for (decision, said) in [("approve", "allow"), ("deny", "deny")] {
         let agent = desk.agent("pay 5");
-        let waits = events.until(|it| it["kind"] == "approvals" && !it["approvals"].as_array().unwrap().is_empty());
+        let waits = events.until(|it| {
+            it["kind"] == "approvals" && !it["approvals"].as_array().unwrap().is_empty()
+        });
         let question = &waits["approvals"][0];
-        assert_eq!((&question["message"], &question["subject"]["command"]), (&json!("This pays."), &json!("pay 5")));
+        assert_eq!(
+            (&question["message"], &question["subject"]["command"]),
+            (&json!("This pays."), &json!("pay 5"))
+        );
         let host = question["host"].as_str().unwrap();
-        assert_eq!(page.result("inspect/approvals", "", &json!({}))["approvals"][0]["id"], question["id"]);
+        assert_eq!(
+            page.result("inspect/approvals", "", &json!({}))["approvals"][0]["id"],
+            question["id"]
+        );
         let answer = json!({ "id": question["id"], "reply": { "decision": decision, "reason": "from the page" } });
         assert_eq!(page.result("approvals/answer", host, &answer), Value::Null);
         let reply = reply(agent);
-        let got = reply["hookSpecificOutput"]["permissionDecision"].as_str().unwrap_or("allow");
+        let got = reply["hookSpecificOutput"]["permissionDecision"]
+            .as_str()
+            .unwrap_or("allow");
         assert_eq!(got, said, "{reply}");
         // In whichever order they come.
         let (mut is_judged, mut is_gone) = (false, false);
         events.until(|it| {
-            is_judged |= it["about"]["text"] == "pay 5" && it["record"]["verdict"]["decision"] == said;
+            is_judged |=
+                it["about"]["text"] == "pay 5" && it["record"]["verdict"]["decision"] == said;
             is_gone |= it["kind"] == "approvals" && it["approvals"] == json!([]);
             is_judged && is_gone
         });
-        let again = page.call(&json!({ "method": "approvals/answer", "host": host, "params": answer }));
-        assert!(again["error"]["message"].as_str().unwrap().contains("waits"), "{again}");
+        let again =
+            page.call(&json!({ "method": "approvals/answer", "host": host, "params": answer }));
+        assert!(
+            again["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("waits"),
+            "{again}"
+        );
     }
 }
 
@@ -603,17 +959,35 @@ fn the_history_is_written_while_it_is_wanted_and_searched() {
     let page = desk.inspect().opened();
     let mut events = page.events();
     reply(desk.agent("git push -f before"));
-    let host = events.verdict("before")["host"].as_str().unwrap().to_string();
+    let host = events.verdict("before")["host"]
+        .as_str()
+        .unwrap()
+        .to_string();
     assert_eq!(page.result("inspect/record", "", &json!({}))["on"], false);
-    assert_eq!(page.result("inspect/history", "", &json!({}))["events"], json!([]));
+    assert_eq!(
+        page.result("inspect/history", "", &json!({}))["events"],
+        json!([])
+    );
     let on = page.result("inspect/record", "", &json!({ "on": true, "days": 7 }));
-    assert_eq!((&on["on"], &on["keeps"]), (&json!(true), &json!("7 days, 1024 MiB")), "{on}");
+    assert_eq!(
+        (&on["on"], &on["keeps"]),
+        (&json!(true), &json!("7 days, 1024 MiB")),
+        "{on}"
+    );
     reply(desk.agent("cat notes.txt"));
-    reply(desk.agent(&format!("echo ghp_{}", "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1cD3")));
+    reply(desk.agent(&format!(
+        "echo ghp_{}",
+        "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1cD3"
+    )));
     let texts = |query: &str| -> Vec<String> {
         let found = page.result("inspect/history", "", &json!({ "query": query }));
         let text = |it: &Value| it["about"]["text"].as_str().unwrap().to_string();
-        found["events"].as_array().unwrap().iter().map(text).collect()
+        found["events"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(text)
+            .collect()
     };
     // What the host had kept is there, too.
     eventually("all is written", || (texts("").len() == 3).then_some(()));
@@ -621,35 +995,93 @@ fn the_history_is_written_while_it_is_wanted_and_searched() {
     assert_eq!(texts("notes agent:codex since:1h"), ["cat notes.txt"]);
     assert_eq!(texts("-push -notes"), ["echo [redacted]"]);
     let first = page.result("inspect/history", "", &json!({ "limit": 2 }));
-    let rest = page.result("inspect/history", "", &json!({ "limit": 2, "before": first["next"] }));
-    assert_eq!((first["events"].as_array().unwrap().len(), rest["events"].as_array().unwrap().len()), (2, 1));
-    assert!(rest.get("next").is_none() && rest["events"][0]["host"] == host.as_str(), "{rest}");
-    let answer = page.call(&json!({ "method": "inspect/history", "params": { "query": "colour:red" } }));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("`colour:red`"), "{answer}");
+    let rest = page.result(
+        "inspect/history",
+        "",
+        &json!({ "limit": 2, "before": first["next"] }),
+    );
+    assert_eq!(
+        (
+            first["events"].as_array().unwrap().len(),
+            rest["events"].as_array().unwrap().len()
+        ),
+        (2, 1)
+    );
+    assert!(
+        rest.get("next").is_none() && rest["events"][0]["host"] == host.as_str(),
+        "{rest}"
+    );
+    let answer =
+        page.call(&json!({ "method": "inspect/history", "params": { "query": "colour:red" } }));
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("`colour:red`"),
+        "{answer}"
+    );
     // What an edit would change.
     let rules = RULES.replace("git push*", "cat *");
     let against = json!({ "definition": rules, "path": "rules.yaml", "since": "1d" });
     let against = page.result("inspect/against", &host, &against);
     let changed = against["differences"].as_array().unwrap().iter();
-    let changed: Vec<_> =
-        changed.map(|it| (&it["about"]["text"], &it["before"]["decision"], &it["after"]["decision"])).collect();
+    let changed: Vec<_> = changed
+        .map(|it| {
+            (
+                &it["about"]["text"],
+                &it["before"]["decision"],
+                &it["after"]["decision"],
+            )
+        })
+        .collect();
     let [allow, deny] = [json!("allow"), json!("deny")];
     let [push, cat] = [json!("git push -f before"), json!("cat notes.txt")];
-    assert_eq!(changed, [(&push, &deny, &allow), (&cat, &allow, &deny)], "{against}");
+    assert_eq!(
+        changed,
+        [(&push, &deny, &allow), (&cat, &allow, &deny)],
+        "{against}"
+    );
     assert_eq!(against["judged"], 3);
-    let starts =
-        json!({ "definition": "hooks: [{ name: x, on: PreToolUse, fail: open, command: 'touch x' }]", "since": "1d" });
+    let starts = json!({ "definition": "hooks: [{ name: x, on: PreToolUse, fail: open, command: 'touch x' }]", "since": "1d" });
     let answer = page.call(&json!({ "method": "inspect/against", "host": host, "params": starts }));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("`x` starts something"), "{answer}");
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("`x` starts something"),
+        "{answer}"
+    );
     // The command line has the same, as lines that `replay` reads.
-    let all = desk.command().args(["history", "query", "--all", "--format", "json"]).output().unwrap();
+    let all = desk
+        .command()
+        .args(["history", "query", "--all", "--format", "json"])
+        .output()
+        .unwrap();
     std::fs::write(desk.at("all.jsonl"), &all.stdout).unwrap();
-    assert_eq!(String::from_utf8_lossy(&all.stdout).lines().count(), 3, "{all:?}");
-    let replayed =
-        desk.command().args(["history", "replay", "--format", "json"]).arg(desk.at("all.jsonl")).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&replayed.stdout).lines().count(), 3, "{replayed:?}");
-    assert_eq!(page.result("inspect/suggest", "", &json!({})), json!({ "proposals": [] }));
-    assert_eq!(page.result("inspect/record", "", &json!({ "on": false }))["on"], false);
+    assert_eq!(
+        String::from_utf8_lossy(&all.stdout).lines().count(),
+        3,
+        "{all:?}"
+    );
+    let replayed = desk
+        .command()
+        .args(["history", "replay", "--format", "json"])
+        .arg(desk.at("all.jsonl"))
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&replayed.stdout).lines().count(),
+        3,
+        "{replayed:?}"
+    );
+    assert_eq!(
+        page.result("inspect/suggest", "", &json!({})),
+        json!({ "proposals": [] })
+    );
+    assert_eq!(
+        page.result("inspect/record", "", &json!({ "on": false }))["on"],
+        false
+    );
     reply(desk.agent("ls after"));
     events.verdict("after");
     assert_eq!(texts("").len(), 3);
@@ -661,8 +1093,12 @@ fn a_definition_is_saved_and_not_in_force() {
     let page = desk.inspect().opened();
     let mut events = page.events();
     reply(desk.agent("ls first"));
-    let host = events.verdict("first")["host"].as_str().unwrap().to_string();
-    let definition = "hooks:\n  - { name: no-tag, on: PreToolUse, if: Bash(git tag*), deny: No. }\n";
+    let host = events.verdict("first")["host"]
+        .as_str()
+        .unwrap()
+        .to_string();
+    let definition =
+        "hooks:\n  - { name: no-tag, on: PreToolUse, if: Bash(git tag*), deny: No. }\n";
     let cases = "cases:\n  - { bash: git tag x, expect: deny }\n";
     let save = |name: &str, definition: &str| {
         page.call(&json!({ "method": "inspect/save", "host": host,
@@ -672,18 +1108,37 @@ fn a_definition_is_saved_and_not_in_force() {
         ("../x", definition, "`name`"),
         ("", definition, "`name`"),
         ("Rules", definition, "`name`"),
-        ("no-tag", "hooks:\n  - { name: x, on: PreToolUs, deny: No. }", "PreToolUs"),
+        (
+            "no-tag",
+            "hooks:\n  - { name: x, on: PreToolUs, deny: No. }",
+            "PreToolUs",
+        ),
         ("rules", definition, "it is there already"),
     ] {
         let answer = save(name, text);
-        assert!(answer["error"]["message"].as_str().unwrap().contains(problem), "{name}: {answer}");
+        assert!(
+            answer["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains(problem),
+            "{name}: {answer}"
+        );
     }
-    assert_eq!(save("no-tag", definition)["result"]["path"], json!(desk.at("project/.hookwire/no-tag.yaml")));
+    assert_eq!(
+        save("no-tag", definition)["result"]["path"],
+        json!(desk.at("project/.hookwire/no-tag.yaml"))
+    );
     let tested = desk.command().arg("test").output().unwrap();
     assert!(tested.status.success(), "{tested:?}");
     let reply = reply(desk.agent("git tag x"));
-    assert_ne!(reply["hookSpecificOutput"]["permissionDecision"], "deny", "nobody has trusted it");
-    assert_eq!(page.result("inspect/trust", &host, &json!({}))["isTrusted"], false);
+    assert_ne!(
+        reply["hookSpecificOutput"]["permissionDecision"], "deny",
+        "nobody has trusted it"
+    );
+    assert_eq!(
+        page.result("inspect/trust", &host, &json!({}))["isTrusted"],
+        false
+    );
 }
 
 #[test]
@@ -695,7 +1150,10 @@ fn a_hostile_event_is_data() {
     // Nobody can read it, so a rule asks, and nobody answers.
     reply(desk.agent_that_waits("1s", script));
     let message = events.verdict("alert(1)");
-    assert_eq!(message["record"]["params"]["payload"]["tool_input"]["command"], script);
+    assert_eq!(
+        message["record"]["params"]["payload"]["tool_input"]["command"],
+        script
+    );
     let text = message["about"]["text"].as_str().unwrap();
     assert!(!text.contains(['\u{202e}', '\u{0}', '\n']), "{text:?}");
     // Too much to be kept whole: it is told, without what it holds.
@@ -706,7 +1164,12 @@ fn a_hostile_event_is_data() {
     assert!(message["record"].get("params").is_none());
     let secret = format!("echo ghp_{}", "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1cD3");
     reply(desk.agent(&secret));
-    assert!(!events.verdict("[redacted]").to_string().contains("ghp_aB3d"));
+    assert!(
+        !events
+            .verdict("[redacted]")
+            .to_string()
+            .contains("ghp_aB3d")
+    );
 }
 
 /// A program that `hookwire run` holds reaches the port, and isn't answered there.
@@ -721,7 +1184,12 @@ fn a_held_program_is_not_served() {
     let get = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", &url];
     let free = Command::new(get[0]).args(&get[1..]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&free.stdout), "200");
-    let held = desk.command().args(["run", "--idle-exit", "1s", "--"]).args(get).output().unwrap();
+    let held = desk
+        .command()
+        .args(["run", "--idle-exit", "1s", "--"])
+        .args(get)
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&held.stderr);
     // As in a container that forbids it.
     if said.contains("can't") {

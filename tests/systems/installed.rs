@@ -1,4 +1,5 @@
-//! `hookwire hook AGENT`, as an agent's configuration runs it, and `hookwire install`, which writes that.
+//! `hookwire hook AGENT`, as an agent's configuration runs it, and `hookwire install`, which writes
+//! that.
 
 use super::support::{await_end, eventually, hooks, hookwire, in_our_world, skip};
 use hookwire::agents::{AGENTS, Agent, Form};
@@ -34,9 +35,13 @@ impl Project {
         Project::asked_by(Asker::Large)
     }
 
-    /// One for each program that agents start: whatever holds for the large one holds for the small one.
+    /// One for each program that agents start: whatever holds for the large one holds for the small
+    /// one.
     pub fn each() -> impl Iterator<Item = Project> {
-        [Asker::Large, Asker::Small].into_iter().inspect(|it| println!("{it:?}")).map(Project::asked_by)
+        [Asker::Large, Asker::Small]
+            .into_iter()
+            .inspect(|it| println!("{it:?}"))
+            .map(Project::asked_by)
     }
 
     fn asked_by(asker: Asker) -> Project {
@@ -64,21 +69,36 @@ impl Project {
         let mut command = in_our_world(command);
         let home = self.0.path().join("home");
         // They are named: the home directory of whoever runs the tests is none of theirs.
-        let user = ["--user-dir".into(), home.join(".config/hookwire").into_os_string()];
-        let data = ["--data-dir".into(), home.join(".local/share/hookwire").into_os_string()];
+        let user = [
+            "--user-dir".into(),
+            home.join(".config/hookwire").into_os_string(),
+        ];
+        let data = [
+            "--data-dir".into(),
+            home.join(".local/share/hookwire").into_os_string(),
+        ];
         // As `install` writes it: the small program takes them there only.
         let n_before = match args.first() {
             Some(&"hook") => args.len(),
             Some(&"run") => 1,
             _ => 0,
         };
-        command.args(&args[..n_before]).args(user).args(data).args(&args[n_before..]);
+        command
+            .args(&args[..n_before])
+            .args(user)
+            .args(data)
+            .args(&args[n_before..]);
         command.current_dir(self.root()).env("HOME", home);
-        let moving = AGENTS.iter().flat_map(|agent| &agent.moved_by).map(|(variable, _)| variable.as_str());
+        let moving = AGENTS
+            .iter()
+            .flat_map(|agent| &agent.moved_by)
+            .map(|(variable, _)| variable.as_str());
         for name in moving {
             command.env_remove(name);
         }
-        command.env("XDG_RUNTIME_DIR", self.0.path().join("run")).stdin(Stdio::piped());
+        command
+            .env("XDG_RUNTIME_DIR", self.0.path().join("run"))
+            .stdin(Stdio::piped());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -92,10 +112,14 @@ impl Project {
 
     /// What a program says: its exit code, stdout and stderr.
     fn said_by(&self, program: &Path, args: &[&str], stdin: &str) -> (i32, String, String) {
-        let mut child = self.command_of(Command::new(program), args).spawn().unwrap();
+        let mut child = self
+            .command_of(Command::new(program), args)
+            .spawn()
+            .unwrap();
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
         let output = child.wait_with_output().unwrap();
-        let [stdout, stderr] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        let [stdout, stderr] =
+            [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
         (output.status.code().unwrap(), stdout, stderr)
     }
 
@@ -106,7 +130,10 @@ impl Project {
 
     /// The same of a hook with these arguments.
     pub fn hook_with(&self, args: &[&str], command: &str) -> String {
-        let output = self.run(&[&["hook", "claude-code"], args].concat(), &event(command).to_string());
+        let output = self.run(
+            &[&["hook", "claude-code"], args].concat(),
+            &event(command).to_string(),
+        );
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{stderr}");
         if output.stdout.is_empty() {
@@ -114,32 +141,58 @@ impl Project {
         }
         let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
         let said = &reply["hookSpecificOutput"];
-        said["permissionDecision"].as_str().or(said["additionalContext"].as_str()).unwrap().to_string()
+        said["permissionDecision"]
+            .as_str()
+            .or(said["additionalContext"].as_str())
+            .unwrap()
+            .to_string()
     }
 
     /// The processes that serve this project.
     pub fn hosts(&self) -> Vec<u32> {
-        let Ok(root) = self.root().canonicalize() else { return Vec::new() };
+        let Ok(root) = self.root().canonicalize() else {
+            return Vec::new();
+        };
         let of = |entry: fs::DirEntry| {
             let line = fs::read(entry.path().join("cmdline")).ok()?;
             let args: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-            let is_it = args.get(1) == Some(&&b"serve"[..]) && args.contains(&root.as_os_str().as_encoded_bytes());
-            if is_it { entry.file_name().to_str()?.parse().ok() } else { None }
+            let is_it = args.get(1) == Some(&&b"serve"[..])
+                && args.contains(&root.as_os_str().as_encoded_bytes());
+            if is_it {
+                entry.file_name().to_str()?.parse().ok()
+            } else {
+                None
+            }
         };
-        fs::read_dir("/proc").unwrap().flatten().filter_map(of).collect()
+        fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter_map(of)
+            .collect()
     }
 
-    /// Ends the host that serves this project at once. Its last thread may hold the socket longer than its first one lives.
+    /// Ends the host that serves this project at once. Its last thread may hold the socket longer
+    /// than its first one lives.
     pub fn kill_host(&self) {
         await_end(self.signal(rustix::process::Signal::KILL), "the host ends");
-        for entry in fs::read_dir(self.0.path().join("run/hookwire")).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(self.0.path().join("run/hookwire"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             eventually("nobody answers", || UnixStream::connect(entry.path()).err());
         }
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) -> u32 {
-        let [host] = self.hosts()[..] else { panic!("not one host: {:?}", self.hosts()) };
-        rustix::process::kill_process(rustix::process::Pid::from_raw(host.cast_signed()).unwrap(), signal).unwrap();
+        let [host] = self.hosts()[..] else {
+            panic!("not one host: {:?}", self.hosts())
+        };
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(host.cast_signed()).unwrap(),
+            signal,
+        )
+        .unwrap();
         host
     }
 }
@@ -156,7 +209,11 @@ impl Drop for Project {
 /// The small program, which a build of the whole workspace puts beside the large one.
 fn small() -> PathBuf {
     let small = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).with_file_name("hookwire-run");
-    assert!(small.is_file(), "{} is missing: `cargo build` makes it", small.display());
+    assert!(
+        small.is_file(),
+        "{} is missing: `cargo build` makes it",
+        small.display()
+    );
     small
 }
 
@@ -170,23 +227,40 @@ fn a_hosts_memory_outlives_the_event_and_its_death_allows_nothing() {
         assert_eq!(project.hook("ls"), "the first");
         assert_eq!(project.hook("ls"), "", "`once` is kept");
         assert_eq!(project.hook("git push -f"), "deny");
-        let [_] = project.hosts()[..] else { panic!("{:?}", project.hosts()) };
+        let [_] = project.hosts()[..] else {
+            panic!("{:?}", project.hosts())
+        };
 
         // An edit is in force.
         let guard = project.root().join(".hookwire/guard.yaml");
         super::support::replace(&guard, &GUARD.replace("git push --force*", "make deploy"));
-        eventually("the edit is in force", || (project.hook("make deploy") == "deny").then_some(()));
+        eventually("the edit is in force", || {
+            (project.hook("make deploy") == "deny").then_some(())
+        });
         super::support::replace(&guard, GUARD);
-        eventually("the edit is in force", || project.hook("make deploy").is_empty().then_some(()));
+        eventually("the edit is in force", || {
+            project.hook("make deploy").is_empty().then_some(())
+        });
 
         let host = project.signal(rustix::process::Signal::STOP);
-        assert_eq!(project.hook("git push -f"), "deny", "a host that is stopped");
+        assert_eq!(
+            project.hook("git push -f"),
+            "deny",
+            "a host that is stopped"
+        );
         let mut long = event("git push -f");
         long["padding"] = "x".repeat(1 << 20).into();
         let output = project.run(&["hook", "claude-code", "--live"], &long.to_string());
-        assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "a host that reads nothing: {output:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("\"deny\""),
+            "a host that reads nothing: {output:?}"
+        );
         project.kill_host();
-        assert_eq!(project.hook("git push -f"), "deny", "a host that was killed");
+        assert_eq!(
+            project.hook("git push -f"),
+            "deny",
+            "a host that was killed"
+        );
         assert_ne!(project.hosts(), [host]);
     }
 }
@@ -212,7 +286,12 @@ fn a_host_tells_what_it_judged() {
         let commands: Vec<String> = text
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap())
-            .map(|row| row["params"]["payload"]["tool_input"]["command"].as_str().unwrap().to_string())
+            .map(|row| {
+                row["params"]["payload"]["tool_input"]["command"]
+                    .as_str()
+                    .unwrap()
+                    .to_string()
+            })
             .collect();
         assert_eq!(commands, expected, "{args:?}");
     }
@@ -224,29 +303,46 @@ fn a_host_tells_what_it_judged() {
     let token = ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
     project.hook(&format!("curl -H 'X: {token}' x"));
     for format in [&[][..], &["--format", "json"]] {
-        let output = project.run(&[&["tail", "--no-follow", "--last", "1"], format].concat(), "");
+        let output = project.run(
+            &[&["tail", "--no-follow", "--last", "1"], format].concat(),
+            "",
+        );
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.contains("curl -H 'X: [redacted]' x") && !text.contains(&token), "{text}");
+        assert!(
+            text.contains("curl -H 'X: [redacted]' x") && !text.contains(&token),
+            "{text}"
+        );
     }
     let observing = project.root().join(".hookwire/observing.yaml");
-    let hook = "hooks: [{ name: new, on: PreToolUse, if: Bash(make *), observe: true, deny: Not yet. }]";
+    let hook =
+        "hooks: [{ name: new, on: PreToolUse, if: Bash(make *), observe: true, deny: Not yet. }]";
     fs::write(observing, hook).unwrap();
     // The watcher is quick, but not at once.
     let text = eventually("what observes is in force", || {
         for command in ["make x", "ls"] {
-            project.run(&["hook", "claude-code", "--live"], &event(command).to_string());
+            project.run(
+                &["hook", "claude-code", "--live"],
+                &event(command).to_string(),
+            );
         }
         let output = project.run(&["tail", "--no-follow", "--observed"], "");
         Some(String::from_utf8(output.stdout).unwrap()).filter(|text| !text.is_empty())
     });
     assert!(
-        text.contains("Bash  make x\n  allow  ") && text.ends_with("\n  new would deny (observe): Not yet.\n"),
+        text.contains("Bash  make x\n  allow  ")
+            && text.ends_with("\n  new would deny (observe): Not yet.\n"),
         "{text}"
     );
-    project.run(&["hook", "claude-code", "--live"], &event("npm i x").to_string());
+    project.run(
+        &["hook", "claude-code", "--live"],
+        &event("npm i x").to_string(),
+    );
     let output = project.run(&["tail", "--no-follow", "--last", "1"], "");
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("Bash  npm i x\n  allow, rewritten by pnpm: pnpm i x  "), "{text}");
+    assert!(
+        text.contains("Bash  npm i x\n  allow, rewritten by pnpm: pnpm i x  "),
+        "{text}"
+    );
 }
 
 #[test]
@@ -258,7 +354,10 @@ fn a_host_logs_verdicts_only_if_it_is_told_to() {
         let args = [&["serve", "--isolated", "--hooks", ".hookwire"], args].concat();
         let log = String::from_utf8(project.run(&args, &event.to_string()).stderr).unwrap();
         let line = r#"tool="Bash" session="" decision="deny" by="no-force-push" reason="Force pushes are off.""#;
-        assert!(log.contains(line) == is_told && !log.contains("git push"), "{args:?}: {log}");
+        assert!(
+            log.contains(line) == is_told && !log.contains("git push"),
+            "{args:?}: {log}"
+        );
     }
 }
 
@@ -275,34 +374,86 @@ fn what_is_judged_is_recorded() {
     // A second time, the host hands on the same events.
     for _ in 0..2 {
         let output = project.run(&["tail", "--record", "kept", "--no-follow"], "");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     let refused = project.run(&["tail", "--record", ".hookwire/guard.yaml"], "");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("it is a file; name a directory"), "{refused:?}");
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("it is a file; name a directory"),
+        "{refused:?}"
+    );
     let event = json!({"event": "UserPromptSubmit", "prompt": secret});
     let lines: String = (1..=200)
-        .map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "hooks/dispatch", "params": event}).to_string() + "\n")
+        .map(|id| {
+            json!({"jsonrpc": "2.0", "id": id, "method": "hooks/dispatch", "params": event})
+                .to_string()
+                + "\n"
+        })
         .collect();
-    project.run(&["serve", "--isolated", "--hooks", ".hookwire", "--record", "served"], &lines);
+    project.run(
+        &[
+            "serve",
+            "--isolated",
+            "--hooks",
+            ".hookwire",
+            "--record",
+            "served",
+        ],
+        &lines,
+    );
     for (dir, n_events) in [("kept", 2), ("served", 200)] {
         let file = project.root().join(dir).join("events.jsonl");
         assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
         let text = fs::read_to_string(file).unwrap();
-        assert!(text.lines().count() == n_events && text.contains("[redacted]") && !text.contains(token), "{text}");
+        assert!(
+            text.lines().count() == n_events
+                && text.contains("[redacted]")
+                && !text.contains(token),
+            "{text}"
+        );
     }
     let said = |args: &[&str]| {
-        let output = project.run(&[&["history", "replay", "--isolated", "--hooks"], args].concat(), "");
-        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+        let output = project.run(
+            &[&["history", "replay", "--isolated", "--hooks"], args].concat(),
+            "",
+        );
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
     };
     let (code, expected) = said(&[".hookwire", "kept/events.jsonl", "--format", "json"]);
     assert_eq!(code, 0);
     fs::write(project.root().join("expected.jsonl"), &expected).unwrap();
-    fs::write(project.root().join("more.jsonl"), expected.lines().last().unwrap()).unwrap();
-    fs::write(project.root().join("edited.yaml"), GUARD.replace("git push --force*", "make deploy")).unwrap();
+    fs::write(
+        project.root().join("more.jsonl"),
+        expected.lines().last().unwrap(),
+    )
+    .unwrap();
+    fs::write(
+        project.root().join("edited.yaml"),
+        GUARD.replace("git push --force*", "make deploy"),
+    )
+    .unwrap();
     for (args, code, says) in [
-        (&[".hookwire", "--expect", "expected.jsonl"][..], 0, "0 judged otherwise"),
-        (&["edited.yaml", "--expect", "expected.jsonl"], 1, "was deny no-force-push: Force pushes are off."),
-        (&[".hookwire", "--expect", "more.jsonl"], 1, "1 judged otherwise"),
+        (
+            &[".hookwire", "--expect", "expected.jsonl"][..],
+            0,
+            "0 judged otherwise",
+        ),
+        (
+            &["edited.yaml", "--expect", "expected.jsonl"],
+            1,
+            "was deny no-force-push: Force pushes are off.",
+        ),
+        (
+            &[".hookwire", "--expect", "more.jsonl"],
+            1,
+            "1 judged otherwise",
+        ),
     ] {
         let (found, text) = said(&[args, &["kept/events.jsonl"]].concat());
         assert!(found == code && text.contains(says), "{args:?}: {text}");
@@ -322,36 +473,95 @@ fn what_was_judged_is_explained_and_replayed() {
     project.run(&["hook", "claude-code", "--live"], &after.to_string());
     let said = |args: &[&str]| {
         let output = project.run(args, "");
-        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        let text =
+            String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
         (output.status.code().unwrap(), text)
     };
     for (args, code, says) in [
-        (&["explain", "--last"][..], 0, &["Bash  make deploy\n", "no      no-force-push "][..]),
-        (&["explain", "--last", "2"], 0, &["deny by no-force-push", "reads   git push -f", "runs    no-force-push "]),
+        (
+            &["explain", "--last"][..],
+            0,
+            &["Bash  make deploy\n", "no      no-force-push "][..],
+        ),
+        (
+            &["explain", "--last", "2"],
+            0,
+            &[
+                "deny by no-force-push",
+                "reads   git push -f",
+                "runs    no-force-push ",
+            ],
+        ),
         (&["explain", "--last", "3"], 2, &["have 2 events"]),
-        (&["explain"], 2, &["there is no event on stdin; write --bash 'git push -f'"]),
+        (
+            &["explain"],
+            2,
+            &["there is no event on stdin; write --bash 'git push -f'"],
+        ),
     ] {
         let (found, text) = said(args);
-        assert!(found == code && says.iter().all(|part| text.contains(part)), "{args:?}: {text}");
+        assert!(
+            found == code && says.iter().all(|part| text.contains(part)),
+            "{args:?}: {text}"
+        );
     }
 
     // The same events, by what an edit would make of the definitions.
-    fs::write(project.root().join("recorded.jsonl"), said(&["tail", "--no-follow", "--format", "json"]).1).unwrap();
-    fs::write(project.root().join("edited.yaml"), GUARD.replace("git push --force*", "make deploy")).unwrap();
-    let edited = ["history", "replay", "--isolated", "--hooks", "edited.yaml", "recorded.jsonl"];
+    fs::write(
+        project.root().join("recorded.jsonl"),
+        said(&["tail", "--no-follow", "--format", "json"]).1,
+    )
+    .unwrap();
+    fs::write(
+        project.root().join("edited.yaml"),
+        GUARD.replace("git push --force*", "make deploy"),
+    )
+    .unwrap();
+    let edited = [
+        "history",
+        "replay",
+        "--isolated",
+        "--hooks",
+        "edited.yaml",
+        "recorded.jsonl",
+    ];
     for (more, code, says) in [
-        (&["--changed"][..], 1, &["      was deny no-force-push: Force pushes are off.", "2 judged otherwise"][..]),
-        (&["--against", ".hookwire"], 1, &["Bash make deploy", "      was deny no-force-push", "2 judged otherwise"]),
+        (
+            &["--changed"][..],
+            1,
+            &[
+                "      was deny no-force-push: Force pushes are off.",
+                "2 judged otherwise",
+            ][..],
+        ),
+        (
+            &["--against", ".hookwire"],
+            1,
+            &[
+                "Bash make deploy",
+                "      was deny no-force-push",
+                "2 judged otherwise",
+            ],
+        ),
         (&["--against", "edited.yaml"], 0, &["0 judged otherwise"]),
     ] {
         let (found, text) = said(&[&edited, more].concat());
-        assert!(found == code && says.iter().all(|part| text.contains(part)), "{more:?}: {text}");
+        assert!(
+            found == code && says.iter().all(|part| text.contains(part)),
+            "{more:?}: {text}"
+        );
     }
     // Nobody waits for a person's answer to what has happened already.
-    let asking =
-        "hooks: [{ name: asks, on: PreToolUse, if: Bash(make *), fail: closed, guard: { approval: { wait: 1h } } }]";
+    let asking = "hooks: [{ name: asks, on: PreToolUse, if: Bash(make *), fail: closed, guard: { approval: { wait: 1h } } }]";
     fs::write(project.root().join("asking.yaml"), asking).unwrap();
-    let (_, text) = said(&["history", "replay", "--isolated", "--hooks", "asking.yaml", "recorded.jsonl"]);
+    let (_, text) = said(&[
+        "history",
+        "replay",
+        "--isolated",
+        "--hooks",
+        "asking.yaml",
+        "recorded.jsonl",
+    ]);
     assert!(text.contains("(a replay asks nobody)"), "{text}");
 }
 
@@ -360,13 +570,24 @@ fn ten_first_events_start_one_host() {
     for project in Project::each() {
         let mut children = Vec::new();
         for _ in 0..10 {
-            let mut child = project.command(&["hook", "claude-code", "--live"]).spawn().unwrap();
-            child.stdin.take().unwrap().write_all(event("git push -f").to_string().as_bytes()).unwrap();
+            let mut child = project
+                .command(&["hook", "claude-code", "--live"])
+                .spawn()
+                .unwrap();
+            child
+                .stdin
+                .take()
+                .unwrap()
+                .write_all(event("git push -f").to_string().as_bytes())
+                .unwrap();
             children.push(child);
         }
         for child in children {
             let output = child.wait_with_output().unwrap();
-            assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "{output:?}");
+            assert!(
+                String::from_utf8_lossy(&output.stdout).contains("\"deny\""),
+                "{output:?}"
+            );
         }
         assert_eq!(project.hosts().len(), 1);
     }
@@ -377,14 +598,19 @@ fn an_idle_host_ends_and_takes_its_socket_along() {
     let project = Project::new();
     let path = project.0.path().join("run/host.sock");
     let listen = format!("unix:{}", path.display());
-    let mut host = project.command(&["serve", "--listen", &listen, "--idle-exit", "1ms"]).spawn().unwrap();
+    let mut host = project
+        .command(&["serve", "--listen", &listen, "--idle-exit", "1ms"])
+        .spawn()
+        .unwrap();
     assert!(host.wait().unwrap().success());
     assert!(!path.exists());
 
     // A project that is gone needs none.
     let project = Project::new();
     assert_eq!(project.hook("git push -f"), "deny");
-    let [host] = project.hosts()[..] else { panic!("{:?}", project.hosts()) };
+    let [host] = project.hosts()[..] else {
+        panic!("{:?}", project.hosts())
+    };
     fs::remove_dir_all(project.root()).unwrap();
     await_end(host, "the host of a project that is gone");
 }
@@ -398,10 +624,22 @@ fn a_host_isnt_needed() {
             args.splice(0..0, ["hook", "claude-code", "--live"]);
             let mut child = project.command(&args);
             let runtime = project.0.path().join(runtime);
-            let mut child = child.env("XDG_RUNTIME_DIR", runtime).env("TMPDIR", "/nonexistent").spawn().unwrap();
-            child.stdin.take().unwrap().write_all(event("git push -f").to_string().as_bytes()).unwrap();
+            let mut child = child
+                .env("XDG_RUNTIME_DIR", runtime)
+                .env("TMPDIR", "/nonexistent")
+                .spawn()
+                .unwrap();
+            child
+                .stdin
+                .take()
+                .unwrap()
+                .write_all(event("git push -f").to_string().as_bytes())
+                .unwrap();
             let output = child.wait_with_output().unwrap();
-            assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "{args:?}: {output:?}");
+            assert!(
+                String::from_utf8_lossy(&output.stdout).contains("\"deny\""),
+                "{args:?}: {output:?}"
+            );
         }
         assert_eq!(project.hosts(), [0; 0]);
     }
@@ -415,7 +653,11 @@ fn a_dead_socket_is_replaced() {
         await_end(host, "the host ends");
         let runtime = project.0.path().join("run/hookwire");
         let is_socket = |path: &PathBuf| path.extension().is_some_and(|it| it == "sock");
-        let socket = fs::read_dir(runtime).unwrap().map(|it| it.unwrap().path()).find(is_socket).unwrap();
+        let socket = fs::read_dir(runtime)
+            .unwrap()
+            .map(|it| it.unwrap().path())
+            .find(is_socket)
+            .unwrap();
         // Somebody listens, takes what comes and says nothing.
         fs::remove_file(&socket).unwrap();
         let silent = UnixListener::bind(&socket).unwrap();
@@ -436,20 +678,33 @@ fn a_failure_takes_the_chosen_direction() {
             (&["--event", "PreTolUse"], "{}", 2),
             (&["--fail", "open"], "not JSON", 0),
             // The direction is that of the event, as far as its name can be read.
-            (&[], r#"{"hook_event_name": "UserPromptSubmit", "prompt": nan}"#, 2),
-            (&[], r#"{"hook_event_name": "Stop", "last_assistant_message": nan}"#, 0),
+            (
+                &[],
+                r#"{"hook_event_name": "UserPromptSubmit", "prompt": nan}"#,
+                2,
+            ),
+            (
+                &[],
+                r#"{"hook_event_name": "Stop", "last_assistant_message": nan}"#,
+                0,
+            ),
             (&[], r#"{"hook_event_name": "SessionEnd", "reason": "ot"#, 0),
         ] {
             let mut args: Vec<&str> = args.to_vec();
             args.splice(0..0, ["hook", "claude-code", "--no-host"]);
             let output = project.run(&args, stdin);
-            assert_eq!((output.status.code(), &*output.stdout), (Some(expected), &b""[..]), "{args:?} {stdin}");
+            assert_eq!(
+                (output.status.code(), &*output.stdout),
+                (Some(expected), &b""[..]),
+                "{args:?} {stdin}"
+            );
             assert!(!output.stderr.is_empty(), "{args:?}");
         }
     }
 }
 
-/// A host that is starting isn't asked whether it is one of an earlier program: nobody answers for it yet, for three seconds.
+/// A host that is starting isn't asked whether it is one of an earlier program: nobody answers for
+/// it yet, for three seconds.
 #[test]
 fn a_first_event_waits_for_nobody_but_its_own_host() {
     let project = Project::new();
@@ -469,25 +724,37 @@ fn a_first_event_waits_for_nobody_but_its_own_host() {
 fn programs(project: &Project) -> [PathBuf; 2] {
     let dir = project.0.path().join("bin");
     fs::create_dir(&dir).unwrap();
-    [("hookwire-run", small()), ("hookwire", env!("CARGO_BIN_EXE_hookwire-host").into())].map(|(name, program)| {
+    [
+        ("hookwire-run", small()),
+        ("hookwire", env!("CARGO_BIN_EXE_hookwire-host").into()),
+    ]
+    .map(|(name, program)| {
         let copy = dir.join(name);
         fs::copy(program, &copy).unwrap();
         copy
     })
 }
 
-/// What the small program asks, the host answers: the large program is started only where no host answers, and where it
-/// can't be, nothing is allowed.
+/// What the small program asks, the host answers: the large program is started only where no host
+/// answers, and where it can't be, nothing is allowed.
 #[test]
 fn a_small_program_asks_the_host_itself() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::new();
     let [small, large] = programs(&project);
-    let said =
-        |args: &[&str], sent: &str| project.said_by(&small, &[&["hook", "claude-code", "--live"], args].concat(), sent);
+    let said = |args: &[&str], sent: &str| {
+        project.said_by(
+            &small,
+            &[&["hook", "claude-code", "--live"], args].concat(),
+            sent,
+        )
+    };
     let push = event("git push -f").to_string();
     let denied = said(&[], &push);
-    assert!(denied.0 == 0 && denied.1.contains("Force pushes are off."), "{denied:?}");
+    assert!(
+        denied.0 == 0 && denied.1.contains("Force pushes are off."),
+        "{denied:?}"
+    );
     let unreadable = said(&[], "not JSON");
     assert_eq!((unreadable.0, &*unreadable.1), (2, ""));
     // From now on the large program can't be started.
@@ -495,7 +762,10 @@ fn a_small_program_asks_the_host_itself() {
     assert_eq!(said(&[], &push), denied);
     assert_eq!(said(&[], "not JSON"), unreadable);
     let list = || said(&[], &event("ls").to_string()).1;
-    assert!(list().contains("the first") && list().is_empty(), "`once` is kept");
+    assert!(
+        list().contains("the first") && list().is_empty(),
+        "`once` is kept"
+    );
     let failed = "hookwire failed, so this is denied: ";
     for (args, code, says) in [
         (&["--timeout", "5s"][..], 2, failed),
@@ -504,7 +774,10 @@ fn a_small_program_asks_the_host_itself() {
     ] {
         let (exit, stdout, stderr) = said(args, &push);
         let problem = format!("{says}{} can't be started: ", large.display());
-        assert!(exit == code && stdout.is_empty() && stderr.starts_with(&problem), "{args:?}: {exit} {stderr}");
+        assert!(
+            exit == code && stdout.is_empty() && stderr.starts_with(&problem),
+            "{args:?}: {exit} {stderr}"
+        );
     }
     project.kill_host();
     assert_eq!(said(&[], &push).0, 2);
@@ -512,7 +785,8 @@ fn a_small_program_asks_the_host_itself() {
     assert!(said(&[], &push).2.ends_with("hookwire isn't there\n"));
 }
 
-/// `hookwire-run -- COMMAND` asks a host that runs, as `hookwire run` does, and loads no large program for it.
+/// `hookwire-run -- COMMAND` asks a host that runs, as `hookwire run` does, and loads no large
+/// program for it.
 #[cfg(target_os = "linux")]
 /// As in a container: a host of its own beside the agent, on a socket that both see.
 #[test]
@@ -523,32 +797,60 @@ fn a_host_that_the_command_line_names_is_asked_and_no_other() {
         let ask = |args: &[&str], command: &str| {
             let args = [&["hook", "claude-code", "--connect", &address], args].concat();
             let output = project.run(&args, &event(command).to_string());
-            let [stdout, stderr] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+            let [stdout, stderr] =
+                [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
             (output.status.code(), stdout, stderr)
         };
         let (code, stdout, stderr) = ask(&[], "ls");
-        assert_eq!((code, &*stdout, stderr.contains(&address)), (Some(2), "", true), "nobody listens: {stderr}");
+        assert_eq!(
+            (code, &*stdout, stderr.contains(&address)),
+            (Some(2), "", true),
+            "nobody listens: {stderr}"
+        );
         let (code, stdout, stderr) = ask(&["--fail", "open"], "ls");
-        assert_eq!((code, &*stdout, stderr.contains(&address)), (Some(0), "", true), "{stderr}");
+        assert_eq!(
+            (code, &*stdout, stderr.contains(&address)),
+            (Some(0), "", true),
+            "{stderr}"
+        );
         assert_eq!(project.hosts(), [0; 0], "no host is started");
 
-        let mut host = project.command(&["serve", "--live", "--listen", &address]).spawn().unwrap();
+        let mut host = project
+            .command(&["serve", "--live", "--listen", &address])
+            .spawn()
+            .unwrap();
         eventually("the host listens", || UnixStream::connect(&socket).ok());
-        eventually("people find it too", || project.run(&["state", "list"], "").status.success().then_some(()));
+        eventually("people find it too", || {
+            project
+                .run(&["state", "list"], "")
+                .status
+                .success()
+                .then_some(())
+        });
         assert!(ask(&[], "git push -f").1.contains("Force pushes are off"));
         let (_, stdout, _) = ask(&["--isolated"], "ls");
-        assert!(stdout.contains("the first"), "what the host has counts, and nothing else");
+        assert!(
+            stdout.contains("the first"),
+            "what the host has counts, and nothing else"
+        );
         // Alone, without the large program.
         let alone = project.0.path().join("hookwire-run");
         fs::copy(small(), &alone).unwrap();
         let args = ["hook", "claude-code", "--connect", &address];
-        let (code, stdout, stderr) = project.said_by(&alone, &args, &event("git push -f").to_string());
-        assert!(code == 0 && stdout.contains("Force pushes are off"), "{code} {stdout} {stderr}");
+        let (code, stdout, stderr) =
+            project.said_by(&alone, &args, &event("git push -f").to_string());
+        assert!(
+            code == 0 && stdout.contains("Force pushes are off"),
+            "{code} {stdout} {stderr}"
+        );
         host.kill().unwrap();
         host.wait().unwrap();
         let (code, stdout, stderr) = project.said_by(&alone, &args, &event("ls").to_string());
         assert_eq!((code, &*stdout), (2, ""), "a deny by the exit code");
-        assert!(stderr.contains(&address) && stderr.contains("isn't there"), "{stderr}");
+        assert!(
+            stderr.contains(&address) && stderr.contains("isn't there"),
+            "{stderr}"
+        );
     }
 }
 
@@ -559,30 +861,56 @@ fn a_small_program_holds_a_command_itself() {
     let [small, large] = programs(&project);
     let probe = Command::new(&small).arg("--probe").output().unwrap();
     if !probe.status.success() {
-        return skip(format_args!("starts can't be held here: {}", String::from_utf8_lossy(&probe.stderr).trim_end()));
+        return skip(format_args!(
+            "starts can't be held here: {}",
+            String::from_utf8_lossy(&probe.stderr).trim_end()
+        ));
     }
     let said = |args: &[&str]| {
-        let output = project.command_of(Command::new(&small), args).output().unwrap();
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        let output = project
+            .command_of(Command::new(&small), args)
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     };
-    let push = ["--live", "--end-tree", "--", "sh", "-c", "git push --force; exit 7"];
+    let push = [
+        "--live",
+        "--end-tree",
+        "--",
+        "sh",
+        "-c",
+        "git push --force; exit 7",
+    ];
     let (code, stderr) = said(&push);
-    assert!(code == Some(7) && stderr.contains("Force pushes are off."), "{code:?} {stderr}");
+    assert!(
+        code == Some(7) && stderr.contains("Force pushes are off."),
+        "{code:?} {stderr}"
+    );
     // From now on the large program can't be started.
     fs::set_permissions(&large, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(said(&push), (code, stderr));
     // Nobody has trusted the project's rules, which the large program says.
-    for args in [&["--", "true"][..], &["--live", "--idle-exit", "5m", "--", "true"], &["--live", "true"]] {
+    for args in [
+        &["--", "true"][..],
+        &["--live", "--idle-exit", "5m", "--", "true"],
+        &["--live", "true"],
+    ] {
         let (code, stderr) = said(args);
-        assert!(code == Some(2) && stderr.contains("hookwire can't be started"), "{args:?}: {stderr}");
+        assert!(
+            code == Some(2) && stderr.contains("hookwire can't be started"),
+            "{args:?}: {stderr}"
+        );
     }
     project.kill_host();
     let unheld = said(&push);
     assert!(unheld.1.contains("hookwire can't be started"), "{unheld:?}");
 }
 
-/// The small program has the name that people type: it asks and holds by itself where a host runs, and is the large one in all
-/// else. In packages it has a name of its own, too.
+/// The small program has the name that people type: it asks and holds by itself where a host runs,
+/// and is the large one in all else. In packages it has a name of its own, too.
 #[cfg(target_os = "linux")]
 #[test]
 fn people_type_the_small_program() {
@@ -602,22 +930,72 @@ fn people_type_the_small_program() {
         let (code, listed, _) = said(&["check", "--list", "--live"], "");
         assert!(code == 0 && listed.contains("no-force-push"), "{listed}");
         let (code, installed, told) = said(&["install", "claude-code", "--project"], "");
-        let asking = if is_packed { "bin/hookwire-run hook claude-code" } else { "bin/hookwire hook claude-code" };
-        assert!(code == 0 && installed.contains(asking), "{installed} {told}");
+        let asking = if is_packed {
+            "bin/hookwire-run hook claude-code"
+        } else {
+            "bin/hookwire hook claude-code"
+        };
+        assert!(
+            code == 0 && installed.contains(asking),
+            "{installed} {told}"
+        );
         assert!(!told.contains("slower"), "{told}");
-        let hook = || said(&["hook", "claude-code", "--live"], &event("git push -f").to_string());
+        let hook = || {
+            said(
+                &["hook", "claude-code", "--live"],
+                &event("git push -f").to_string(),
+            )
+        };
         let denied = hook();
-        assert!(denied.0 == 0 && denied.1.contains("Force pushes are off."), "{denied:?}");
-        let run = || said(&["run", "--live", "--", "sh", "-c", "git push --force; exit 7"], "");
-        if Command::new(&typed).args(["run", "--probe"]).output().unwrap().status.success() {
+        assert!(
+            denied.0 == 0 && denied.1.contains("Force pushes are off."),
+            "{denied:?}"
+        );
+        let run = || {
+            said(
+                &[
+                    "run",
+                    "--live",
+                    "--",
+                    "sh",
+                    "-c",
+                    "git push --force; exit 7",
+                ],
+                "",
+            )
+        };
+        if Command::new(&typed)
+            .args(["run", "--probe"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+        {
             // Options that the small program doesn't know lead through the large one.
-            let (code, _, stderr) =
-                said(&["run", "--live", "--idle-exit", "1m", "--", "sh", "-c", "git push -f; exit 7"], "");
-            assert!(code == 7 && stderr.contains("Force pushes are off."), "{code} {stderr}");
+            let (code, _, stderr) = said(
+                &[
+                    "run",
+                    "--live",
+                    "--idle-exit",
+                    "1m",
+                    "--",
+                    "sh",
+                    "-c",
+                    "git push -f; exit 7",
+                ],
+                "",
+            );
+            assert!(
+                code == 7 && stderr.contains("Force pushes are off."),
+                "{code} {stderr}"
+            );
             // From now on only the small program can be started.
             fs::set_permissions(&host, fs::Permissions::from_mode(0o644)).unwrap();
             let (code, _, stderr) = run();
-            assert!(code == 7 && stderr.contains("Force pushes are off."), "{code} {stderr}");
+            assert!(
+                code == 7 && stderr.contains("Force pushes are off."),
+                "{code} {stderr}"
+            );
         }
         fs::set_permissions(&host, fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(hook(), denied);
@@ -634,8 +1012,13 @@ fn nobody_needs_to_read() {
         let root = project.root();
         fs::write(root.join(".hookwire/bad.yaml"), "hooks: [{ nme: x }]").unwrap();
         fs::write(root.join("guard.yaml"), GUARD).unwrap();
-        fs::write(root.join("guard.test.yaml"), "cases: [{ bash: ls, expect: deny }]").unwrap();
-        let push = r#"{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push -f"}}}"#;
+        fs::write(
+            root.join("guard.test.yaml"),
+            "cases: [{ bash: ls, expect: deny }]",
+        )
+        .unwrap();
+        let push =
+            r#"{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push -f"}}}"#;
         let denied = event("git push -f").to_string();
         let closed = || std::io::pipe().unwrap().1.into();
         let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").unwrap());
@@ -643,11 +1026,19 @@ fn nobody_needs_to_read() {
         // The exit code where nobody reads any more, and where what is printed can't be kept.
         for (args, stdin, codes) in [
             (&["check", "--list"][..], "", [0, 2]),
-            (&["explain", "--run", "--hooks", "guard.yaml", push], "", [1, 1]),
+            (
+                &["explain", "--run", "--hooks", "guard.yaml", push],
+                "",
+                [1, 1],
+            ),
             (&["check"], "", [1, 1]),
             (&["test", "guard.test.yaml"], "", [1, 1]),
             (&["install", "claude-code"], "", [0, 2]),
-            (&["hook", "claude-code", "--no-host", "--hooks", "guard.yaml"], &denied, [2, 2]),
+            (
+                &["hook", "claude-code", "--no-host", "--hooks", "guard.yaml"],
+                &denied,
+                [2, 2],
+            ),
         ] {
             for ((name, stdout), code) in gone.iter().zip(codes) {
                 let mut child = project
@@ -657,16 +1048,35 @@ fn nobody_needs_to_read() {
                     .stderr(Stdio::piped())
                     .spawn()
                     .unwrap();
-                child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+                child
+                    .stdin
+                    .take()
+                    .unwrap()
+                    .write_all(stdin.as_bytes())
+                    .unwrap();
                 let output = child.wait_with_output().unwrap();
-                assert_eq!(output.status.code(), Some(code), "{name} {args:?}: {output:?}");
+                assert_eq!(
+                    output.status.code(),
+                    Some(code),
+                    "{name} {args:?}: {output:?}"
+                );
             }
         }
         assert!(root.join(".claude/settings.local.json").is_file());
         // Where it is closed from the start, it is this by the time that a program sees it.
         let null = project.command(&["hook", "claude-code", "--no-host", "--hooks", "guard.yaml"]);
-        let mut child = { null }.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(denied.as_bytes()).unwrap();
+        let mut child = { null }
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(denied.as_bytes())
+            .unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
@@ -728,13 +1138,19 @@ pub fn files(root: &Path) -> Vec<(PathBuf, String)> {
 
 /// Where what is installed stands; where an agent has a file an event, the one before a tool call.
 fn installed() -> impl Iterator<Item = (&'static str, String)> {
-    let in_projects = AGENTS.iter().filter(|agent| !agent.project.entry.is_empty());
+    let in_projects = AGENTS
+        .iter()
+        .filter(|agent| !agent.project.entry.is_empty());
     in_projects.map(|agent| (agent.name, installed_of(agent)))
 }
 
 fn installed_of(agent: &Agent) -> String {
     let entry = &agent.project.entry;
-    if matches!(agent.form, Form::Programs) { format!("{entry}/PreToolUse") } else { entry.clone() }
+    if matches!(agent.form, Form::Programs) {
+        format!("{entry}/PreToolUse")
+    } else {
+        entry.clone()
+    }
 }
 
 fn installed_for(name: &str) -> String {
@@ -760,7 +1176,11 @@ fn what_is_installed_can_be_taken_back() {
                 String::from_utf8(output.stdout).unwrap()
             };
             assert!(say(&["install", agent, "--dry-run"]).contains("hook"));
-            assert_eq!(files(&project.root()), untouched, "{agent}: a dry run writes nothing");
+            assert_eq!(
+                files(&project.root()),
+                untouched,
+                "{agent}: a dry run writes nothing"
+            );
             say(&["install", agent]);
             let installed = fs::read_to_string(&path).unwrap();
             let command = match of_agent.form {
@@ -768,25 +1188,38 @@ fn what_is_installed_can_be_taken_back() {
                 Form::File(_) | Form::Programs => format!(" hook {agent}"),
             };
             assert!(installed.contains(&command), "{agent}: {installed}");
-            for mine in before.filter(|_| is_shared).unwrap_or_default().lines().filter(|line| line.contains("my.sh")) {
+            for mine in before
+                .filter(|_| is_shared)
+                .unwrap_or_default()
+                .lines()
+                .filter(|line| line.contains("my.sh"))
+            {
                 assert!(installed.contains(mine), "{agent}: {installed}");
             }
             assert!(say(&["install", agent]).contains("already"), "{agent}");
-            assert_eq!(fs::read_to_string(&path).unwrap(), installed, "{agent}: twice is once");
+            assert_eq!(
+                fs::read_to_string(&path).unwrap(),
+                installed,
+                "{agent}: twice is once"
+            );
             say(&["uninstall", agent]);
             assert_eq!(files(&project.root()), untouched, "{agent}");
         }
     }
 }
 
-/// `install` writes the small program where it is there and fits. Entries with either are hookwire's.
+/// `install` writes the small program where it is there and fits. Entries with either are
+/// hookwire's.
 #[test]
 fn the_small_program_is_installed_where_it_is() {
     let project = Project::new();
     let [small, large] = programs(&project);
     fs::remove_file(&small).unwrap();
     let say = |args: &[&str]| {
-        let output = project.command_of(Command::new(&large), args).output().unwrap();
+        let output = project
+            .command_of(Command::new(&large), args)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
@@ -794,20 +1227,31 @@ fn the_small_program_is_installed_where_it_is() {
     let settings = project.root().join(installed_for("claude-code"));
     let names = |program: &Path| {
         let text = fs::read_to_string(&settings).unwrap();
-        text.contains(&format!("{} hook claude-code ", program.display())) && text.matches("PreToolUse").count() == 1
+        text.contains(&format!("{} hook claude-code ", program.display()))
+            && text.matches("PreToolUse").count() == 1
     };
     say(&["install", "claude-code"]);
     assert!(names(&large));
     fs::write(&small, "#!/bin/sh\necho hookwire-run 0.0.1\n").unwrap();
     fs::set_permissions(&small, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    assert!(say(&["install", "claude-code"]).contains("already"), "another version");
-    let differs = format!("{} is version 0.0.1, and hookwire is {}: ", small.display(), env!("CARGO_PKG_VERSION"));
+    assert!(
+        say(&["install", "claude-code"]).contains("already"),
+        "another version"
+    );
+    let differs = format!(
+        "{} is version 0.0.1, and hookwire is {}: ",
+        small.display(),
+        env!("CARGO_PKG_VERSION")
+    );
     let told = say(&["doctor", "claude-code"]);
     assert!(told.contains(&format!("look  {differs}")), "{told}");
     say(&["uninstall", "claude-code"]);
     let told = say(&["install", "claude-code"]);
     assert!(told.contains(&differs) && names(&large), "{told}");
-    let run = project.command_of(Command::new(&large), &["run", "--", "true"]).output().unwrap();
+    let run = project
+        .command_of(Command::new(&large), &["run", "--", "true"])
+        .output()
+        .unwrap();
     let told = String::from_utf8_lossy(&run.stderr).into_owned();
     assert!(told.contains(&format!("hookwire: {differs}")), "{told}");
     fs::remove_file(&small).unwrap();
@@ -826,11 +1270,18 @@ fn the_small_program_is_installed_where_it_is() {
 fn a_list_in_toml_is_added_to_and_taken_back() {
     let project = Project::new();
     let said = project.run(&["install", "kimi"], "");
-    assert!(said.status.code() == Some(2) && String::from_utf8_lossy(&said.stderr).contains("--user"), "{said:?}");
+    assert!(
+        said.status.code() == Some(2) && String::from_utf8_lossy(&said.stderr).contains("--user"),
+        "{said:?}"
+    );
     let path = project.0.path().join("home/.kimi-code/config.toml");
     let mine = "[[hooks]]\nevent = \"Stop\"\ncommand = \"./my.sh\"\n";
-    for before in [None, Some(""), Some("# mine\ndefault_model = \"m\"\n\n[models.m]\nprovider = \"p\"\n"), Some(mine)]
-    {
+    for before in [
+        None,
+        Some(""),
+        Some("# mine\ndefault_model = \"m\"\n\n[models.m]\nprovider = \"p\"\n"),
+        Some(mine),
+    ] {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let _ = fs::remove_file(&path);
         if let Some(before) = before {
@@ -849,16 +1300,24 @@ fn a_list_in_toml_is_added_to_and_taken_back() {
         );
         let output = project.run(&["uninstall", "kimi", "--user"], "");
         assert!(output.status.success(), "{before:?}: {output:?}");
-        assert_eq!(fs::read_to_string(&path).ok().as_deref(), before, "{before:?}");
+        assert_eq!(
+            fs::read_to_string(&path).ok().as_deref(),
+            before,
+            "{before:?}"
+        );
     }
 }
 
-/// A person's settings may be a link into a collection of them. They stay one, and what it leads to is edited.
+/// A person's settings may be a link into a collection of them. They stay one, and what it leads to
+/// is edited.
 #[test]
 fn settings_that_are_a_link_stay_one() {
     for before in [SETTINGS, "{}\n"] {
         let project = Project::new();
-        let (path, target) = (project.root().join(".claude/settings.local.json"), project.0.path().join("mine.json"));
+        let (path, target) = (
+            project.root().join(".claude/settings.local.json"),
+            project.0.path().join("mine.json"),
+        );
         fs::create_dir(path.parent().unwrap()).unwrap();
         fs::write(&target, before).unwrap();
         symlink(&target, &path).unwrap();
@@ -866,13 +1325,24 @@ fn settings_that_are_a_link_stay_one() {
             let output = project.run(&[args, "claude-code"], "");
             assert!(output.status.success(), "{args} {before}: {output:?}");
             assert_eq!(fs::read_link(&path).unwrap(), target, "{args} {before}");
-            assert_eq!(fs::read_to_string(&target).unwrap().contains(" hook claude-code"), is_there, "{args} {before}");
+            assert_eq!(
+                fs::read_to_string(&target)
+                    .unwrap()
+                    .contains(" hook claude-code"),
+                is_there,
+                "{args} {before}"
+            );
         }
         assert_eq!(fs::read_to_string(&target).unwrap(), before);
         // The copies that hookwire keeps are in the person's home.
-        let beside =
-            files(project.0.path()).into_iter().filter(|(path, _)| !path.starts_with(project.0.path().join("home")));
-        assert_eq!(beside.count(), 3, "{before}: the guard, the settings by both names and nothing else");
+        let beside = files(project.0.path())
+            .into_iter()
+            .filter(|(path, _)| !path.starts_with(project.0.path().join("home")));
+        assert_eq!(
+            beside.count(),
+            3,
+            "{before}: the guard, the settings by both names and nothing else"
+        );
     }
     let project = Project::new();
     let path = project.root().join(".claude/settings.local.json");
@@ -881,7 +1351,10 @@ fn settings_that_are_a_link_stay_one() {
     let output = project.run(&["install", "claude-code"], "");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("settings.local.json: it is a link, and what it leads to isn't there"), "{said}");
+    assert!(
+        said.contains("settings.local.json: it is a link, and what it leads to isn't there"),
+        "{said}"
+    );
     assert!(fs::symlink_metadata(&path).unwrap().is_symlink() && !path.exists());
 }
 
@@ -894,7 +1367,11 @@ fn a_projects_links_lead_no_write_out_of_it() {
         let path = project.root().join(installed_for(agent));
         let outside = project.0.path().join("outside");
         // Cline's programs that aren't hookwire's stay.
-        let text = if agent == "cline" { "#!/bin/sh\nexec /old/hookwire hook cline\n" } else { "mine" };
+        let text = if agent == "cline" {
+            "#!/bin/sh\nexec /old/hookwire hook cline\n"
+        } else {
+            "mine"
+        };
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&outside, text).unwrap();
         for args in ["install", "uninstall"] {
@@ -904,8 +1381,16 @@ fn a_projects_links_lead_no_write_out_of_it() {
             assert!(output.status.success(), "{args} {agent}: {output:?}");
             // Nothing of hookwire's is where a link leads to `mine`.
             let stays = args == "uninstall" && agent != "cline";
-            assert_eq!(fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()), stays, "{args} {agent}");
-            assert_eq!(fs::read_to_string(&outside).unwrap(), text, "{args} {agent}");
+            assert_eq!(
+                fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()),
+                stays,
+                "{args} {agent}"
+            );
+            assert_eq!(
+                fs::read_to_string(&outside).unwrap(),
+                text,
+                "{args} {agent}"
+            );
         }
     }
     // What is there and can't be read is left alone, and no copy is kept beside it.
@@ -916,15 +1401,29 @@ fn a_projects_links_lead_no_write_out_of_it() {
     fs::write(&path, "theirs").unwrap();
     symlink(&outside, path.with_extension("json.before-hookwire")).unwrap();
     let output = project.run(&["install", "copilot"], "");
-    assert_eq!((output.status.code(), fs::read_to_string(&path).unwrap().as_str()), (Some(2), "theirs"), "{output:?}");
+    assert_eq!(
+        (
+            output.status.code(),
+            fs::read_to_string(&path).unwrap().as_str()
+        ),
+        (Some(2), "theirs"),
+        "{output:?}"
+    );
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("hookwire.json: line 1") && said.contains("; nothing was written"), "{said}");
+    assert!(
+        said.contains("hookwire.json: line 1") && said.contains("; nothing was written"),
+        "{said}"
+    );
     // A person's own hooks in a file of that name stay.
-    let theirs = r#"{"version": 9, "hooks": {"preToolUse": [{"type": "command", "bash": "./my.sh"}]}}"#;
+    let theirs =
+        r#"{"version": 9, "hooks": {"preToolUse": [{"type": "command", "bash": "./my.sh"}]}}"#;
     fs::write(&path, theirs).unwrap();
     assert!(project.run(&["install", "copilot"], "").status.success());
     let installed = fs::read_to_string(&path).unwrap();
-    assert!(installed.contains("./my.sh") && installed.contains("\"version\": 9"), "{installed}");
+    assert!(
+        installed.contains("./my.sh") && installed.contains("\"version\": 9"),
+        "{installed}"
+    );
     assert!(project.run(&["uninstall", "copilot"], "").status.success());
     assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
     assert!(!outside.exists());
@@ -934,19 +1433,38 @@ fn a_projects_links_lead_no_write_out_of_it() {
 fn what_is_installed_runs() {
     let project = Project::new();
     let said = project.run(&["install", "claude-code"], "");
-    assert!(String::from_utf8_lossy(&said.stdout).contains("`hookwire trust`"), "{said:?}");
+    assert!(
+        String::from_utf8_lossy(&said.stdout).contains("`hookwire trust`"),
+        "{said:?}"
+    );
     assert!(project.run(&["trust", "--yes"], "").status.success());
     let settings = fs::read_to_string(project.root().join(".claude/settings.local.json")).unwrap();
     let settings: Value = serde_json::from_str(&settings).unwrap();
     let handler = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
     assert_eq!(handler["onFailure"], "block");
     let mut shell = Command::new("sh");
-    shell.args(["-c", handler["command"].as_str().unwrap()]).current_dir(project.root());
-    shell.env("XDG_RUNTIME_DIR", project.0.path().join("run")).env("HOME", project.0.path().join("home"));
-    let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(event("git push origin +main").to_string().as_bytes()).unwrap();
+    shell
+        .args(["-c", handler["command"].as_str().unwrap()])
+        .current_dir(project.root());
+    shell
+        .env("XDG_RUNTIME_DIR", project.0.path().join("run"))
+        .env("HOME", project.0.path().join("home"));
+    let mut child = shell
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(event("git push origin +main").to_string().as_bytes())
+        .unwrap();
     let output = child.wait_with_output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stdout).contains("Force pushes are off."), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("Force pushes are off."),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -966,10 +1484,16 @@ fn settings_that_cant_be_read_are_left_alone() {
         let output = project.run(&["install", "claude-code"], "");
         assert_eq!(output.status.code(), Some(2), "{broken}");
         let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains("settings.local.json: ") && told.contains(says), "{broken}: {output:?}");
+        assert!(
+            told.contains("settings.local.json: ") && told.contains(says),
+            "{broken}: {output:?}"
+        );
         let doctor = project.run(&["doctor", "claude-code"], "");
         let is_syntax = says.starts_with("line ");
-        assert!(!is_syntax || String::from_utf8_lossy(&doctor.stdout).contains(says), "{broken}: {doctor:?}");
+        assert!(
+            !is_syntax || String::from_utf8_lossy(&doctor.stdout).contains(says),
+            "{broken}: {doctor:?}"
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), broken);
     }
 }
@@ -984,15 +1508,23 @@ fn a_doctor_shows_that_a_deny_arrives() {
             assert_eq!(output.status.code(), Some(expected), "{agent}: {output:?}");
             String::from_utf8(output.stdout).unwrap()
         };
-        assert!(say(1).contains(&format!("it doesn't ask hookwire: `hookwire install {agent}`")));
+        assert!(say(1).contains(&format!(
+            "it doesn't ask hookwire: `hookwire install {agent}`"
+        )));
         project.run(&["install", agent], "");
         if AGENTS.iter().any(|it| it.name == agent && it.only_in_git) {
-            assert!(say(1).contains("it runs a project's hooks only in a repository of git"), "{agent}");
+            assert!(
+                say(1).contains("it runs a project's hooks only in a repository of git"),
+                "{agent}"
+            );
             fs::create_dir(project.root().join(".git")).unwrap();
         }
         let said = say(0);
         assert!(said.contains("a probe was denied after"), "{agent}: {said}");
-        assert!(said.contains("nobody has trusted these definitions"), "{agent}: {said}");
+        assert!(
+            said.contains("nobody has trusted these definitions"),
+            "{agent}: {said}"
+        );
 
         // The program has moved.
         let path = project.root().join(file);
@@ -1007,29 +1539,81 @@ fn a_doctor_shows_that_a_deny_arrives() {
     let path = project.root().join(".claude/settings.local.json");
     let installed = fs::read_to_string(&path).unwrap();
     for (wrong, expected) in [
-        (installed.replacen('{', "", 1), "can't be read, so its hooks don't run"),
-        (installed.replace("\"Stop\"", "\"Halt\""), "doesn't ask at Stop; `hookwire install claude-code` adds them"),
+        (
+            installed.replacen('{', "", 1),
+            "can't be read, so its hooks don't run",
+        ),
+        (
+            installed.replace("\"Stop\"", "\"Halt\""),
+            "doesn't ask at Stop; `hookwire install claude-code` adds them",
+        ),
     ] {
         fs::write(&path, wrong).unwrap();
         let output = project.run(&["doctor", "claude-code"], "");
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(String::from_utf8_lossy(&output.stdout).contains(expected), "{expected}: {output:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains(expected),
+            "{expected}: {output:?}"
+        );
     }
     let output = project.run(&["host", "status"], "");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("generation 1; nobody is connected"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("generation 1; nobody is connected"),
+        "{output:?}"
+    );
 }
 
 #[test]
 fn a_doctor_tells_what_keeps_an_agent_from_asking() {
     for (agent, file, (from, to), expected) in [
-        ("claude-code", "", ("{", "{\"disableAllHooks\": true,"), "`disableAllHooks` switches hookwire's hooks off"),
-        ("claude-code", ".claude/settings.json", ("", "{\"disableAllHooks\": true}"), "`disableAllHooks` switches"),
-        ("claude-code", "", ("\"hooks\": [", "\"matcher\": \"Write\", \"hooks\": ["), "its entry is only for `Write`"),
-        ("claude-code", "", ("\"type\": \"command\"", "\"type\": \"comand\""), "its entry has the type \"comand\""),
-        ("claude-code", "", ("\"type\":", "\"async\": true, \"type\":"), "its entry is `async`"),
-        ("claude-code", "", ("\"type\":", "\"if\": \"Bash(ls)\", \"type\":"), "its entry is under a condition"),
-        ("claude-code", "", ("\"timeout\": 60", "\"timeout\": 1"), "its entry is given up too early: `timeout` is 1"),
-        ("claude-code", "", ("\"onFailure\": \"block\"", "\"x\": 1"), "its entry lacks `onFailure: \"block\"`"),
+        (
+            "claude-code",
+            "",
+            ("{", "{\"disableAllHooks\": true,"),
+            "`disableAllHooks` switches hookwire's hooks off",
+        ),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            ("", "{\"disableAllHooks\": true}"),
+            "`disableAllHooks` switches",
+        ),
+        (
+            "claude-code",
+            "",
+            ("\"hooks\": [", "\"matcher\": \"Write\", \"hooks\": ["),
+            "its entry is only for `Write`",
+        ),
+        (
+            "claude-code",
+            "",
+            ("\"type\": \"command\"", "\"type\": \"comand\""),
+            "its entry has the type \"comand\"",
+        ),
+        (
+            "claude-code",
+            "",
+            ("\"type\":", "\"async\": true, \"type\":"),
+            "its entry is `async`",
+        ),
+        (
+            "claude-code",
+            "",
+            ("\"type\":", "\"if\": \"Bash(ls)\", \"type\":"),
+            "its entry is under a condition",
+        ),
+        (
+            "claude-code",
+            "",
+            ("\"timeout\": 60", "\"timeout\": 1"),
+            "its entry is given up too early: `timeout` is 1",
+        ),
+        (
+            "claude-code",
+            "",
+            ("\"onFailure\": \"block\"", "\"x\": 1"),
+            "its entry lacks `onFailure: \"block\"`",
+        ),
         ("claude-code", "", ("", "[]"), "it isn't a JSON object"),
         (
             "claude-code",
@@ -1037,16 +1621,43 @@ fn a_doctor_tells_what_keeps_an_agent_from_asking() {
             (" hook claude-code", " hook claude-code --hooks /nosuch"),
             "--hooks /nosuch: no such file",
         ),
-        ("gemini", "", ("{", "{\"hooksConfig\": {\"enabled\": false},"), "`hooksConfig.enabled` switches"),
-        ("gemini", "", ("{", "{\"hooksConfig\": {\"disabled\": [\"hookwire\"]},"), "`hooksConfig.disabled` switches"),
-        ("qwen", "", ("{", "{\"disableAllHooks\": true,"), "`disableAllHooks` switches"),
-        ("copilot", "", ("{", "{\"disableAllHooks\": true,"), "`disableAllHooks` switches"),
-        ("codex", ".codex/config.toml", ("", "[features]\nhooks = false\n"), "`features.hooks` switches"),
+        (
+            "gemini",
+            "",
+            ("{", "{\"hooksConfig\": {\"enabled\": false},"),
+            "`hooksConfig.enabled` switches",
+        ),
+        (
+            "gemini",
+            "",
+            ("{", "{\"hooksConfig\": {\"disabled\": [\"hookwire\"]},"),
+            "`hooksConfig.disabled` switches",
+        ),
+        (
+            "qwen",
+            "",
+            ("{", "{\"disableAllHooks\": true,"),
+            "`disableAllHooks` switches",
+        ),
+        (
+            "copilot",
+            "",
+            ("{", "{\"disableAllHooks\": true,"),
+            "`disableAllHooks` switches",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            ("", "[features]\nhooks = false\n"),
+            "`features.hooks` switches",
+        ),
     ] {
         let project = Project::new();
         project.run(&["install", agent], "");
         let own = installed_for(agent);
-        let path = project.root().join(if file.is_empty() { &*own } else { file });
+        let path = project
+            .root()
+            .join(if file.is_empty() { &*own } else { file });
         let before = fs::read_to_string(&path).unwrap_or_default();
         // Nothing to replace is a file of its own.
         let is_once = from == "{";
@@ -1058,7 +1669,10 @@ fn a_doctor_tells_what_keeps_an_agent_from_asking() {
         fs::write(&path, after).unwrap();
         let output = project.run(&["doctor", agent], "");
         let said = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.code() == Some(1) && said.contains(expected), "{agent} {to}: {said}");
+        assert!(
+            output.status.code() == Some(1) && said.contains(expected),
+            "{agent} {to}: {said}"
+        );
     }
 }
 
@@ -1071,8 +1685,16 @@ fn a_doctor_says_what_an_agents_version_lacks() {
     let claude = programs.join("claude");
     for (version, code, expected) in [
         ("2.1.332 (Claude Code)", 0, "ok    version 2.1.332\n"),
-        ("2.1.294 (Claude Code)", 1, "bad   version 2.1.294 is older than 2.1.295: it passes over `onFailure`"),
-        ("claude v2.1.300", 0, "look  version 2.1.300 is older than 2.1.332, with which hookwire was tried"),
+        (
+            "2.1.294 (Claude Code)",
+            1,
+            "bad   version 2.1.294 is older than 2.1.295: it passes over `onFailure`",
+        ),
+        (
+            "claude v2.1.300",
+            0,
+            "look  version 2.1.300 is older than 2.1.332, with which hookwire was tried",
+        ),
         (
             "2.2.0 (Claude Code)",
             0,
@@ -1082,9 +1704,16 @@ fn a_doctor_says_what_an_agents_version_lacks() {
     ] {
         fs::write(&claude, format!("#!/bin/sh\necho '{version}'\n")).unwrap();
         fs::set_permissions(&claude, fs::Permissions::from_mode(0o755)).unwrap();
-        let output = project.command(&["doctor"]).env("PATH", &programs).output().unwrap();
+        let output = project
+            .command(&["doctor"])
+            .env("PATH", &programs)
+            .output()
+            .unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.code() == Some(code) && said.contains(expected), "{version}: {said}");
+        assert!(
+            output.status.code() == Some(code) && said.contains(expected),
+            "{version}: {said}"
+        );
     }
 }
 
@@ -1098,60 +1727,100 @@ fn a_doctor_says_what_can_be_held() {
     fs::copy(env!("CARGO_BIN_EXE_hookwire-host"), &program).unwrap();
     let supervisor = programs.join("hookwire-run");
     let said = |args: &[&str]| {
-        let output = project.command_of(Command::new(&program), args).env("PATH", "/usr/bin:/bin").output().unwrap();
+        let output = project
+            .command_of(Command::new(&program), args)
+            .env("PATH", "/usr/bin:/bin")
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     let missing = said(&["doctor"]);
-    assert!(missing.contains(&format!("look  {} isn't there", supervisor.display())), "{missing}");
+    assert!(
+        missing.contains(&format!("look  {} isn't there", supervisor.display())),
+        "{missing}"
+    );
     let holds = |lacking: &str| {
         let row = |it: &str| match it == lacking {
             true => json!({"holds": false, "problem": "not permitted", "version": 5}),
             false => json!({"holds": true, "problem": null, "version": 6}),
         };
-        let rows =
-            ["listener", "trace", "memory", "namespace", "mount", "landlock"].map(|it| (it.to_string(), row(it)));
+        let rows = [
+            "listener",
+            "trace",
+            "memory",
+            "namespace",
+            "mount",
+            "landlock",
+        ]
+        .map(|it| (it.to_string(), row(it)));
         Value::Object(rows.into_iter().collect()).to_string()
     };
     let fine = "ok    it can hold each program that starts here\n";
-    let no_landlock = "can kill its supervisor, and then nothing starts there any more (Landlock 5, it takes 6)";
+    let no_landlock =
+        "can kill its supervisor, and then nothing starts there any more (Landlock 5, it takes 6)";
     let mut rows = vec![
         (holds(""), vec![fine]),
         (holds("mount"), vec![fine]),
         (holds("landlock"), vec![fine, no_landlock]),
         (
             holds("listener"),
-            vec!["look  nothing can be held here (seccomp listener: not permitted), so it runs nothing"],
+            vec![
+                "look  nothing can be held here (seccomp listener: not permitted), so it runs nothing",
+            ],
         ),
-        (holds("trace"), vec!["look  nothing can be held here (ptrace: not permitted)"]),
-        ("what?".into(), vec!["--probe` doesn't say what can be held"]),
+        (
+            holds("trace"),
+            vec!["look  nothing can be held here (ptrace: not permitted)"],
+        ),
+        (
+            "what?".into(),
+            vec!["--probe` doesn't say what can be held"],
+        ),
     ];
     if !rustix::process::geteuid().is_root() {
-        rows.push((holds("namespace"), vec![fine, "unreadable is refused (user namespace: not permitted)"]));
+        rows.push((
+            holds("namespace"),
+            vec![
+                fine,
+                "unreadable is refused (user namespace: not permitted)",
+            ],
+        ));
     }
     let version = concat!("hookwire-run ", env!("CARGO_PKG_VERSION"));
     for (probed, expected) in rows {
-        fs::write(&supervisor, format!("#!/bin/sh\n[ \"$1\" = --version ] && echo {version} || echo '{probed}'\n"))
-            .unwrap();
+        fs::write(
+            &supervisor,
+            format!("#!/bin/sh\n[ \"$1\" = --version ] && echo {version} || echo '{probed}'\n"),
+        )
+        .unwrap();
         fs::set_permissions(&supervisor, fs::Permissions::from_mode(0o755)).unwrap();
         let said = said(&["doctor"]);
         let (_, own) = said.split_once("\nhookwire run\n").unwrap();
-        let own: Vec<&str> = own.lines().take_while(|line| line.starts_with(' ')).collect();
+        let own: Vec<&str> = own
+            .lines()
+            .take_while(|line| line.starts_with(' '))
+            .collect();
         let is_told = expected.iter().all(|it| said.contains(it));
         assert!(is_told && own.len() == expected.len(), "{probed}: {said}");
     }
     let as_json = said(&["doctor", "--format", "json"]);
-    let mut rows = as_json.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
-    assert!(rows.any(|it| it["about"] == "hookwire run" && it["health"] == "look"), "{as_json}");
+    let mut rows = as_json
+        .lines()
+        .map(|it| serde_json::from_str::<Value>(it).unwrap());
+    assert!(
+        rows.any(|it| it["about"] == "hookwire run" && it["health"] == "look"),
+        "{as_json}"
+    );
 }
 
-/// The agents' own names for what nobody knows: a "no" is the exit code, whatever else each takes for one.
+/// The agents' own names for what nobody knows: a "no" is the exit code, whatever else each takes
+/// for one.
 #[test]
 fn an_unknown_gate_is_refused_by_the_exit_code() {
     for project in Project::each() {
         let bash = |name: &str, command: &str| json!({"session_id": "s", "hook_event_name": name, "tool_name": "Bash", "tool_input": {"command": command}});
-        let copilot =
-            json!({"hook_event_name": "preSkill", "toolName": "bash", "toolArgs": {"command": "git push -f"}});
+        let copilot = json!({"hook_event_name": "preSkill", "toolName": "bash", "toolArgs": {"command": "git push -f"}});
         let call = json!({"name": "execute_command", "input": {"command": "git push -f"}});
         let cline = json!({"hook_event_name": "BeforeSkill", "tool_call": call});
         let off = "Force pushes are off.\n";
@@ -1177,17 +1846,32 @@ fn an_unknown_gate_is_refused_by_the_exit_code() {
                 String::from_utf8_lossy(&output.stdout),
                 String::from_utf8_lossy(&output.stderr),
             );
-            assert_eq!(said, (Some(code), "".into(), stderr.into()), "{agent} {payload}");
+            assert_eq!(
+                said,
+                (Some(code), "".into(), stderr.into()),
+                "{agent} {payload}"
+            );
         }
-        let twice = bash("PreSkillThing", "ls").to_string().replacen('{', r#"{"tool_name":"x","#, 1);
+        let twice =
+            bash("PreSkillThing", "ls")
+                .to_string()
+                .replacen('{', r#"{"tool_name":"x","#, 1);
         let output = project.run(&["hook", "claude-code", "--live"], &twice);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(
-            output.status.code() == Some(2) && stderr.starts_with("hookwire failed, so this is denied: "),
+            output.status.code() == Some(2)
+                && stderr.starts_with("hookwire failed, so this is denied: "),
             "{stderr}"
         );
         let own = bash("PreSkillThing", "rm -rf .hookwire").to_string();
-        assert_eq!(project.run(&["hook", "claude-code", "--live"], &own).status.code(), Some(2), "self-defense");
+        assert_eq!(
+            project
+                .run(&["hook", "claude-code", "--live"], &own)
+                .status
+                .code(),
+            Some(2),
+            "self-defense"
+        );
         assert_eq!(project.hook("ls"), "the first", "`once` isn't spent");
     }
 }
@@ -1199,8 +1883,19 @@ fn every_event_that_a_hook_could_use_is_registered() {
     for (agent, asked, unasked) in [
         (
             "claude-code",
-            &["TaskCompleted", "UserPromptExpansion", "ConfigChange", "PostToolBatch", "PreSkillShellCommand"][..],
-            &["WorktreeCreate", "WorktreeRemove", "FileChanged", "MessageDisplay"][..],
+            &[
+                "TaskCompleted",
+                "UserPromptExpansion",
+                "ConfigChange",
+                "PostToolBatch",
+                "PreSkillShellCommand",
+            ][..],
+            &[
+                "WorktreeCreate",
+                "WorktreeRemove",
+                "FileChanged",
+                "MessageDisplay",
+            ][..],
         ),
         ("codex", &["Interrupt", "PostCompact"], &[]),
         ("gemini", &["BeforeModel"], &["AfterModel"]),
@@ -1208,10 +1903,15 @@ fn every_event_that_a_hook_could_use_is_registered() {
     ] {
         project.run(&["install", agent], "");
         let file = installed_for(agent);
-        let settings: Value = serde_json::from_slice(&fs::read(project.root().join(file)).unwrap()).unwrap();
+        let settings: Value =
+            serde_json::from_slice(&fs::read(project.root().join(file)).unwrap()).unwrap();
         for (events, is_there) in [(asked, true), (unasked, false)] {
             for event in events {
-                assert_eq!(settings["hooks"].get(event).is_some(), is_there, "{agent} {event}");
+                assert_eq!(
+                    settings["hooks"].get(event).is_some(),
+                    is_there,
+                    "{agent} {event}"
+                );
             }
         }
     }
@@ -1233,16 +1933,25 @@ fn hooks_that_no_agent_asks_about_are_told() {
         String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
     };
     let why = "claude-code isn't told to ask there, because";
-    let tree = format!("`tree` never runs at WorktreeCreate: {why} a hook there takes the place of");
+    let tree =
+        format!("`tree` never runs at WorktreeCreate: {why} a hook there takes the place of");
     let both = format!("`both` never runs at FileChanged: {why} the matcher of a hook there");
     let done = "`done` doesn't run at TaskCompleted: claude-code isn't told to ask there; `hookwire install claude-code` tells it";
     let model = "`model` never runs here: claude-code tells nobody of PreModelCall";
-    let commands = [&["check", "--live"][..], &["doctor", "claude-code", "--live"], &["trust", "show"]];
+    let commands = [
+        &["check", "--live"][..],
+        &["doctor", "claude-code", "--live"],
+        &["trust", "show"],
+    ];
     assert!(!said(commands[0]).contains("never"), "no agent asks");
     project.run(&["install", "claude-code"], "");
     let settings = project.root().join(".claude/settings.local.json");
     let installed = fs::read_to_string(&settings).unwrap();
-    fs::write(&settings, installed.replace("\"TaskCompleted\"", "\"TaskGone\"")).unwrap();
+    fs::write(
+        &settings,
+        installed.replace("\"TaskCompleted\"", "\"TaskGone\""),
+    )
+    .unwrap();
     for command in commands {
         let told = said(command);
         for text in [&tree, &both, done, model] {
@@ -1251,21 +1960,28 @@ fn hooks_that_no_agent_asks_about_are_told() {
     }
     let checked = said(commands[0]);
     assert!(
-        checked.contains(&format!("warning[never-asked]: {tree}")) && checked.contains("guard.yaml:2:5\n"),
+        checked.contains(&format!("warning[never-asked]: {tree}"))
+            && checked.contains("guard.yaml:2:5\n"),
         "{checked}"
     );
     // A hook has one note, however many agents don't ask about it.
     project.run(&["install", "qwen"], "");
     let checked = said(commands[0]);
     let both = "`model` never runs here: claude-code, qwen tell nobody of PreModelCall";
-    assert!(checked.contains(both) && checked.matches("`model` ").count() == 1, "{checked}");
+    assert!(
+        checked.contains(both) && checked.matches("`model` ").count() == 1,
+        "{checked}"
+    );
     // Another agent asks about it, and what was missing is there again.
     project.run(&["install", "gemini"], "");
     project.run(&["install", "claude-code"], "");
     for command in commands {
         let told = said(command);
         assert!(!told.contains(done), "{command:?}: {told}");
-        assert!(command[0] == "doctor" || !told.contains(model), "{command:?}: {told}");
+        assert!(
+            command[0] == "doctor" || !told.contains(model),
+            "{command:?}: {told}"
+        );
     }
 }
 
@@ -1282,7 +1998,11 @@ fn what_installed_entries_let_hooks_reach_is_no_finding() {
     let tell = |expected: bool, when: &str| {
         for command in commands {
             let told = told(command);
-            assert_eq!(told.contains(refused), expected, "{when}: {command:?}: {told}");
+            assert_eq!(
+                told.contains(refused),
+                expected,
+                "{when}: {command:?}: {told}"
+            );
         }
     };
     tell(true, "nobody allows it");
@@ -1295,19 +2015,27 @@ fn what_installed_entries_let_hooks_reach_is_no_finding() {
     told(&["install", "codex"]);
     tell(true, "codex doesn't allow it");
     let doctor = told(&["doctor", "--live"]);
-    let lacks = "config.toml doesn't say `--allow-host 10.1.2.3:9000`, which another agent's entry allows";
-    assert!(doctor.contains(lacks) || doctor.contains(&lacks.replace("config.toml", "hooks.json")), "{doctor}");
+    let lacks =
+        "config.toml doesn't say `--allow-host 10.1.2.3:9000`, which another agent's entry allows";
+    assert!(
+        doctor.contains(lacks) || doctor.contains(&lacks.replace("config.toml", "hooks.json")),
+        "{doctor}"
+    );
     let of_one = told(&["doctor", "claude-code", "--live"]);
     assert!(!of_one.contains(refused), "{of_one}");
     let call = r#"{"event":"PostToolUse","tool":{"name":"Bash","input":{"command":"ls"}}}"#;
     assert!(told(&["explain", "--run", "--live", call]).contains(refused));
     told(&[&["install", "codex"], &allow[..]].concat());
-    assert!(!told(&["explain", "--run", "--live", call]).contains(refused), "each entry allows it");
+    assert!(
+        !told(&["explain", "--run", "--live", call]).contains(refused),
+        "each entry allows it"
+    );
     // Who leaves the agents' definitions out goes by no agent.
     assert!(told(&["check", "--live", "--isolated"]).contains(refused));
 }
 
-/// An entry with other options reaches a host that has them. The one with the earlier options has nobody left to serve.
+/// An entry with other options reaches a host that has them. The one with the earlier options has
+/// nobody left to serve.
 #[test]
 fn a_host_that_no_entry_reaches_ends() {
     for project in Project::each() {
@@ -1315,18 +2043,36 @@ fn a_host_that_no_entry_reaches_ends() {
         let ask = || {
             let path = project.root().join(".claude/settings.local.json");
             let installed: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-            let command = installed["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
+            let command = installed["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+                .as_str()
+                .unwrap();
             let words: Vec<&str> = command.split(' ').skip(1).collect();
-            assert_eq!(project.run(&words, &event("ls").to_string()).status.code(), Some(0), "{command}");
+            assert_eq!(
+                project.run(&words, &event("ls").to_string()).status.code(),
+                Some(0),
+                "{command}"
+            );
             project.hosts()
         };
         said(&["install", "claude-code", "--live"]);
         let first = ask();
         assert_eq!(first.len(), 1);
         let again = said(&["install", "claude-code", "--live"]);
-        assert!(again.contains("guarded already") && project.hosts() == first, "nothing has changed: {again}");
-        let other = said(&["install", "claude-code", "--live", "--allow-host", "127.0.0.1:9000"]);
-        assert!(other.contains("The host of the earlier entry has ended"), "{other}");
+        assert!(
+            again.contains("guarded already") && project.hosts() == first,
+            "nothing has changed: {again}"
+        );
+        let other = said(&[
+            "install",
+            "claude-code",
+            "--live",
+            "--allow-host",
+            "127.0.0.1:9000",
+        ]);
+        assert!(
+            other.contains("The host of the earlier entry has ended"),
+            "{other}"
+        );
         assert!(project.hosts().is_empty());
         let second = ask();
         assert!(second.len() == 1 && second != first, "{second:?}");
@@ -1342,43 +2088,85 @@ fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
     let path = project.root().join(".claude/settings.json");
     let run = |args: &[&str]| {
         let mut command = hookwire();
-        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).parent().unwrap();
-        command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
-        command.env("HOME", project.0.path().join("home")).env("XDG_RUNTIME_DIR", project.0.path().join("run"));
-        let output = command.args(args).current_dir(project.root()).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host"))
+            .parent()
+            .unwrap();
+        command.env(
+            "PATH",
+            format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()),
+        );
+        command
+            .env("HOME", project.0.path().join("home"))
+            .env("XDG_RUNTIME_DIR", project.0.path().join("run"));
+        let output = command
+            .args(args)
+            .current_dir(project.root())
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
     };
     let (code, said) = run(&["install", "claude-code", "--shared", "--timeout", "2m"]);
-    assert!(code == Some(0) && said.contains(" events of claude-code -> hookwire hook claude-code --timeout 2m, in "));
+    assert!(
+        code == Some(0)
+            && said
+                .contains(" events of claude-code -> hookwire hook claude-code --timeout 2m, in ")
+    );
     let installed: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let handler = &installed["hooks"]["PreToolUse"][0]["hooks"][0];
     assert_eq!(
         (&handler["command"], &handler["timeout"]),
-        (&json!("hookwire hook claude-code --timeout 2m"), &json!(130))
+        (
+            &json!("hookwire hook claude-code --timeout 2m"),
+            &json!(130)
+        )
     );
     let (_, said) = run(&["doctor", "claude-code"]);
-    assert!(said.contains("a probe was denied") && !said.contains("its command"), "{said}");
+    assert!(
+        said.contains("a probe was denied") && !said.contains("its command"),
+        "{said}"
+    );
 
     // One of another checkout is named as what it is.
     let other = Project::new();
-    let words = [env!("CARGO_BIN_EXE_hookwire-host"), "hook", "claude-code", "--root"].join(" ");
+    let words = [
+        env!("CARGO_BIN_EXE_hookwire-host"),
+        "hook",
+        "claude-code",
+        "--root",
+    ]
+    .join(" ");
     let of_other = format!("{words} {}", other.root().canonicalize().unwrap().display());
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace("hookwire hook claude-code --timeout 2m", &of_other)).unwrap();
+    fs::write(
+        &path,
+        text.replace("hookwire hook claude-code --timeout 2m", &of_other),
+    )
+    .unwrap();
     let (_, said) = run(&["doctor", "claude-code"]);
     assert!(
-        said.contains("its command names another root, so the hooks of") && !said.contains("doesn't say `--root"),
+        said.contains("its command names another root, so the hooks of")
+            && !said.contains("doesn't say `--root"),
         "{said}"
     );
 
     assert_eq!(run(&["uninstall", "claude-code"]).0, Some(0));
-    assert!(!path.parent().unwrap().exists(), "the directory was made for the entry");
+    assert!(
+        !path.parent().unwrap().exists(),
+        "the directory was made for the entry"
+    );
     let (code, _) = run(&["install", "claude-code", "--shared", "--user"]);
     assert_eq!(code, Some(2), "one of these excludes the other");
-    other.hosts().iter().chain(&project.hosts()).for_each(|host| {
-        let pid = rustix::process::Pid::from_raw(host.cast_signed()).unwrap();
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-    });
+    other
+        .hosts()
+        .iter()
+        .chain(&project.hosts())
+        .for_each(|host| {
+            let pid = rustix::process::Pid::from_raw(host.cast_signed()).unwrap();
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        });
 }
 
 #[test]
@@ -1391,15 +2179,28 @@ fn a_host_is_shown_with_what_is_not_in_force_and_stopped() {
     };
     assert!(said(&["host", "status"], 0).starts_with("No host runs."));
     project.hook("ls");
-    let [host] = project.hosts()[..] else { panic!("one host runs") };
+    let [host] = project.hosts()[..] else {
+        panic!("one host runs")
+    };
     let status = said(&["host", "status"], 0);
-    for part in [format!("  process {host}, for "), "3 hooks in force".into(), "nobody is connected".into()] {
+    for part in [
+        format!("  process {host}, for "),
+        "3 hooks in force".into(),
+        "nobody is connected".into(),
+    ] {
         assert!(status.contains(&part), "{part}: {status}");
     }
     fs::write(project.root().join(".hookwire/guard.yaml"), "hooks: [").unwrap();
-    eventually("what is broken is shown", || said(&["host", "status"], 0).contains("not in force: ").then_some(()));
+    eventually("what is broken is shown", || {
+        said(&["host", "status"], 0)
+            .contains("not in force: ")
+            .then_some(())
+    });
     let stopped = said(&["host", "stop"], 0);
-    assert!(stopped.contains(&format!("process {host} has ended.")), "{stopped}");
+    assert!(
+        stopped.contains(&format!("process {host} has ended.")),
+        "{stopped}"
+    );
     assert!(project.hosts().is_empty());
     assert!(said(&["host", "stop"], 0).contains("No host of this project runs"));
 }

@@ -1,5 +1,5 @@
-//! `install`, `uninstall` and `doctor` touch what is hookwire's own and nothing else: whatever only speaks of hookwire is a
-//! person's, or came with a clone.
+//! `install`, `uninstall` and `doctor` touch what is hookwire's own and nothing else: whatever only
+//! speaks of hookwire is a person's, or came with a clone.
 
 use super::installed::{Project, files};
 use hookwire::agents::{AGENTS, Agent, Form};
@@ -60,25 +60,37 @@ fn project() -> Project {
 
 /// Runs a command as a person does on whose `PATH` the program is.
 fn run(project: &Project, args: &[&str]) -> Output {
-    let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).parent().unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host"))
+        .parent()
+        .unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     project.command(args).env("PATH", path).output().unwrap()
 }
 
 fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 /// Where an agent is told, and the option that has `install` write there.
 fn place(project: &Project, agent: &Agent) -> (PathBuf, Option<&'static str>) {
     match agent.project.entry.is_empty() {
-        true => (project.0.path().join("home").join(&agent.place(true).entry), Some("--user")),
+        true => (
+            project.0.path().join("home").join(&agent.place(true).entry),
+            Some("--user"),
+        ),
         false => (project.root().join(&agent.project.entry), None),
     }
 }
 
 fn args<'a>(verb: &'a str, agent: &'a Agent, option: Option<&'a str>) -> Vec<&'a str> {
-    [Some(verb), Some(agent.name), option].into_iter().flatten().collect()
+    [Some(verb), Some(agent.name), option]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// What `install` writes for an agent, by the files of it.
@@ -107,11 +119,19 @@ fn with_commands(text: &str, is_toml: bool, agent: &str, commands: &[String]) ->
     let is_own = |text: &str| text.contains(&format!(" hook {agent} "));
     let mut settings = value_of(text, is_toml);
     each(&mut settings, &is_own, &mut || left.next().unwrap());
-    if is_toml { toml::to_string(&settings).unwrap() } else { serde_json::to_string_pretty(&settings).unwrap() }
+    if is_toml {
+        toml::to_string(&settings).unwrap()
+    } else {
+        serde_json::to_string_pretty(&settings).unwrap()
+    }
 }
 
 fn value_of(text: &str, is_toml: bool) -> Value {
-    if is_toml { toml::from_str(text).unwrap() } else { serde_json::from_str(text).unwrap() }
+    if is_toml {
+        toml::from_str(text).unwrap()
+    } else {
+        serde_json::from_str(text).unwrap()
+    }
 }
 
 /// How often each command stands in settings.
@@ -126,13 +146,23 @@ fn counts(text: &str, is_toml: bool, commands: &[String]) -> Vec<usize> {
     }
     let settings = value_of(text, is_toml);
     let all = texts(&settings);
-    commands.iter().map(|command| all.iter().filter(|it| *it == command).count()).collect()
+    commands
+        .iter()
+        .map(|command| all.iter().filter(|it| *it == command).count())
+        .collect()
 }
 
-/// The texts of an agent's files in which other commands stand in the places of hookwire's; each file may hold several.
+/// The texts of an agent's files in which other commands stand in the places of hookwire's; each
+/// file may hold several.
 fn others(agent: &Agent, commands: &[String]) -> Vec<Vec<(PathBuf, String)>> {
-    let [(path, text), ..] = &installed(agent)[..] else { panic!("{}: nothing is installed", agent.name) };
-    let below = |path: &Path| path.iter().skip_while(|it| *it != "project" && *it != "home").collect::<PathBuf>();
+    let [(path, text), ..] = &installed(agent)[..] else {
+        panic!("{}: nothing is installed", agent.name)
+    };
+    let below = |path: &Path| {
+        path.iter()
+            .skip_while(|it| *it != "project" && *it != "home")
+            .collect::<PathBuf>()
+    };
     let one = |command: &String| match &agent.form {
         Form::Programs => format!("#!/bin/sh\n{command}\n"),
         Form::File(_) => with_commands(
@@ -142,20 +172,34 @@ fn others(agent: &Agent, commands: &[String]) -> Vec<Vec<(PathBuf, String)>> {
             std::slice::from_ref(command),
         ),
         Form::Plugin => {
-            let line = text.lines().find(|it| it.starts_with("const COMMAND")).unwrap();
+            let line = text
+                .lines()
+                .find(|it| it.starts_with("const COMMAND"))
+                .unwrap();
             let words: Vec<&str> = command.split(' ').collect();
-            text.replace(line, &format!("const COMMAND = {};", serde_json::to_string(&words).unwrap()))
+            text.replace(
+                line,
+                &format!(
+                    "const COMMAND = {};",
+                    serde_json::to_string(&words).unwrap()
+                ),
+            )
         }
     };
     let gate = match agent.form {
         Form::Programs => below(path).with_file_name("PreToolUse"),
         Form::File(_) | Form::Plugin => below(path),
     };
-    commands.iter().map(|command| vec![(gate.clone(), one(command))]).collect()
+    commands
+        .iter()
+        .map(|command| vec![(gate.clone(), one(command))])
+        .collect()
 }
 
 fn put(project: &Project, files: &[(PathBuf, String)]) {
-    files.iter().for_each(|(path, text)| write(&project.0.path().join(path), text));
+    files
+        .iter()
+        .for_each(|(path, text)| write(&project.0.path().join(path), text));
 }
 
 fn of_agent(name: &str) -> &'static Agent {
@@ -165,104 +209,216 @@ fn of_agent(name: &str) -> &'static Agent {
 #[test]
 fn what_only_speaks_of_hookwire_is_left_alone() {
     for (n, agent) in AGENTS.iter().enumerate() {
-        let mut commands: Vec<String> = SPEAK.iter().map(|it| it.replace("AGENT", agent.name)).collect();
+        let mut commands: Vec<String> = SPEAK
+            .iter()
+            .map(|it| it.replace("AGENT", agent.name))
+            .collect();
         // Each agent begins with others.
         commands.rotate_left(n * 7 % SPEAK.len());
         let is_first = agent.name == "claude-code";
         let project = project();
         let (path, option) = place(&project, agent);
-        let gate = if matches!(agent.form, Form::Programs) { path.join("PreToolUse") } else { path.clone() };
+        let gate = if matches!(agent.form, Form::Programs) {
+            path.join("PreToolUse")
+        } else {
+            path.clone()
+        };
         // All of them in one file where there is room, else the worst of them.
         let all = match &agent.form {
             Form::File(_) => {
-                let [(_, text)] = &installed(agent)[..] else { panic!("{}: one file", agent.name) };
+                let [(_, text)] = &installed(agent)[..] else {
+                    panic!("{}: one file", agent.name)
+                };
                 let is_toml = path.extension().is_some_and(|it| it == "toml");
-                let halves = commands.chunks(commands.len() / 2).take(if is_first { 2 } else { 1 });
-                halves.map(|it| with_commands(text, is_toml, agent.name, it)).collect::<Vec<_>>()
+                let halves = commands
+                    .chunks(commands.len() / 2)
+                    .take(if is_first { 2 } else { 1 });
+                halves
+                    .map(|it| with_commands(text, is_toml, agent.name, it))
+                    .collect::<Vec<_>>()
             }
             Form::Programs | Form::Plugin => {
-                let worst = [format!("./hookwire hook {}", agent.name), format!("A=b hookwire hook {}", agent.name)];
-                others(agent, &worst).into_iter().map(|files| files[0].1.clone()).collect()
+                let worst = [
+                    format!("./hookwire hook {}", agent.name),
+                    format!("A=b hookwire hook {}", agent.name),
+                ];
+                others(agent, &worst)
+                    .into_iter()
+                    .map(|files| files[0].1.clone())
+                    .collect()
             }
         };
         for before in all {
             write(&gate, &before);
             let told = said(&run(&project, &["doctor", agent.name]));
-            assert!(told.contains("left alone and not tried"), "{}: {told}", agent.name);
+            assert!(
+                told.contains("left alone and not tried"),
+                "{}: {told}",
+                agent.name
+            );
             let told = said(&run(&project, &args("uninstall", agent, option)));
-            assert!(told.contains("left alone, because it isn't hookwire's own entry"), "{}: {told}", agent.name);
-            assert_eq!(fs::read_to_string(&gate).unwrap(), before, "{}: uninstall", agent.name);
+            assert!(
+                told.contains("left alone, because it isn't hookwire's own entry"),
+                "{}: {told}",
+                agent.name
+            );
+            assert_eq!(
+                fs::read_to_string(&gate).unwrap(),
+                before,
+                "{}: uninstall",
+                agent.name
+            );
             let output = run(&project, &args("install", agent, option));
             let installed = fs::read_to_string(&gate).unwrap();
             if matches!(agent.form, Form::File(_)) {
                 assert!(output.status.success(), "{}: {output:?}", agent.name);
                 let is_toml = path.extension().is_some_and(|it| it == "toml");
-                let [kept, there] = [&installed, &before].map(|text| counts(text, is_toml, &commands));
-                assert!(kept == there && kept.iter().filter(|n| **n > 0).count() > 1, "{}: {installed}", agent.name);
+                let [kept, there] =
+                    [&installed, &before].map(|text| counts(text, is_toml, &commands));
+                assert!(
+                    kept == there && kept.iter().filter(|n| **n > 0).count() > 1,
+                    "{}: {installed}",
+                    agent.name
+                );
                 if is_first {
                     // Both are there now, and hookwire's own is run.
                     let told = said(&run(&project, &["doctor", agent.name]));
-                    assert!(told.contains("a probe was denied after"), "{}: {told}", agent.name);
+                    assert!(
+                        told.contains("a probe was denied after"),
+                        "{}: {told}",
+                        agent.name
+                    );
                 }
             } else {
-                assert!(output.status.code() == Some(2) && installed == before, "{}: {output:?}", agent.name);
+                assert!(
+                    output.status.code() == Some(2) && installed == before,
+                    "{}: {output:?}",
+                    agent.name
+                );
             }
             run(&project, &args("uninstall", agent, option));
-            assert_eq!(fs::read_to_string(&gate).unwrap(), before, "{}: back", agent.name);
+            assert_eq!(
+                fs::read_to_string(&gate).unwrap(),
+                before,
+                "{}: back",
+                agent.name
+            );
         }
-        assert!(!project.root().join("OWNED").exists(), "{}: something of the project's ran", agent.name);
+        assert!(
+            !project.root().join("OWNED").exists(),
+            "{}: something of the project's ran",
+            agent.name
+        );
     }
 }
 
 /// An entry in the very form that `install` writes may have come with a clone, too.
 #[test]
 fn a_doctor_runs_no_program_and_no_definitions_that_a_clone_brings() {
-    const EVIL: &str = "hooks: [{ name: evil, on: '*', command: 'touch \"$HOOKWIRE_PROJECT_DIR\"/OWNED' }]\n";
-    for (at, agent) in ["claude-code", "copilot", "cline", "opencode", "kiro"].map(of_agent).into_iter().enumerate() {
+    const EVIL: &str =
+        "hooks: [{ name: evil, on: '*', command: 'touch \"$HOOKWIRE_PROJECT_DIR\"/OWNED' }]\n";
+    for (at, agent) in ["claude-code", "copilot", "cline", "opencode", "kiro"]
+        .map(of_agent)
+        .into_iter()
+        .enumerate()
+    {
         let rows = [
-            ("ROOT/hookwire hook AGENT", "is a program of the project, and not this one"),
-            ("ROOT/hookwire-run hook AGENT --root ROOT", "is a program of the project, and not this one"),
-            ("/nowhere/hookwire hook AGENT", "a probe was not denied, because /nowhere/hookwire isn't there"),
-            ("ELSEWHERE/hookwire hook AGENT", "is neither this program nor a hookwire on your PATH"),
-            ("hookwire hook AGENT --live", "`--live` has definitions count that you haven't vouched for"),
-            ("hookwire hook AGENT --hooks evil", "`--hooks evil` has definitions count that you haven't vouched for"),
-            ("hookwire hook AGENT --user-dir ROOT/evil", "has definitions count that you haven't vouched for"),
-            ("hookwire hook AGENT --data-dir ROOT/evil", "has definitions count that you haven't vouched for"),
-            ("hookwire hook AGENT --connect unix:evil.sock", "has definitions count that you haven't vouched for"),
+            (
+                "ROOT/hookwire hook AGENT",
+                "is a program of the project, and not this one",
+            ),
+            (
+                "ROOT/hookwire-run hook AGENT --root ROOT",
+                "is a program of the project, and not this one",
+            ),
+            (
+                "/nowhere/hookwire hook AGENT",
+                "a probe was not denied, because /nowhere/hookwire isn't there",
+            ),
+            (
+                "ELSEWHERE/hookwire hook AGENT",
+                "is neither this program nor a hookwire on your PATH",
+            ),
+            (
+                "hookwire hook AGENT --live",
+                "`--live` has definitions count that you haven't vouched for",
+            ),
+            (
+                "hookwire hook AGENT --hooks evil",
+                "`--hooks evil` has definitions count that you haven't vouched for",
+            ),
+            (
+                "hookwire hook AGENT --user-dir ROOT/evil",
+                "has definitions count that you haven't vouched for",
+            ),
+            (
+                "hookwire hook AGENT --data-dir ROOT/evil",
+                "has definitions count that you haven't vouched for",
+            ),
+            (
+                "hookwire hook AGENT --connect unix:evil.sock",
+                "has definitions count that you haven't vouched for",
+            ),
         ];
         // All of them for the first agent.
-        for (_, (command, why)) in rows.iter().enumerate().filter(|(n, _)| at == 0 || (n + at) % 3 == 0) {
+        for (_, (command, why)) in rows
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| at == 0 || (n + at) % 3 == 0)
+        {
             let project = project();
             let elsewhere = project.0.path().join("elsewhere");
             let mark = project.root().join("OWNED");
-            for program in [project.root().join("hookwire-run"), elsewhere.join("hookwire")] {
+            for program in [
+                project.root().join("hookwire-run"),
+                elsewhere.join("hookwire"),
+            ] {
                 write(&program, &format!("#!/bin/sh\ntouch {}\n", mark.display()));
             }
             for file in [".hookwire/evil.yaml", "evil/evil.yaml"] {
                 write(&project.root().join(file), EVIL);
             }
-            let command = command.replace("AGENT", agent.name).replace("ROOT", project.root().to_str().unwrap());
+            let command = command
+                .replace("AGENT", agent.name)
+                .replace("ROOT", project.root().to_str().unwrap());
             let command = command.replace("ELSEWHERE", elsewhere.to_str().unwrap());
             put(&project, &others(agent, std::slice::from_ref(&command))[0]);
             let told = said(&run(&project, &["doctor", agent.name]));
-            assert!(told.contains(why) && !told.contains("a probe was denied after"), "{command}: {told}");
+            assert!(
+                told.contains(why) && !told.contains("a probe was denied after"),
+                "{command}: {told}"
+            );
             assert!(!mark.exists(), "{command}: something of the project's ran");
             if at > 0 {
                 continue;
             }
             // It is hookwire's own all the same, so it is written anew, and that one is run.
-            assert!(run(&project, &["install", agent.name]).status.success(), "{command}");
+            assert!(
+                run(&project, &["install", agent.name]).status.success(),
+                "{command}"
+            );
             let told = said(&run(&project, &["doctor", agent.name]));
-            assert!(told.contains("a probe was denied after") && !told.contains("wasn't tried"), "{command}: {told}");
+            assert!(
+                told.contains("a probe was denied after") && !told.contains("wasn't tried"),
+                "{command}: {told}"
+            );
             assert!(!mark.exists(), "{command}: something of the project's ran");
         }
         // What a person has vouched for on this machine is tried.
         let project = project();
         fs::create_dir(project.root().join("mine")).unwrap();
         for option in [&["--live"][..], &["--hooks", "mine"]] {
-            assert!(run(&project, &[&["install", agent.name], option].concat()).status.success());
+            assert!(
+                run(&project, &[&["install", agent.name], option].concat())
+                    .status
+                    .success()
+            );
             let told = said(&run(&project, &["doctor", agent.name]));
-            assert!(told.contains("a probe was denied after"), "{} {option:?}: {told}", agent.name);
+            assert!(
+                told.contains("a probe was denied after"),
+                "{} {option:?}: {told}",
+                agent.name
+            );
         }
     }
 }
@@ -275,7 +431,10 @@ fn a_doctor_runs_no_agent_that_a_clone_brings() {
         let bin = project.root().join(at);
         let mark = project.0.path().join("RAN");
         for agent in AGENTS.iter() {
-            write(&bin.join(&agent.program), &format!("#!/bin/sh\ntouch {}\necho 1.2.3\n", mark.display()));
+            write(
+                &bin.join(&agent.program),
+                &format!("#!/bin/sh\ntouch {}\necho 1.2.3\n", mark.display()),
+            );
         }
         // What leads out of the project was chosen by the project all the same.
         let linked = bin.join("claude");
@@ -283,13 +442,29 @@ fn a_doctor_runs_no_agent_that_a_clone_brings() {
         symlink(project.0.path().join("claude"), &linked).unwrap();
         let mut command = project.command(&["doctor"]);
         let path = std::env::var("PATH").unwrap();
-        let told = said(&command.env("PATH", format!("{}:{path}", bin.display())).output().unwrap());
-        let n_told = told.matches("which is in the project: it was not run").count();
-        assert_eq!((n_told, mark.exists()), if n == 0 { (AGENTS.len(), false) } else { (0, true) }, "{at}: {told}");
+        let told = said(
+            &command
+                .env("PATH", format!("{}:{path}", bin.display()))
+                .output()
+                .unwrap(),
+        );
+        let n_told = told
+            .matches("which is in the project: it was not run")
+            .count();
+        assert_eq!(
+            (n_told, mark.exists()),
+            if n == 0 {
+                (AGENTS.len(), false)
+            } else {
+                (0, true)
+            },
+            "{at}: {told}"
+        );
     }
 }
 
-/// Whatever stands in a file before hookwire comes, stands there when it has gone: each byte, the file, the directory.
+/// Whatever stands in a file before hookwire comes, stands there when it has gone: each byte, the
+/// file, the directory.
 #[test]
 fn what_was_there_before_is_there_again() {
     const JSON: &[&str] = &[
@@ -309,36 +484,80 @@ fn what_was_there_before_is_there_again() {
         "model = \"x\"\r\n\r\n[[hooks]]\r\nevent = \"Stop\"\r\ncommand = \"true\"\r\n",
         "[a]\nb = 1\n\n\n[c]\nd = 2",
     ];
-    for (at, agent) in AGENTS.iter().filter(|agent| matches!(agent.form, Form::File(_))).enumerate() {
-        let is_toml = agent.place(agent.project.entry.is_empty()).entry.ends_with(".toml");
+    for (at, agent) in AGENTS
+        .iter()
+        .filter(|agent| matches!(agent.form, Form::File(_)))
+        .enumerate()
+    {
+        let is_toml = agent
+            .place(agent.project.entry.is_empty())
+            .entry
+            .ends_with(".toml");
         let all = if is_toml { TOML } else { JSON };
         // All of them for the first agent, and for the one whose file is another one.
-        for (_, before) in all.iter().enumerate().filter(|(n, _)| at == 0 || is_toml || (n + at) % 4 == 0) {
+        for (_, before) in all
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| at == 0 || is_toml || (n + at) % 4 == 0)
+        {
             let project = project();
             let (path, option) = place(&project, agent);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, before).unwrap();
             fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-            let is_installed = run(&project, &args("install", agent, option)).status.success();
-            assert!(is_installed || before.contains("hooks"), "{} {before:?}", agent.name);
-            run(&project, &[&args("install", agent, option)[..], &["--timeout", "3m", "--require"]].concat());
+            let is_installed = run(&project, &args("install", agent, option))
+                .status
+                .success();
+            assert!(
+                is_installed || before.contains("hooks"),
+                "{} {before:?}",
+                agent.name
+            );
+            run(
+                &project,
+                &[
+                    &args("install", agent, option)[..],
+                    &["--timeout", "3m", "--require"],
+                ]
+                .concat(),
+            );
             let now = fs::read_to_string(&path).unwrap();
-            assert!(now.contains(&format!(" hook {}", agent.name)) == is_installed, "{} {before:?}", agent.name);
+            assert!(
+                now.contains(&format!(" hook {}", agent.name)) == is_installed,
+                "{} {before:?}",
+                agent.name
+            );
             run(&project, &args("uninstall", agent, option));
             let after = fs::read_to_string(&path).ok();
             assert_eq!(after.as_deref(), Some(*before), "{}", agent.name);
-            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{}", agent.name);
+            assert_eq!(
+                path.metadata().unwrap().permissions().mode() & 0o777,
+                0o600,
+                "{}",
+                agent.name
+            );
         }
     }
 }
 
-/// What a person writes while hookwire is installed stays, and what `install` hasn't made is never deleted.
+/// What a person writes while hookwire is installed stays, and what `install` hasn't made is never
+/// deleted.
 #[test]
 fn what_is_written_meanwhile_stays() {
     let before = "{\n  // mine\n  \"model\": \"opus\"\n}\n";
-    for (at, agent) in AGENTS.iter().filter(|agent| !agent.project.entry.is_empty()).enumerate() {
-        let Form::File(file) = &agent.form else { continue };
-        for before in [None, Some(before)].into_iter().skip(at % 2).take(if at == 0 { 2 } else { 1 }) {
+    for (at, agent) in AGENTS
+        .iter()
+        .filter(|agent| !agent.project.entry.is_empty())
+        .enumerate()
+    {
+        let Form::File(file) = &agent.form else {
+            continue;
+        };
+        for before in [None, Some(before)]
+            .into_iter()
+            .skip(at % 2)
+            .take(if at == 0 { 2 } else { 1 })
+        {
             let project = project();
             let (path, _) = place(&project, agent);
             if let Some(before) = before {
@@ -346,14 +565,26 @@ fn what_is_written_meanwhile_stays() {
             }
             run(&project, &["install", agent.name]);
             let installed = fs::read_to_string(&path).unwrap();
-            write(&path, &installed.replacen('{', "{\n  \"added\": [ 1,2 ],", 1));
+            write(
+                &path,
+                &installed.replacen('{', "{\n  \"added\": [ 1,2 ],", 1),
+            );
             // Again, with other options, over what a person has changed.
             run(&project, &["install", agent.name, "--timeout", "2m"]);
             run(&project, &["uninstall", agent.name]);
             let after = fs::read_to_string(&path).unwrap();
-            assert!(after.contains("\"added\": [ 1,2 ]"), "{}: {after}", agent.name);
+            assert!(
+                after.contains("\"added\": [ 1,2 ]"),
+                "{}: {after}",
+                agent.name
+            );
             assert!(!after.contains(" hook "), "{}: {after}", agent.name);
-            assert_eq!(after.contains("// mine"), before.is_some(), "{}: {after}", agent.name);
+            assert_eq!(
+                after.contains("// mine"),
+                before.is_some(),
+                "{}: {after}",
+                agent.name
+            );
         }
         // A team's file came with the clone, and only hookwire's entries are in it.
         let text = installed(agent).remove(0).1;
@@ -365,7 +596,11 @@ fn what_is_written_meanwhile_stays() {
         assert!(!after.contains(" hook "), "{}: {after}", agent.name);
         // All of some files is hookwire's.
         assert_eq!(path.exists(), file.own.is_none(), "{}", agent.name);
-        assert!(path.parent().unwrap().is_dir(), "{}: install hasn't made it", agent.name);
+        assert!(
+            path.parent().unwrap().is_dir(),
+            "{}: install hasn't made it",
+            agent.name
+        );
     }
 }
 
@@ -378,22 +613,55 @@ fn a_copy_is_kept_before_each_write() {
     let mine = "{ \"model\": \"opus\", \"env\": { \"TOKEN\": \"secret\" } }\n";
     write(&path, mine);
     let told = said(&run(&project, &["install", "claude-code"]));
-    let copies: Vec<_> =
-        files(&entries).into_iter().filter(|(path, _)| path.to_str().unwrap().contains("/copies/")).collect();
-    let [(copy, text)] = &copies[..] else { panic!("{copies:?}") };
-    assert!(text == mine && told.contains(&format!("a copy of it as it was is kept in {}", copy.display())), "{told}");
+    let copies: Vec<_> = files(&entries)
+        .into_iter()
+        .filter(|(path, _)| path.to_str().unwrap().contains("/copies/"))
+        .collect();
+    let [(copy, text)] = &copies[..] else {
+        panic!("{copies:?}")
+    };
+    assert!(
+        text == mine
+            && told.contains(&format!(
+                "a copy of it as it was is kept in {}",
+                copy.display()
+            )),
+        "{told}"
+    );
     assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(copy.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(
+        copy.parent()
+            .unwrap()
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o700
+    );
     for n in 0..20 {
-        run(&project, &["install", "claude-code", "--timeout", &format!("{}s", 60 + n)]);
+        run(
+            &project,
+            &[
+                "install",
+                "claude-code",
+                "--timeout",
+                &format!("{}s", 60 + n),
+            ],
+        );
     }
     let copies = fs::read_dir(copy.parent().unwrap()).unwrap().count();
     assert!((2..=9).contains(&copies), "{copies}");
     run(&project, &["uninstall", "claude-code"]);
-    assert_eq!(fs::read_to_string(&path).unwrap(), mine, "the first one is the last to go");
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        mine,
+        "the first one is the last to go"
+    );
 }
 
-/// What is edited in a file of TOML while hookwire is in it, stays as it would have been without: no line more.
+/// What is edited in a file of TOML while hookwire is in it, stays as it would have been without:
+/// no line more.
 #[test]
 fn no_blank_lines_are_left_in_toml() {
     let agent = of_agent("kimi");
@@ -408,7 +676,10 @@ fn no_blank_lines_are_left_in_toml() {
         let more = "\n# mine\n[mine]\nx = 1\n";
         write(&path, &(fs::read_to_string(&path).unwrap() + more));
         run(&project, &["uninstall", "kimi", "--user"]);
-        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{before}{more}"));
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            format!("{before}{more}")
+        );
     }
 }
 
@@ -416,10 +687,19 @@ fn no_blank_lines_are_left_in_toml() {
 #[test]
 fn a_place_without_room_for_copies_is_named() {
     let project = project();
-    write(&project.0.path().join("home/.local/share/hookwire"), "a file");
+    write(
+        &project.0.path().join("home/.local/share/hookwire"),
+        "a file",
+    );
     let told = said(&run(&project, &["install", "claude-code"]));
     let place = project.0.path().join("home/.local/share/hookwire/entries");
-    assert!(told.contains(&format!("a copy of it can't be kept in {}", place.display())), "{told}");
+    assert!(
+        told.contains(&format!(
+            "a copy of it can't be kept in {}",
+            place.display()
+        )),
+        "{told}"
+    );
     assert!(!project.root().join(".claude").exists());
 }
 
@@ -433,10 +713,24 @@ fn a_link_is_there_again() {
         write(&outside, "mine");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         symlink(&outside, &path).unwrap();
-        assert!(run(&project, &["install", agent.name]).status.success(), "{}", agent.name);
+        assert!(
+            run(&project, &["install", agent.name]).status.success(),
+            "{}",
+            agent.name
+        );
         assert!(fs::read_link(&path).is_err(), "{}", agent.name);
-        assert!(run(&project, &["uninstall", agent.name]).status.success(), "{}", agent.name);
-        assert_eq!((fs::read_link(&path).unwrap(), fs::read_to_string(&outside).unwrap()), (outside, "mine".into()));
+        assert!(
+            run(&project, &["uninstall", agent.name]).status.success(),
+            "{}",
+            agent.name
+        );
+        assert_eq!(
+            (
+                fs::read_link(&path).unwrap(),
+                fs::read_to_string(&outside).unwrap()
+            ),
+            (outside, "mine".into())
+        );
     }
 }
 
@@ -444,8 +738,13 @@ fn a_link_is_there_again() {
 #[test]
 fn a_hook_that_asks_hookwire_isnt_carried_over() {
     let project = project();
-    let hook = |command: &str| format!(r#"{{"hooks": [{{"type": "command", "command": "{command}"}}]}}"#);
-    let hooks = [hook("./audit.sh && hookwire hook claude-code"), hook("./mine.sh"), hook("hookwire hook claude-code")];
+    let hook =
+        |command: &str| format!(r#"{{"hooks": [{{"type": "command", "command": "{command}"}}]}}"#);
+    let hooks = [
+        hook("./audit.sh && hookwire hook claude-code"),
+        hook("./mine.sh"),
+        hook("hookwire hook claude-code"),
+    ];
     write(&project.root().join("audit.sh"), "#!/bin/sh\n");
     write(&project.root().join("mine.sh"), "#!/bin/sh\n");
     let settings = format!(r#"{{"hooks": {{"PreToolUse": [{}]}}}}"#, hooks.join(", "));
@@ -453,6 +752,12 @@ fn a_hook_that_asks_hookwire_isnt_carried_over() {
     let told = said(&run(&project, &["import", "claude-code"]));
     assert!(told.contains("it would ask for ever"), "{told}");
     let text = fs::read_to_string(project.root().join(".hookwire/claude-code.yaml")).unwrap();
-    assert!(text.contains("mine.sh") && !text.contains("hookwire hook"), "{text}");
-    assert!(text.contains("# Not carried over: ") && text.matches("- name").count() == 1, "{text}");
+    assert!(
+        text.contains("mine.sh") && !text.contains("hookwire hook"),
+        "{text}"
+    );
+    assert!(
+        text.contains("# Not carried over: ") && text.matches("- name").count() == 1,
+        "{text}"
+    );
 }

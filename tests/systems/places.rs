@@ -45,15 +45,32 @@ impl Project {
 
     /// The command that is installed.
     fn installed(&self) -> String {
-        let settings: Value = serde_json::from_str(&fs::read_to_string(self.settings()).unwrap()).unwrap();
-        settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap().to_string()
+        let settings: Value =
+            serde_json::from_str(&fs::read_to_string(self.settings()).unwrap()).unwrap();
+        settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+            .as_str()
+            .unwrap()
+            .to_string()
     }
 
-    /// What a command says of a call in a directory, as Claude Code runs it: the decision, or the context, or nothing.
-    fn say(&self, command: &str, cwd: &Path, environment: &[(&str, Option<&str>)], call: &str) -> String {
+    /// What a command says of a call in a directory, as Claude Code runs it: the decision, or the
+    /// context, or nothing.
+    fn say(
+        &self,
+        command: &str,
+        cwd: &Path,
+        environment: &[(&str, Option<&str>)],
+        call: &str,
+    ) -> String {
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", command]).current_dir(cwd).env("HOME", self.path("home"));
-        shell.env("XDG_RUNTIME_DIR", self.path("run")).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
+        shell
+            .args(["-c", command])
+            .current_dir(cwd)
+            .env("HOME", self.path("home"));
+        shell
+            .env("XDG_RUNTIME_DIR", self.path("run"))
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_DATA_HOME");
         for (name, value) in environment {
             match value {
                 Some(value) => shell.env(name, value),
@@ -62,18 +79,39 @@ impl Project {
         }
         let mut sent = event(call);
         sent["cwd"] = cwd.to_str().unwrap().into();
-        let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(sent.to_string().as_bytes()).unwrap();
+        let mut child = shell
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(sent.to_string().as_bytes())
+            .unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{command} {environment:?} {call}: {output:?}");
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{command} {environment:?} {call}: {output:?}"
+        );
         let reply: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         let said = &reply["hookSpecificOutput"];
-        said["permissionDecision"].as_str().or(said["additionalContext"].as_str()).unwrap_or_default().to_string()
+        said["permissionDecision"]
+            .as_str()
+            .or(said["additionalContext"].as_str())
+            .unwrap_or_default()
+            .to_string()
     }
 
     fn doctor(&self) -> (Option<i32>, String) {
         let output: Output = self.run(&["doctor", "claude-code"], "");
-        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
     }
 }
 
@@ -83,9 +121,18 @@ fn a_projects_guards_go_where_its_agent_goes() {
     for (file, text) in [
         ("lib/.hookwire/guard.yaml", LIB),
         ("untrusted/.hookwire/guard.yaml", &deny("no-ls", "Bash(ls)")),
-        ("project/part/.hookwire/guard.yaml", &deny("no-deploy", "Bash(make deploy)")),
+        (
+            "project/part/.hookwire/guard.yaml",
+            &deny("no-deploy", "Bash(make deploy)"),
+        ),
         // As `git worktree add ../worktree` makes them.
-        ("worktree/.git", &format!("gitdir: {}\n", project.path("project/.git/worktrees/worktree").display())),
+        (
+            "worktree/.git",
+            &format!(
+                "gitdir: {}\n",
+                project.path("project/.git/worktrees/worktree").display()
+            ),
+        ),
         ("project/.git/worktrees/worktree/commondir", "../..\n"),
     ] {
         write(&project.path(file), text);
@@ -98,7 +145,10 @@ fn a_projects_guards_go_where_its_agent_goes() {
     let installed = project.installed();
     let alone = format!("{installed} --no-host");
     // As `install --user` writes it.
-    let users = installed.replace(&format!(" --root {}", project.path("project").display()), "");
+    let users = installed.replace(
+        &format!(" --root {}", project.path("project").display()),
+        "",
+    );
     assert_ne!(users, installed);
     for (command, cwd, call, expected) in [
         (&installed, "project", "ls", "the first"),
@@ -120,14 +170,30 @@ fn a_projects_guards_go_where_its_agent_goes() {
         (&users, "worktree", "git push -f", "deny"),
         (&users, "lib", "npm publish", "deny"),
     ] {
-        assert_eq!(project.say(command, &project.path(cwd), &[], call), expected, "{cwd}: {call}");
+        assert_eq!(
+            project.say(command, &project.path(cwd), &[], call),
+            expected,
+            "{cwd}: {call}"
+        );
     }
     // Both are in force as they were trusted, also after an edit.
-    write(&project.path("lib/.hookwire/guard.yaml"), &deny("no-ls", "Bash(ls)"));
+    write(
+        &project.path("lib/.hookwire/guard.yaml"),
+        &deny("no-ls", "Bash(ls)"),
+    );
     assert_eq!(project.say(&installed, &project.path("lib"), &[], "ls"), "");
-    project.run(&["trust", project.path("lib").to_str().unwrap(), "--yes"], "");
-    assert_eq!(project.say(&installed, &project.path("lib"), &[], "ls"), "deny");
-    project.run(&["trust", "revoke", project.path("lib").to_str().unwrap()], "");
+    project.run(
+        &["trust", project.path("lib").to_str().unwrap(), "--yes"],
+        "",
+    );
+    assert_eq!(
+        project.say(&installed, &project.path("lib"), &[], "ls"),
+        "deny"
+    );
+    project.run(
+        &["trust", "revoke", project.path("lib").to_str().unwrap()],
+        "",
+    );
     assert_eq!(project.say(&installed, &project.path("lib"), &[], "ls"), "");
 }
 
@@ -137,13 +203,28 @@ fn a_project_that_has_moved_lets_nothing_pass() {
     let installed = project.installed();
     fs::rename(project.root(), project.path("moved")).unwrap();
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", &installed]).current_dir(project.path("moved")).env("HOME", project.path("home"));
-    let mut child = shell.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(event("ls").to_string().as_bytes()).unwrap();
+    shell
+        .args(["-c", &installed])
+        .current_dir(project.path("moved"))
+        .env("HOME", project.path("home"));
+    let mut child = shell
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(event("ls").to_string().as_bytes())
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("`hookwire install claude-code` in the project writes it anew"), "{said}");
+    assert!(
+        said.contains("`hookwire install claude-code` in the project writes it anew"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -151,13 +232,21 @@ fn no_environment_takes_a_guard_away() {
     let project = Project::guarded();
     let user = deny("no-destroy", "Bash(terraform destroy*)").replace("}]", "}, HOME]");
     let home = r#"{ name: home, on: PreToolUse, if: Bash(home), fail: closed, command: 'test -z "$HOME" || exit 2' }"#;
-    write(&project.path("home/.config/hookwire/user.yaml"), &user.replace("HOME", home));
+    write(
+        &project.path("home/.config/hookwire/user.yaml"),
+        &user.replace("HOME", home),
+    );
     let added = deny("added", "Bash(added)");
-    for dir in ["other/hookwire", "other/.config/hookwire", "project/own/hookwire"] {
+    for dir in [
+        "other/hookwire",
+        "other/.config/hookwire",
+        "project/own/hookwire",
+    ] {
         write(&project.path(dir).join("added.yaml"), &added);
     }
     let (installed, root) = (project.installed(), project.path("project"));
-    let [other, up, own] = ["other", "run/../other", "project/own"].map(|it| project.0.path().join(it));
+    let [other, up, own] =
+        ["other", "run/../other", "project/own"].map(|it| project.0.path().join(it));
     let [other, up, own] = [&other, &up, &own].map(|it| it.to_str());
     for (name, value, adds) in [
         ("HOME", Some(""), false),
@@ -177,7 +266,11 @@ fn no_environment_takes_a_guard_away() {
         for (environment, adds) in [(&[(name, value)][..], adds), (&[], false)] {
             let say = |call| project.say(&installed, &root, environment, call);
             assert_eq!(say("git push -f"), "deny", "{environment:?}");
-            assert_eq!(say("terraform destroy -auto-approve"), "deny", "{environment:?}");
+            assert_eq!(
+                say("terraform destroy -auto-approve"),
+                "deny",
+                "{environment:?}"
+            );
             assert_eq!(say("home"), "deny", "{environment:?}");
             assert_eq!(say("added") == "deny", adds, "{environment:?}");
         }
@@ -198,25 +291,44 @@ fn no_environment_makes_definitions_trusted() {
     assert!(output.status.success(), "{output:?}");
     project.run(&["install", "claude-code"], "");
     let environment = [("XDG_DATA_HOME", forged.to_str())];
-    assert_eq!(project.say(&project.installed(), &project.path("project"), &environment, "git push -f"), "");
+    assert_eq!(
+        project.say(
+            &project.installed(),
+            &project.path("project"),
+            &environment,
+            "git push -f"
+        ),
+        ""
+    );
 }
 
 #[test]
 fn a_home_directory_is_the_same_in_rules_whatever_the_environment_says() {
     let project = Project::guarded();
-    write(&project.path("home/.config/hookwire/user.yaml"), &deny("no-keys", "Bash(cat ~/.ssh/*)"));
+    write(
+        &project.path("home/.config/hookwire/user.yaml"),
+        &deny("no-keys", "Bash(cat ~/.ssh/*)"),
+    );
     let home = database_home();
     assert!(home.starts_with('/'), "{home}");
     for value in [Some(""), None, Some("/other")] {
         let command = format!("cat {home}/.ssh/id_rsa");
-        let said = project.say(&project.installed(), &project.path("project"), &[("HOME", value)], &command);
+        let said = project.say(
+            &project.installed(),
+            &project.path("project"),
+            &[("HOME", value)],
+            &command,
+        );
         assert_eq!(said, "deny", "{value:?}");
     }
 }
 
 /// The home directory that the password database has; nothing is read there.
 fn database_home() -> String {
-    let output = Command::new("/bin/sh").args(["-c", "getent passwd $(id -u) | cut -d: -f6"]).output().unwrap();
+    let output = Command::new("/bin/sh")
+        .args(["-c", "getent passwd $(id -u) | cut -d: -f6"])
+        .output()
+        .unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_string()
 }
 
@@ -224,19 +336,42 @@ fn database_home() -> String {
 fn a_doctor_says_where_definitions_are_read_and_where_a_host_differs() {
     let project = Project::guarded();
     let users = project.path("home/.config/hookwire");
-    write(&users.join("user.yaml"), &deny("no-destroy", "Bash(terraform destroy*)"));
+    write(
+        &users.join("user.yaml"),
+        &deny("no-destroy", "Bash(terraform destroy*)"),
+    );
     let (code, said) = project.doctor();
-    assert!(code == Some(0) && said.contains("read from /etc/hookwire"), "{said}");
+    assert!(
+        code == Some(0) && said.contains("read from /etc/hookwire"),
+        "{said}"
+    );
     assert!(said.contains(users.to_str().unwrap()), "{said}");
     let list = String::from_utf8(project.run(&["check", "--list"], "").stdout).unwrap();
-    assert!(list.contains("Read from /etc/hookwire") && list.contains(users.to_str().unwrap()), "{list}");
+    assert!(
+        list.contains("Read from /etc/hookwire") && list.contains(users.to_str().unwrap()),
+        "{list}"
+    );
 
     // A host that somebody has started with other places.
-    let elsewhere = project.installed().replace(users.to_str().unwrap(), project.path("nothing").to_str().unwrap());
+    let elsewhere = project.installed().replace(
+        users.to_str().unwrap(),
+        project.path("nothing").to_str().unwrap(),
+    );
     let environment = [("HOME", Some("/nowhere"))];
-    assert_eq!(project.say(&elsewhere, &project.path("project"), &environment, "git push -f"), "deny");
+    assert_eq!(
+        project.say(
+            &elsewhere,
+            &project.path("project"),
+            &environment,
+            "git push -f"
+        ),
+        "deny"
+    );
     let (code, said) = project.doctor();
-    let expected = format!("it doesn't read {}, which this command does", users.display());
+    let expected = format!(
+        "it doesn't read {}, which this command does",
+        users.display()
+    );
     assert!(code == Some(1) && said.contains(&expected), "{said}");
 
     // An older entry works, and is to be written anew.
@@ -244,19 +379,31 @@ fn a_doctor_says_where_definitions_are_read_and_where_a_host_differs() {
     let root = project.path("project");
     for lost in [
         format!(" --root {}", root.display()),
-        format!(" --user-dir {}", project.path("home/.config/hookwire").display()),
+        format!(
+            " --user-dir {}",
+            project.path("home/.config/hookwire").display()
+        ),
     ] {
         project.run(&["install", "claude-code"], "");
         let settings = fs::read_to_string(project.settings()).unwrap();
         assert!(settings.contains(&lost), "{settings}");
         fs::write(project.settings(), settings.replace(&lost, "")).unwrap();
         if lost.contains("root") {
-            assert_eq!(project.say(&project.installed(), &root, &[], "git push -f"), "deny");
+            assert_eq!(
+                project.say(&project.installed(), &root, &[], "git push -f"),
+                "deny"
+            );
         }
         let (code, said) = project.doctor();
         let expected = format!("its command doesn't say `{}`: ", lost.trim());
-        assert!(code == Some(1) && said.contains(&expected), "{lost}: {said}");
-        assert!(said.contains("`hookwire install claude-code` writes it anew"), "{said}");
+        assert!(
+            code == Some(1) && said.contains(&expected),
+            "{lost}: {said}"
+        );
+        assert!(
+            said.contains("`hookwire install claude-code` writes it anew"),
+            "{said}"
+        );
     }
 }
 
@@ -269,7 +416,10 @@ fn with_worktree(files: &[(&str, &str)]) -> Project {
     }
     // As `git worktree add ../worktree` makes them.
     let git_dir = project.path("project/.git/worktrees/worktree");
-    write(&project.path("worktree/.git"), &format!("gitdir: {}\n", git_dir.display()));
+    write(
+        &project.path("worktree/.git"),
+        &format!("gitdir: {}\n", git_dir.display()),
+    );
     write(&git_dir.join("commondir"), "../..\n");
     project.trust("project");
     project
@@ -283,11 +433,19 @@ impl Project {
 
     /// What `hookwire check --strict` in a directory exits with and says.
     fn check_in(&self, name: &str) -> (Option<i32>, String) {
-        let output = self.command(&["check", "--strict"]).current_dir(self.path(name)).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        let output = self
+            .command(&["check", "--strict"])
+            .current_dir(self.path(name))
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
     }
 
-    /// How often each hook of a project writes its line at one event in the worktree, for a host of a root.
+    /// How often each hook of a project writes its line at one event in the worktree, for a host of
+    /// a root.
     fn runs(&self, root: &str) -> Vec<String> {
         let log = self.path("log");
         let _ = fs::remove_file(&log);
@@ -297,7 +455,12 @@ impl Project {
         let args = ["hook", "claude-code", "--no-host", "--root"];
         let mut command = self.command(&[&args[..], &[self.path(root).to_str().unwrap()]].concat());
         let mut child = command.current_dir(&cwd).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(sent.to_string().as_bytes()).unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(sent.to_string().as_bytes())
+            .unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{output:?}");
         let said = fs::read_to_string(&log).unwrap_or_default();
@@ -321,11 +484,20 @@ hooks:
         ("scripts/log.sh", SCRIPT),
         ("scripts/lib.sh", "echo script >> ../log\n"),
     ]);
-    assert_eq!(project.runs("worktree"), ["plain", "script"], "the first one's guard it");
+    assert_eq!(
+        project.runs("worktree"),
+        ["plain", "script"],
+        "the first one's guard it"
+    );
     let (_, said) = project.check_in("worktree");
-    let first =
-        format!("what was trusted of {}, the repository's first worktree, is", project.path("project").display());
-    assert!(said.contains("nobody has trusted these") && said.contains(&first), "{said}");
+    let first = format!(
+        "what was trusted of {}, the repository's first worktree, is",
+        project.path("project").display()
+    );
+    assert!(
+        said.contains("nobody has trusted these") && said.contains(&first),
+        "{said}"
+    );
     assert!(!said.contains("duplicate-name"), "{said}");
 
     project.trust("worktree");
@@ -333,27 +505,54 @@ hooks:
         assert_eq!(project.runs(root), ["plain", "script"], "{root}");
     }
     let (code, said) = project.check_in("worktree");
-    assert!(code == Some(0) && said.contains("3 hooks in force"), "{said}");
+    assert!(
+        code == Some(0) && said.contains("3 hooks in force"),
+        "{said}"
+    );
 
-    // A hook that is another one, or that runs another file, holds beside that of the first worktree.
-    write(&project.path("worktree/.hookwire/guard.yaml"), &LOGS.replace("echo plain", "echo other"));
-    write(&project.path("worktree/scripts/lib.sh"), "echo changed >> ../log\n");
+    // A hook that is another one, or that runs another file, holds beside that of the first
+    // worktree.
+    write(
+        &project.path("worktree/.hookwire/guard.yaml"),
+        &LOGS.replace("echo plain", "echo other"),
+    );
+    write(
+        &project.path("worktree/scripts/lib.sh"),
+        "echo changed >> ../log\n",
+    );
     project.trust("worktree");
     for root in ["worktree", "project"] {
-        assert_eq!(project.runs(root), ["changed", "other", "plain", "script"], "{root}");
+        assert_eq!(
+            project.runs(root),
+            ["changed", "other", "plain", "script"],
+            "{root}"
+        );
     }
     let (code, said) = project.check_in("worktree");
-    assert!(code == Some(1) && said.matches("warning[duplicate-name]").count() == 2, "{said}");
+    assert!(
+        code == Some(1) && said.matches("warning[duplicate-name]").count() == 2,
+        "{said}"
+    );
     let expected = "that is the repository's first worktree, whose trusted hooks guard this worktree, too; both run";
-    assert!(said.matches(expected).count() == 2 && said.contains("`plain` is another hook than"), "{said}");
+    assert!(
+        said.matches(expected).count() == 2 && said.contains("`plain` is another hook than"),
+        "{said}"
+    );
 
-    // What is edited and not trusted takes no guard away, and neither does a weaker copy that somebody trusts.
+    // What is edited and not trusted takes no guard away, and neither does a weaker copy that
+    // somebody trusts.
     project.run(&["install", "claude-code"], "");
     let command = format!("{} --no-host", project.installed());
     let push = || project.say(&command, &project.path("worktree"), &[], "git push -f");
-    write(&project.path("worktree/.hookwire/guard.yaml"), "hooks: []\n");
+    write(
+        &project.path("worktree/.hookwire/guard.yaml"),
+        "hooks: []\n",
+    );
     assert_eq!(push(), "deny");
-    write(&project.path("worktree/.hookwire/guard.yaml"), &LOGS.replace("deny: \"No.\"", "allow: Go."));
+    write(
+        &project.path("worktree/.hookwire/guard.yaml"),
+        &LOGS.replace("deny: \"No.\"", "allow: Go."),
+    );
     project.trust("worktree");
     assert_eq!(push(), "deny");
     // Without the first one's, the worktree's own are all there is.
@@ -371,7 +570,10 @@ fn a_hook_that_works_in_its_own_worktree_runs_in_each() {
     let expected = ["project", "worktree"].map(|name| project.path(name).display().to_string());
     assert_eq!(project.runs("worktree"), expected);
     let (code, said) = project.check_in("worktree");
-    assert!(code == Some(0) && !said.contains("duplicate-name"), "{said}");
+    assert!(
+        code == Some(0) && !said.contains("duplicate-name"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The policy of definition files and programs: decided before any hook, by every layer, and by nothing
-//! that can't be told.
+//! The policy of definition files and programs: decided before any hook, by every layer, and by
+//! nothing that can't be told.
 
 use crate::support::*;
 use hookwire::agent_hook::{ChainError, ExecutionGrant};
@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 fn call(tool: &str, input: Value) -> Event {
     let tool = json!({"name": tool, "input": input});
-    Event::from_json(json!({"event": "PreToolUse", "session": "s", "run": "r", "cwd": "/p", "tool": tool})).unwrap()
+    Event::from_json(
+        json!({"event": "PreToolUse", "session": "s", "run": "r", "cwd": "/p", "tool": tool}),
+    )
+    .unwrap()
 }
 
 fn bash(command: &str) -> Event {
@@ -31,25 +34,60 @@ async fn no_hook_runs_on_what_the_policy_denies() {
         "policy: { deny: 'Bash(rm *)' }\nhooks:\n  - { name: a, on: PreToolUse, allow: fine }\n  - { name: b, on: PostToolUse, deny: no }\n",
     );
     let verdict = host.dispatch(bash("cd x && rm y")).await;
-    assert_eq!((verdict.decision, verdict.decided_by.as_deref()), (Decision::Deny, Some("policy")));
+    assert_eq!(
+        (verdict.decision, verdict.decided_by.as_deref()),
+        (Decision::Deny, Some("policy"))
+    );
     assert_eq!(reason(&verdict), "the policy denies `Bash(rm *)`");
-    let outcomes: Vec<_> = verdict.outcomes.iter().map(|it| (&*it.hook, it.status, it.reason.as_deref())).collect();
-    let refused = ("policy", Status::Blocking, Some("the policy denies `Bash(rm *)`"));
-    assert_eq!(outcomes, [refused, ("a", Status::Skipped, Some("denied by the policy before"))]);
+    let outcomes: Vec<_> = verdict
+        .outcomes
+        .iter()
+        .map(|it| (&*it.hook, it.status, it.reason.as_deref()))
+        .collect();
+    let refused = (
+        "policy",
+        Status::Blocking,
+        Some("the policy denies `Bash(rm *)`"),
+    );
+    assert_eq!(
+        outcomes,
+        [
+            refused,
+            ("a", Status::Skipped, Some("denied by the policy before"))
+        ]
+    );
     let verdict = host.dispatch(bash("ls")).await;
-    assert_eq!((verdict.decision, verdict.decided_by.as_deref(), verdict.grant), (Decision::Allow, Some("a"), None));
+    assert_eq!(
+        (
+            verdict.decision,
+            verdict.decided_by.as_deref(),
+            verdict.grant
+        ),
+        (Decision::Allow, Some("a"), None)
+    );
 }
 
 #[tokio::test]
 async fn a_limit_counts_the_calls_of_a_run() {
-    let (host, _dir) =
-        host("policy: { limits: { maxCalls: 2 } }\nhooks: [{ name: no, on: PreToolUse, if: Bash(no), deny: no }]\n");
+    let (host, _dir) = host(
+        "policy: { limits: { maxCalls: 2 } }\nhooks: [{ name: no, on: PreToolUse, if: Bash(no), deny: no }]\n",
+    );
     let mut left = Vec::new();
-    for (command, run) in [("ls", "r"), ("no", "r"), ("ls", "r"), ("ls", "r"), ("ls", "other")] {
+    for (command, run) in [
+        ("ls", "r"),
+        ("no", "r"),
+        ("ls", "r"),
+        ("ls", "r"),
+        ("ls", "other"),
+    ] {
         let mut event = bash(command);
         event.change(|data| data["run"] = run.into());
         let verdict = host.dispatch(event).await;
-        let by = verdict.decided_by.as_deref().unwrap_or("nobody").to_string();
+        let by = verdict
+            .decided_by
+            .as_deref()
+            .unwrap_or("nobody")
+            .to_string();
         left.push((by, verdict.grant.map(|grant| grant["callsLeft"].clone())));
     }
     // A call that a hook denied isn't counted. Its grant is void.
@@ -63,7 +101,8 @@ async fn a_limit_counts_the_calls_of_a_run() {
     assert_eq!(left, expected.map(|(by, left)| (by.to_string(), left)));
 }
 
-/// Calls at the same time don't pass the limit together, and one that is cancelled gives its place back.
+/// Calls at the same time don't pass the limit together, and one that is cancelled gives its place
+/// back.
 #[tokio::test]
 async fn a_call_counts_while_it_is_judged() {
     let judging = Arc::new(tokio::sync::Notify::new());
@@ -73,7 +112,10 @@ async fn a_call_counts_while_it_is_judged() {
         .on("PreToolUse", "waits", move |event: HookEvent| {
             let begun = begun.clone();
             async move {
-                if event.tool_input().is_some_and(|input| input["command"] == "slow") {
+                if event
+                    .tool_input()
+                    .is_some_and(|input| input["command"] == "slow")
+                {
                     begun.notify_one();
                     std::future::pending::<()>().await;
                 }
@@ -87,29 +129,58 @@ async fn a_call_counts_while_it_is_judged() {
         async move { host.dispatch(bash("slow")).await }
     });
     judging.notified().await;
-    assert_eq!(host.dispatch(bash("ls")).await.decided_by.as_deref(), Some("policy"));
+    assert_eq!(
+        host.dispatch(bash("ls")).await.decided_by.as_deref(),
+        Some("policy")
+    );
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     assert_eq!(host.dispatch(bash("ls")).await.decision, Decision::Allow);
-    assert_eq!(host.dispatch(bash("ls")).await.decided_by.as_deref(), Some("policy"));
+    assert_eq!(
+        host.dispatch(bash("ls")).await.decided_by.as_deref(),
+        Some("policy")
+    );
 }
 
 #[tokio::test]
 async fn every_layer_must_allow() {
     let dir = hooks(&[
-        ("outer/policy.yaml", "policy: { allow: [Read, 'Bash(git *)'], sandbox: read-only, limits: { timeout: 9s } }"),
-        ("root/.hookwire/policy.yaml", "policy: { deny: 'Bash(git push*)', sandbox: none, limits: { timeout: 5s } }"),
+        (
+            "outer/policy.yaml",
+            "policy: { allow: [Read, 'Bash(git *)'], sandbox: read-only, limits: { timeout: 9s } }",
+        ),
+        (
+            "root/.hookwire/policy.yaml",
+            "policy: { deny: 'Bash(git push*)', sandbox: none, limits: { timeout: 5s } }",
+        ),
     ]);
-    let builder = Host::builder().root(dir.path().join("root")).hooks(dir.path().join("outer")).project(true);
-    let host = builder.policy(Policy::new().deny("Read(/etc/**)").unwrap().max_output_bytes(10)).build().unwrap();
+    let builder = Host::builder()
+        .root(dir.path().join("root"))
+        .hooks(dir.path().join("outer"))
+        .project(true);
+    let host = builder
+        .policy(
+            Policy::new()
+                .deny("Read(/etc/**)")
+                .unwrap()
+                .max_output_bytes(10),
+        )
+        .build()
+        .unwrap();
     assert_eq!(host.diagnostics(), [""; 0]);
     for (event, expected) in [
         (bash("git status"), ""),
         (bash("git push"), "the policy denies `Bash(git push*)`"),
         (bash("ls"), "the policy doesn't allow this call of `Bash`"),
         (call("Read", json!({"file_path": "x"})), ""),
-        (call("Read", json!({"file_path": "/etc/passwd"})), "the policy denies `Read(/etc/**)`"),
-        (call("Write", json!({"file_path": "x"})), "the policy doesn't allow this call of `Write`"),
+        (
+            call("Read", json!({"file_path": "/etc/passwd"})),
+            "the policy denies `Read(/etc/**)`",
+        ),
+        (
+            call("Write", json!({"file_path": "x"})),
+            "the policy doesn't allow this call of `Write`",
+        ),
     ] {
         let verdict = host.dispatch(event).await;
         assert_eq!(reason(&verdict), expected);
@@ -122,18 +193,30 @@ async fn every_layer_must_allow() {
 async fn nobody_smuggles_in_what_the_policy_denies() {
     let host = Host::builder()
         .policy(Policy::new().deny("Bash(rm *)").unwrap())
-        .on("PreToolUse", "rewrites", |_| async { Answer::rewrite(json!({"command": "rm -rf /"})) })
+        .on("PreToolUse", "rewrites", |_| async {
+            Answer::rewrite(json!({"command": "rm -rf /"}))
+        })
         .build()
         .unwrap();
     let verdict = host.dispatch(bash("ls")).await;
     assert_eq!(
-        (verdict.decision, verdict.decided_by.as_deref(), verdict.subject),
+        (
+            verdict.decision,
+            verdict.decided_by.as_deref(),
+            verdict.subject
+        ),
         (Decision::Deny, Some("policy"), None)
     );
     let (chain, ls) = (host.chain(), json!({"command": "ls"}));
     let ctx = chain.context("s");
-    let refused = chain.run_pre_tool_call("Bash", ls, ExecutionGrant::default(), &ctx).await.unwrap_err();
-    let (hook, reason) = ("policy".to_string(), "the policy denies `Bash(rm *)`".to_string());
+    let refused = chain
+        .run_pre_tool_call("Bash", ls, ExecutionGrant::default(), &ctx)
+        .await
+        .unwrap_err();
+    let (hook, reason) = (
+        "policy".to_string(),
+        "the policy denies `Bash(rm *)`".to_string(),
+    );
     assert_eq!(refused, ChainError::Aborted { hook, reason });
 }
 
@@ -149,31 +232,57 @@ async fn a_broken_policy_allows_nothing_and_a_good_one_stays() {
         let (cold, _dir) = host(broken);
         assert_eq!(cold.diagnostics().len(), 1, "{broken}");
         let verdict = cold.dispatch(bash("ls")).await;
-        assert_eq!((verdict.decision, verdict.decided_by.as_deref()), (Decision::Deny, Some("policy")), "{broken}");
-        assert!(reason(&verdict).contains("hooks.yaml:1 is broken, so nothing is allowed: "), "{verdict:?}");
+        assert_eq!(
+            (verdict.decision, verdict.decided_by.as_deref()),
+            (Decision::Deny, Some("policy")),
+            "{broken}"
+        );
+        assert!(
+            reason(&verdict).contains("hooks.yaml:1 is broken, so nothing is allowed: "),
+            "{verdict:?}"
+        );
 
         let (warm, dir) = host(good);
         std::fs::write(dir.path().join("hooks.yaml"), broken).unwrap();
         warm.reload();
-        assert_eq!(warm.dispatch(bash("ls")).await.decision, Decision::Allow, "the last good one stays");
-        assert_eq!(warm.dispatch(call("WebFetch", json!({"url": "x"}))).await.decision, Decision::Deny);
+        assert_eq!(
+            warm.dispatch(bash("ls")).await.decision,
+            Decision::Allow,
+            "the last good one stays"
+        );
+        assert_eq!(
+            warm.dispatch(call("WebFetch", json!({"url": "x"})))
+                .await
+                .decision,
+            Decision::Deny
+        );
         std::fs::remove_file(dir.path().join("hooks.yaml")).unwrap();
         warm.reload();
-        assert_eq!(warm.dispatch(call("WebFetch", json!({"url": "x"}))).await.decision, Decision::Allow);
+        assert_eq!(
+            warm.dispatch(call("WebFetch", json!({"url": "x"})))
+                .await
+                .decision,
+            Decision::Allow
+        );
     }
 }
 
 #[test]
 fn explain_tells_of_the_policy_and_registering_one_is_refused() {
-    let (mut host, _dir) =
-        TestHost::with("policy: { deny: 'Bash(rm *)' }\nhooks: [{ name: a, on: PreToolUse, allow: fine }]\n");
+    let (mut host, _dir) = TestHost::with(
+        "policy: { deny: 'Bash(rm *)' }\nhooks: [{ name: a, on: PreToolUse, allow: fine }]\n",
+    );
     let explain = |host: &mut TestHost, command: &str| {
-        let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}});
+        let event =
+            json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}});
         host.request("hooks/explain", event)["policy"][0]["denies"].clone()
     };
     assert_eq!(explain(&mut host, "rm x"), "the policy denies `Bash(rm *)`");
     assert_eq!(explain(&mut host, "ls"), Value::Null);
     let policy = json!({"policy": {"deny": ["Read"]}, "hooks": [{"name": "b", "on": "PreToolUse", "allow": "x"}]});
     let refused = host.refused("hooks/register", policy);
-    assert_eq!(refused["message"], "invalid params: `policy`: it is written in a definition file, not registered");
+    assert_eq!(
+        refused["message"],
+        "invalid params: `policy`: it is written in a definition file, not registered"
+    );
 }

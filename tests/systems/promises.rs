@@ -1,5 +1,5 @@
-//! Promises of the five systems to the letter, where no example shows them: one order across files and the wire,
-//! a "no" where nothing can be refused, modules that aren't there, defaults.
+//! Promises of the five systems to the letter, where no example shows them: one order across files
+//! and the wire, a "no" where nothing can be refused, modules that aren't there, defaults.
 
 use crate::support::*;
 use hookwire::agent_hook::*;
@@ -10,14 +10,23 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 fn ask(host: &mut TestHost, dialect: &str, payload: Value) -> Value {
-    host.request("hooks/dispatch", json!({"dialect": dialect, "payload": payload}))
+    host.request(
+        "hooks/dispatch",
+        json!({"dialect": dialect, "payload": payload}),
+    )
 }
 
 fn names(result: &Value) -> Vec<&str> {
-    result["verdict"]["outcomes"].as_array().unwrap().iter().map(|it| it["hook"].as_str().unwrap()).collect()
+    result["verdict"]["outcomes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["hook"].as_str().unwrap())
+        .collect()
 }
 
-/// Where a system knows one list, hooks of files and those that a client registers stand in it as people ordered them.
+/// Where a system knows one list, hooks of files and those that a client registers stand in it as
+/// people ordered them.
 #[test]
 fn files_and_the_wire_are_one_list() {
     let quiet = json!("return;");
@@ -73,7 +82,10 @@ fn files_and_the_wire_are_one_list() {
         ),
     ] {
         let (mut host, _dir) = TestHost::with(&format!("dialect: {dialect}\n{file}"));
-        host.request("hooks/register", json!({"dialect": dialect, "hooks": registered}));
+        host.request(
+            "hooks/register",
+            json!({"dialect": dialect, "hooks": registered}),
+        );
         let result = ask(&mut host, dialect, payload);
         assert_eq!(names(&result), expected, "{dialect}: {result}");
         if registered[0]["name"] == "wire" {
@@ -82,7 +94,8 @@ fn files_and_the_wire_are_one_list() {
     }
 }
 
-/// The same list for a client of another vocabulary, which ends for the layers within and for no outer one.
+/// The same list for a client of another vocabulary, which ends for the layers within and for no
+/// outer one.
 #[test]
 fn a_list_is_one_for_clients_of_others() {
     let (mut host, _dir) = TestHost::with(
@@ -90,15 +103,31 @@ fn a_list_is_one_for_clients_of_others() {
     );
     let first = json!({"name": "first", "matcher": "PreToolCall", "priority": 1, "script": "return HookResult.DenyResult('no');"});
     let code = json!({"name": "code", "matcher": "PreToolCall", "script": "return;"});
-    host.request("hooks/register", json!({"dialect": "workflow-framework", "hooks": [code, first]}));
+    host.request(
+        "hooks/register",
+        json!({"dialect": "workflow-framework", "hooks": [code, first]}),
+    );
     let verdict = host.dispatch(json!({"event": "PreToolUse", "tool": {"name": "t", "input": {}}}));
-    let outcomes = verdict["outcomes"].as_array().unwrap().iter().map(|it| json!([it["hook"], it["status"]]));
-    let expected = json!([["first", "blocking"], ["audit", "success"], ["code", "skipped"], ["late", "success"]]);
-    assert_eq!((&verdict["decision"], Value::from_iter(outcomes)), (&json!("deny"), expected), "{verdict}");
+    let outcomes = verdict["outcomes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| json!([it["hook"], it["status"]]));
+    let expected = json!([
+        ["first", "blocking"],
+        ["audit", "success"],
+        ["code", "skipped"],
+        ["late", "success"]
+    ]);
+    assert_eq!(
+        (&verdict["decision"], Value::from_iter(outcomes)),
+        (&json!("deny"), expected),
+        "{verdict}"
+    );
 }
 
-/// A "no" where the system has none: its own clients find it in the reply and pass it over, others hear no "no", and both
-/// are told that it counts for nothing.
+/// A "no" where the system has none: its own clients find it in the reply and pass it over, others
+/// hear no "no", and both are told that it counts for nothing.
 #[test]
 fn a_no_that_nobody_takes_is_an_error() {
     for (dialect, hook, payload, native, what) in [
@@ -143,28 +172,46 @@ fn a_no_that_nobody_takes_is_an_error() {
         assert_eq!(own["verdict"]["outcomes"][0]["error"], what, "{own}");
         match dialect {
             "workflow-framework" => assert_eq!(own["reply"]["Decision"], 1, "{own}"),
-            "agentpool" => assert_eq!(own["reply"], json!({"decision": "deny", "reason": "no"}), "{own}"),
+            "agentpool" => assert_eq!(
+                own["reply"],
+                json!({"decision": "deny", "reason": "no"}),
+                "{own}"
+            ),
             _ => {}
         }
         let verdict = host.dispatch(native);
         let outcome = &verdict["outcomes"][0];
-        assert_eq!((&verdict["decision"], &outcome["error"]), (&json!("allow"), &json!(what)), "{verdict}");
-        assert_eq!((&outcome["status"], verdict.get("subject")), (&json!("non_blocking_error"), None), "{verdict}");
+        assert_eq!(
+            (&verdict["decision"], &outcome["error"]),
+            (&json!("allow"), &json!(what)),
+            "{verdict}"
+        );
+        assert_eq!(
+            (&outcome["status"], verdict.get("subject")),
+            (&json!("non_blocking_error"), None),
+            "{verdict}"
+        );
     }
 }
 
-/// A module is found beside the file that a link leads to; where it isn't found, a prompt isn't let through by that.
+/// A module is found beside the file that a link leads to; where it isn't found, a prompt isn't let
+/// through by that.
 #[test]
 fn an_import_path_that_leads_nowhere_lets_nothing_pass() {
     if !is_there("python3") {
         return;
     }
     let file = |path: &str| {
-        format!("agents: {{ a: {{ hooks: {{ pre_run: [{{ type: callable, import_path: {path} }}] }} }} }}")
+        format!(
+            "agents: {{ a: {{ hooks: {{ pre_run: [{{ type: callable, import_path: {path} }}] }} }} }}"
+        )
     };
     let dir = hooks(&[
         ("real/hooks.yaml", &file("guard.check")),
-        ("real/guard.py", "def check(**kwargs):\n    return {'decision': 'deny', 'reason': 'found'}\n"),
+        (
+            "real/guard.py",
+            "def check(**kwargs):\n    return {'decision': 'deny', 'reason': 'found'}\n",
+        ),
         ("gone/hooks.yaml", &file("nothing_like_it.check")),
         ("gap/hooks.yaml", &file("guard.nothing_like_it")),
         ("gap/guard.py", ""),
@@ -174,15 +221,27 @@ fn an_import_path_that_leads_nowhere_lets_nothing_pass() {
         ("package/guard/__init__.py", "raise SystemExit\n"),
         ("package/guard/part.py", "def check(**kwargs): pass\n"),
         ("import/hooks.yaml", &file("guard.check")),
-        ("import/guard.py", "from json import nothing_like_it\ndef check(**kwargs): pass\n"),
+        (
+            "import/guard.py",
+            "from json import nothing_like_it\ndef check(**kwargs): pass\n",
+        ),
         ("load/hooks.yaml", &file("guard.check")),
-        ("load/guard.py", "raise RuntimeError\ndef check(**kwargs): pass\n"),
+        (
+            "load/guard.py",
+            "raise RuntimeError\ndef check(**kwargs): pass\n",
+        ),
         ("class/hooks.yaml", &file("guard.Check")),
-        ("class/guard.py", "class Check:\n    def __call__(self, **kwargs): pass\n"),
+        (
+            "class/guard.py",
+            "class Check:\n    def __call__(self, **kwargs): pass\n",
+        ),
         ("constant/hooks.yaml", &file("guard.CHECK")),
         ("constant/guard.py", "CHECK = {}\n"),
         ("crash/hooks.yaml", &file("guard.check")),
-        ("crash/guard.py", "def check(**kwargs):\n    raise ValueError('mine')\n"),
+        (
+            "crash/guard.py",
+            "def check(**kwargs):\n    raise ValueError('mine')\n",
+        ),
         ("linked/README", ""),
     ]);
     std::os::unix::fs::symlink("../real/hooks.yaml", dir.path().join("linked/hooks.yaml")).unwrap();
@@ -193,10 +252,17 @@ fn an_import_path_that_leads_nowhere_lets_nothing_pass() {
         ("real", ""),
     ] {
         let mut check = hookwire();
-        check.args(["check", "--isolated", "--format", "json", "--hooks"]).arg(dir.path().join(of));
+        check
+            .args(["check", "--isolated", "--format", "json", "--hooks"])
+            .arg(dir.path().join(of));
         let checked: Value = serde_json::from_slice(&check.output().unwrap().stdout).unwrap();
-        let said = checked["diagnostics"][0]["message"].as_str().unwrap_or_default();
-        assert!(said.starts_with(told) && said.is_empty() == told.is_empty(), "{of}: {checked}");
+        let said = checked["diagnostics"][0]["message"]
+            .as_str()
+            .unwrap_or_default();
+        assert!(
+            said.starts_with(told) && said.is_empty() == told.is_empty(),
+            "{of}: {checked}"
+        );
     }
     for (of, decision, reason) in [
         ("real", "deny", "found"),
@@ -215,7 +281,10 @@ fn an_import_path_that_leads_nowhere_lets_nothing_pass() {
         let payload = json!({"event": "pre_run", "agent_name": "a", "prompt": "p"});
         let reply = ask(&mut host, "agentpool", payload)["reply"].take();
         assert_eq!(reply["decision"], decision, "{of}: {reply}");
-        assert!(reply["reason"].as_str().unwrap().contains(reason), "{of}: {reply}");
+        assert!(
+            reply["reason"].as_str().unwrap().contains(reason),
+            "{of}: {reply}"
+        );
     }
 }
 
@@ -225,25 +294,55 @@ fn what_would_do_nothing_is_told() {
     let page = std::fs::read_to_string("docs/failure.md").unwrap();
     let rows: Vec<(&str, &str)> = page
         .lines()
-        .filter_map(|line| line.strip_prefix("| `{")?.strip_suffix(" |")?.split_once("}` | "))
-        .filter(|(text, _)| is_there("python3") || !(text.contains("python") || text.contains("import_path")))
+        .filter_map(|line| {
+            line.strip_prefix("| `{")?
+                .strip_suffix(" |")?
+                .split_once("}` | ")
+        })
+        .filter(|(text, _)| {
+            is_there("python3") || !(text.contains("python") || text.contains("import_path"))
+        })
         .collect();
     assert!(rows.len() >= 30, "{}", rows.len());
-    let files: Vec<_> =
-        rows.iter().enumerate().map(|(n, it)| (format!("{n:02}.yaml"), format!("{{{}}}", it.0))).collect();
-    let dir = hooks(&files.iter().map(|(name, text)| (&**name, &**text)).collect::<Vec<_>>());
+    let files: Vec<_> = rows
+        .iter()
+        .enumerate()
+        .map(|(n, it)| (format!("{n:02}.yaml"), format!("{{{}}}", it.0)))
+        .collect();
+    let dir = hooks(
+        &files
+            .iter()
+            .map(|(name, text)| (&**name, &**text))
+            .collect::<Vec<_>>(),
+    );
     let mut check = hookwire();
-    check.args(["check", "--isolated", "--format", "json", "--hooks"]).arg(dir.path());
-    check.env_remove("OPENAI_API_KEY").env_remove("ANTHROPIC_API_KEY").env_remove("GEMINI_API_KEY");
+    check
+        .args(["check", "--isolated", "--format", "json", "--hooks"])
+        .arg(dir.path());
+    check
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("ANTHROPIC_API_KEY")
+        .env_remove("GEMINI_API_KEY");
     let checked: Value = serde_json::from_slice(&check.output().unwrap().stdout).unwrap();
     let diagnostics = checked["diagnostics"].as_array().unwrap();
     for ((name, text), (_, expected)) in files.iter().zip(&rows) {
-        let of_file = diagnostics.iter().filter(|it| it["file"].as_str().unwrap().ends_with(name));
+        let of_file = diagnostics
+            .iter()
+            .filter(|it| it["file"].as_str().unwrap().ends_with(name));
         let text_of = |it: &Value, key: &str| it[key].as_str().unwrap().to_string();
-        let said = of_file
-            .map(|it| format!("{}[{}] {}", text_of(it, "severity"), text_of(it, "code"), text_of(it, "message")));
+        let said = of_file.map(|it| {
+            format!(
+                "{}[{}] {}",
+                text_of(it, "severity"),
+                text_of(it, "code"),
+                text_of(it, "message")
+            )
+        });
         let said: Vec<String> = said.collect();
-        assert!(said.iter().any(|it| it.starts_with(expected)), "{text}: {expected}\n{said:#?}");
+        assert!(
+            said.iter().any(|it| it.starts_with(expected)),
+            "{text}: {expected}\n{said:#?}"
+        );
     }
 }
 
@@ -255,16 +354,33 @@ fn a_module_that_isnt_there_is_told_when_it_is_registered() {
     }
     let (mut host, _dir) = TestHost::with("hooks: []");
     for (python, expected) in [
-        ("nothing_like_it:f", "there is no Python module `nothing_like_it`"),
-        ("json:nothing_like_it", "`json:nothing_like_it`: there is no `nothing_like_it` in "),
-        ("json.tool:nothing_like_it", "`json.tool:nothing_like_it`: there is no `nothing_like_it` in "),
+        (
+            "nothing_like_it:f",
+            "there is no Python module `nothing_like_it`",
+        ),
+        (
+            "json:nothing_like_it",
+            "`json:nothing_like_it`: there is no `nothing_like_it` in ",
+        ),
+        (
+            "json.tool:nothing_like_it",
+            "`json.tool:nothing_like_it`: there is no `nothing_like_it` in ",
+        ),
         ("json.tool:main", ""),
         ("sys:exit", ""),
     ] {
         let hook = json!({"name": "h", "on": "PreToolUse", "fail": "closed", "callable": {"python": python}});
         let said = host.request("hooks/register", json!({ "hooks": [hook] }))["diagnostics"].take();
-        let said: Vec<&str> = said.as_array().unwrap().iter().map(|it| it["message"].as_str().unwrap()).collect();
-        assert!(said.join("; ").starts_with(expected) && said.is_empty() == expected.is_empty(), "{python}: {said:?}");
+        let said: Vec<&str> = said
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["message"].as_str().unwrap())
+            .collect();
+        assert!(
+            said.join("; ").starts_with(expected) && said.is_empty() == expected.is_empty(),
+            "{python}: {said:?}"
+        );
     }
 }
 
@@ -273,9 +389,16 @@ fn what_a_command_says_on_stderr_is_in_its_outcome() {
     let (mut host, _dir) = TestHost::with(
         "dialect: workflow-framework\nhooks: [{ name: h, matcher: PreToolCall, command: 'echo why >&2; exit 3' }]",
     );
-    let result = ask(&mut host, "workflow-framework", json!({"Event": "PreToolCall", "ToolName": "t"}));
+    let result = ask(
+        &mut host,
+        "workflow-framework",
+        json!({"Event": "PreToolCall", "ToolName": "t"}),
+    );
     assert_eq!(result["reply"]["Reason"], "Command exited with code 3");
-    assert_eq!(result["verdict"]["outcomes"][0]["transcript"], json!([{"stderr": "why"}]));
+    assert_eq!(
+        result["verdict"]["outcomes"][0]["transcript"],
+        json!([{"stderr": "why"}])
+    );
 }
 
 /// The three ways to make a `HookResult`.
@@ -285,14 +408,21 @@ fn a_script_makes_results_as_there() {
         ("HookResult.AllowResult('fine')", json!([0, "fine", null])),
         ("HookResult.AllowResult()", json!([0, null, null])),
         ("HookResult.DenyResult('no')", json!([1, "no", null])),
-        (r#"HookResult.ModifyResult('{"a":1}', 'better')"#, json!([2, "better", r#"{"a":1}"#])),
+        (
+            r#"HookResult.ModifyResult('{"a":1}', 'better')"#,
+            json!([2, "better", r#"{"a":1}"#]),
+        ),
     ] {
         let (mut host, _dir) = TestHost::with(&format!(
             "dialect: workflow-framework\nhooks:\n- name: h\n  matcher: PreToolCall\n  script: |\n    return {script};\n"
         ));
         let payload = json!({"Event": "PreToolCall", "ToolName": "t", "ToolArgs": "{}"});
         let reply = ask(&mut host, "workflow-framework", payload)["reply"].take();
-        assert_eq!(json!([reply["Decision"], reply["Reason"], reply["ModifiedArgs"]]), expected, "{script}");
+        assert_eq!(
+            json!([reply["Decision"], reply["Reason"], reply["ModifiedArgs"]]),
+            expected,
+            "{script}"
+        );
     }
 }
 
@@ -301,8 +431,16 @@ fn a_script_makes_results_as_there() {
 fn guards_with_empty_settings() {
     let step = json!({"stepCount": 0, "usage": {"total": 0}, "toolCalls": 3});
     for (file, trigger, expected) in [
-        ("useGuards: { maxTokens: 0 }", "before_step", "token_limit: Token limit reached: 0/0"),
-        ("useGuards: { maxSteps: 0 }", "before_step", "steps_limit: Step limit reached: 0/0"),
+        (
+            "useGuards: { maxTokens: 0 }",
+            "before_step",
+            "token_limit: Token limit reached: 0/0",
+        ),
+        (
+            "useGuards: { maxSteps: 0 }",
+            "before_step",
+            "steps_limit: Step limit reached: 0/0",
+        ),
         (
             "useGuards: { maxExecutionTime: 0.0 }",
             "before_step",
@@ -330,19 +468,36 @@ fn guards_with_empty_settings() {
         payload["state"]["executionStartedAt"] = json!("1700000000.000000");
         let reply = ask(&mut host, "instructor", payload)["reply"].take();
         let signals = reply["stopSignals"].as_array().cloned().unwrap_or_default();
-        let text = |it: &Value| format!("{}: {}", it["reason"].as_str().unwrap(), it["message"].as_str().unwrap());
-        assert_eq!(signals.iter().map(text).collect::<Vec<_>>().join("; "), expected, "{file}: {reply}");
+        let text = |it: &Value| {
+            format!(
+                "{}: {}",
+                it["reason"].as_str().unwrap(),
+                it["message"].as_str().unwrap()
+            )
+        };
+        assert_eq!(
+            signals.iter().map(text).collect::<Vec<_>>().join("; "),
+            expected,
+            "{file}: {reply}"
+        );
     }
     // The count is one however PHP writes it.
     for count in [json!(30), json!(30.0), json!("30")] {
         let (mut host, _dir) = TestHost::with("dialect: instructor\nuseGuards: { maxSteps: 5 }");
         let payload = json!({"triggerType": "before_step", "state": {"stepCount": count, "usage": {"total": 1}}});
         let reply = ask(&mut host, "instructor", payload)["reply"].take();
-        assert_eq!(reply["stopSignals"][0]["message"], "Step limit reached: 30/5", "{reply}");
+        assert_eq!(
+            reply["stopSignals"][0]["message"], "Step limit reached: 30/5",
+            "{reply}"
+        );
     }
     // Native guards still say that a limit of 0 can't be meant.
-    let (mut host, _dir) = TestHost::with("hooks: [{ name: h, on: Stop, guard: { step-limit: { max: 0 } } }]");
-    assert_eq!(host.request("hooks/check", json!({}))["diagnostics"][0]["code"], "bad-handler");
+    let (mut host, _dir) =
+        TestHost::with("hooks: [{ name: h, on: Stop, guard: { step-limit: { max: 0 } } }]");
+    assert_eq!(
+        host.request("hooks/check", json!({}))["diagnostics"][0]["code"],
+        "bad-handler"
+    );
 }
 
 #[test]
@@ -357,19 +512,32 @@ fn defaults_and_moments() {
             "errorList": [{"type": "E", "message": "m"}],
         });
         let reply = ask(&mut host, "instructor", payload)["reply"].take();
-        assert_eq!((&reply["metadata"]["seen"], reply["updatedAt"] == "then"), (&seen, seen.is_null()), "{reply}");
+        assert_eq!(
+            (&reply["metadata"]["seen"], reply["updatedAt"] == "then"),
+            (&seen, seen.is_null()),
+            "{reply}"
+        );
     }
     // A change where agentpool takes none.
     let (mut host, _dir) = TestHost::with(
         r#"agents: { a: { hooks: { pre_run: [{ type: command, command: 'echo "{\"modified_input\": {\"prompt\": 1}}"' }] } } }"#,
     );
-    let told = ask(&mut host, "agentpool", json!({"event": "pre_run", "agent_name": "a", "prompt": "p"}));
-    let expected = "hook `a/pre_run#1`: `modified_input` counts only at pre_tool_use: nothing is changed";
+    let told = ask(
+        &mut host,
+        "agentpool",
+        json!({"event": "pre_run", "agent_name": "a", "prompt": "p"}),
+    );
+    let expected =
+        "hook `a/pre_run#1`: `modified_input` counts only at pre_tool_use: nothing is changed";
     assert_eq!(told["verdict"]["errors"], json!([expected]), "{told}");
     // agentpool's time limit.
-    let (mut host, _dir) =
-        TestHost::with("agents: { a: { hooks: { pre_run: [{ type: command, command: 'true' }] } } }");
-    assert_eq!(host.request("hooks/list", json!({}))["hooks"][0]["timeoutMs"], 60_000);
+    let (mut host, _dir) = TestHost::with(
+        "agents: { a: { hooks: { pre_run: [{ type: command, command: 'true' }] } } }",
+    );
+    assert_eq!(
+        host.request("hooks/list", json!({}))["hooks"][0]["timeoutMs"],
+        60_000
+    );
 }
 
 /// Mode http is a POST, to the path of the URL, with the template as JSON.
@@ -380,8 +548,12 @@ fn an_http_hook_posts() {
     let (mut host, _dir) = TestHost::with(&format!(
         "dialect: hooks-article\nhooks: [{{ event: PostToolUse, mode: http, url: 'http://localhost:{port}/audit', payload_template: {{ path: $tool_input_path }} }}]"
     ));
-    let payload = json!({"event": "PostToolUse", "tool_name": "Write", "tool_input": {"file_path": "/a"}});
-    let id = host.ask("hooks/dispatch", json!({"dialect": "hooks-article", "payload": payload}));
+    let payload =
+        json!({"event": "PostToolUse", "tool_name": "Write", "tool_input": {"file_path": "/a"}});
+    let id = host.ask(
+        "hooks/dispatch",
+        json!({"dialect": "hooks-article", "payload": payload}),
+    );
     let (mut stream, _) = listener.accept().unwrap();
     let mut seen = String::new();
     while !seen.ends_with('}') {
@@ -389,8 +561,13 @@ fn an_http_hook_posts() {
         let n = stream.read(&mut bytes).unwrap();
         seen.push_str(std::str::from_utf8(&bytes[..n]).unwrap());
     }
-    stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
-    assert!(seen.starts_with("POST /audit HTTP/1.1\r\n") && seen.ends_with(r#"{"path":"/a"}"#), "{seen}");
+    stream
+        .write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
+        .unwrap();
+    assert!(
+        seen.starts_with("POST /audit HTTP/1.1\r\n") && seen.ends_with(r#"{"path":"/a"}"#),
+        "{seen}"
+    );
     assert_eq!(host.reply(id)["result"]["reply"]["blocked"], false);
 }
 
@@ -408,21 +585,61 @@ impl AgentHook for Plain {
 async fn a_hook_overrides_only_what_it_cares_about() {
     let hook = Plain;
     assert_eq!((hook.priority(), hook.fail_open()), (100, true));
-    let (ctx, input) = (HookContext::default(), TurnInput { message: "m".into() });
+    let (ctx, input) = (
+        HookContext::default(),
+        TurnInput {
+            message: "m".into(),
+        },
+    );
     let (output, error) = (TurnOutput::default(), AgentError::default());
     hook.on_session_start(&ctx).await.unwrap();
     hook.on_session_end(&ctx).await.unwrap();
-    assert_eq!(hook.pre_turn(&input, &ctx).await.unwrap(), HookAction::Continue);
-    assert_eq!(hook.post_turn(&input, &output, &ctx).await.unwrap(), HookAction::Continue);
-    assert_eq!(hook.on_turn_error(&input, &error, &ctx).await.unwrap(), HookAction::Continue);
-    assert_eq!(hook.pre_llm_call(&[], &[], &ctx).await.unwrap(), HookAction::Continue);
-    assert_eq!(hook.post_llm_call(&LlmResponse::default(), &ctx).await.unwrap(), HookAction::Continue);
-    assert_eq!(hook.on_llm_error(&ProviderError::default(), 1, &ctx).await.unwrap(), HookAction::Continue);
+    assert_eq!(
+        hook.pre_turn(&input, &ctx).await.unwrap(),
+        HookAction::Continue
+    );
+    assert_eq!(
+        hook.post_turn(&input, &output, &ctx).await.unwrap(),
+        HookAction::Continue
+    );
+    assert_eq!(
+        hook.on_turn_error(&input, &error, &ctx).await.unwrap(),
+        HookAction::Continue
+    );
+    assert_eq!(
+        hook.pre_llm_call(&[], &[], &ctx).await.unwrap(),
+        HookAction::Continue
+    );
+    assert_eq!(
+        hook.post_llm_call(&LlmResponse::default(), &ctx)
+            .await
+            .unwrap(),
+        HookAction::Continue
+    );
+    assert_eq!(
+        hook.on_llm_error(&ProviderError::default(), 1, &ctx)
+            .await
+            .unwrap(),
+        HookAction::Continue
+    );
     let (args, grant) = (json!({}), ExecutionGrant::default());
-    assert_eq!(hook.pre_tool_call("t", &args, &grant, &ctx).await.unwrap(), HookAction::Continue);
+    assert_eq!(
+        hook.pre_tool_call("t", &args, &grant, &ctx).await.unwrap(),
+        HookAction::Continue
+    );
     let result = Ok(DispatchResult::ok("o"));
-    assert_eq!(hook.post_tool_call("t", &args, &result, Duration::ZERO, &ctx).await.unwrap(), HookAction::Continue);
-    assert_eq!(hook.pre_compaction(&[], &TokenBudget::default(), &ctx).await.unwrap(), HookAction::Continue);
+    assert_eq!(
+        hook.post_tool_call("t", &args, &result, Duration::ZERO, &ctx)
+            .await
+            .unwrap(),
+        HookAction::Continue
+    );
+    assert_eq!(
+        hook.pre_compaction(&[], &TokenBudget::default(), &ctx)
+            .await
+            .unwrap(),
+        HookAction::Continue
+    );
     hook.post_compaction(1, "s", &ctx).await.unwrap();
 }
 
@@ -431,12 +648,27 @@ async fn a_hook_overrides_only_what_it_cares_about() {
 async fn an_agents_context_has_its_hooks() {
     let hooks = HookChain::new().with(Plain);
     let events = hooks.events();
-    let ctx = AgentContext { provider: "p", tools: (), memory: (), policy: (), hooks, events, config: 1 };
+    let ctx = AgentContext {
+        provider: "p",
+        tools: (),
+        memory: (),
+        policy: (),
+        hooks,
+        events,
+        config: 1,
+    };
     let hook_ctx = ctx.hook_context("s1");
     hook_ctx.state.set("k", json!(1));
-    let call = ctx.hooks.run_pre_llm_call(vec![ChatMessage::new("user", "hi")], vec![], &hook_ctx).await.unwrap();
+    let call = ctx
+        .hooks
+        .run_pre_llm_call(vec![ChatMessage::new("user", "hi")], vec![], &hook_ctx)
+        .await
+        .unwrap();
     assert_eq!(
-        (call.messages[0].text().into_owned(), ctx.hook_context("s1").state.get("k")),
+        (
+            call.messages[0].text().into_owned(),
+            ctx.hook_context("s1").state.get("k")
+        ),
         ("hi".into(), Some(json!(1)))
     );
 }

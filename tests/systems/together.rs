@@ -74,35 +74,58 @@ fn calls(command: &str) -> [(&'static str, Value); 4] {
 
 #[test]
 fn three_systems_judge_one_call() {
-    let files: Vec<_> = SYSTEMS.iter().map(|(file, text, _)| (*file, *text)).collect();
+    let files: Vec<_> = SYSTEMS
+        .iter()
+        .map(|(file, text, _)| (*file, *text))
+        .collect();
     let dir = hooks(&files);
     let mut host = TestHost::serve(dir.path());
     let words: Vec<_> = SYSTEMS.iter().map(|(_, _, word)| *word).collect();
     for n in 0..1 << words.len() {
-        let refused: Vec<_> =
-            words.iter().enumerate().filter(|(at, _)| n & 1 << at != 0).map(|(_, word)| *word).collect();
+        let refused: Vec<_> = words
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| n & 1 << at != 0)
+            .map(|(_, word)| *word)
+            .collect();
         for (dialect, payload) in calls(&format!("deploy {}", refused.join(" "))) {
             let told = match dialect {
                 "native" => json!({"verdict": host.dispatch(payload)}),
-                _ => host.request("hooks/dispatch", json!({"dialect": dialect, "payload": payload})),
+                _ => host.request(
+                    "hooks/dispatch",
+                    json!({"dialect": dialect, "payload": payload}),
+                ),
             };
             let verdict = &told["verdict"];
             let outcomes = verdict["outcomes"].as_array().unwrap();
             let denied = |word: &&str| {
-                outcomes.iter().any(|it| it["decision"] == "deny" && it["reason"].as_str().unwrap().contains(word))
+                outcomes.iter().any(|it| {
+                    it["decision"] == "deny" && it["reason"].as_str().unwrap().contains(word)
+                })
             };
             // In hookwire's own vocabulary a deny ends the chain.
             let denials = refused.iter().filter(|word| denied(word)).count();
-            let expected = if dialect == "native" { refused.len().min(1) } else { refused.len() };
+            let expected = if dialect == "native" {
+                refused.len().min(1)
+            } else {
+                refused.len()
+            };
             assert_eq!(denials, expected, "{dialect} {refused:?}: {told}");
             let decision = if refused.is_empty() { "allow" } else { "deny" };
             assert_eq!(verdict["decision"], decision, "{dialect}: {told}");
             match dialect {
                 "agentpool" => assert_eq!(told["reply"]["decision"], decision, "{told}"),
-                "hooks-article" => assert_eq!(told["reply"]["blocked"], !refused.is_empty(), "{told}"),
-                "claude-code" if refused.is_empty() => assert_eq!(told["reply"], json!({}), "{told}"),
+                "hooks-article" => {
+                    assert_eq!(told["reply"]["blocked"], !refused.is_empty(), "{told}")
+                }
+                "claude-code" if refused.is_empty() => {
+                    assert_eq!(told["reply"], json!({}), "{told}")
+                }
                 "claude-code" => {
-                    assert_eq!(told["reply"]["hookSpecificOutput"]["permissionDecision"], "deny", "{told}");
+                    assert_eq!(
+                        told["reply"]["hookSpecificOutput"]["permissionDecision"], "deny",
+                        "{told}"
+                    );
                 }
                 _ => {}
             }
@@ -148,30 +171,63 @@ fn hooks_are_shown_in_the_order_in_which_they_run() {
         let natives = "{ name: one, on: '*', script: 'return undefined' }, { name: two, on: '*', priority: 150, script: 'return undefined' }";
         let dir = hooks(&[
             ("a.yaml", &format!("hooks: [{natives}]")),
-            ("b.yaml", &format!("dialect: {dialect}\nhooks: [{of_system}]")),
+            (
+                "b.yaml",
+                &format!("dialect: {dialect}\nhooks: [{of_system}]"),
+            ),
         ]);
         let mut host = TestHost::serve(dir.path());
-        host.request("initialize", json!({"capabilities": {"hooks": {"dialect": dialect}}}));
+        host.request(
+            "initialize",
+            json!({"capabilities": {"hooks": {"dialect": dialect}}}),
+        );
         let payload: Value = serde_json::from_str(payload).unwrap();
         let sent = json!({"dialect": dialect, "payload": payload});
         let result = host.request("hooks/dispatch", sent.clone());
         let verdict = result.get("verdict").unwrap_or(&result);
         let names = |list: &Value, key: &str| -> Vec<String> {
-            list.as_array().unwrap().iter().map(|it| it[key].as_str().unwrap().to_string()).collect()
+            list.as_array()
+                .unwrap()
+                .iter()
+                .map(|it| it[key].as_str().unwrap().to_string())
+                .collect()
         };
         let ran = names(&verdict["outcomes"], "hook");
         assert!(ran.len() >= 4, "{dialect}: {verdict}");
         let explained = host.request("hooks/explain", sent)["hooks"].take();
-        assert_eq!(names(&explained, "hook")[..ran.len()], ran, "{dialect}: explain");
-        let event = ["event", "Event", "triggerType", "method"].iter().find_map(|key| payload.get(key)).unwrap();
+        assert_eq!(
+            names(&explained, "hook")[..ran.len()],
+            ran,
+            "{dialect}: explain"
+        );
+        let event = ["event", "Event", "triggerType", "method"]
+            .iter()
+            .find_map(|key| payload.get(key))
+            .unwrap();
         let listed = host.request("hooks/list", json!({ "event": event }))["hooks"].take();
         assert_eq!(names(&listed, "name"), ran, "{dialect}: list");
-        // All at once, each vocabulary's hooks are among themselves in the order of an event that opens something.
+        // All at once, each vocabulary's hooks are among themselves in the order of an event that
+        // opens something.
         let mut list = hookwire();
-        list.args(["check", "--list", "--isolated", "--format", "json", "--hooks"]).arg(dir.path());
+        list.args([
+            "check",
+            "--list",
+            "--isolated",
+            "--format",
+            "json",
+            "--hooks",
+        ])
+        .arg(dir.path());
         let text = String::from_utf8(list.output().unwrap().stdout).unwrap();
-        let at = |name: &str| text.find(&format!("\"name\":\"{name}\"")).unwrap_or_else(|| panic!("{name}: {text}"));
-        let (first, last) = if *dialect == "instructor" { ("high", "low") } else { ("early", "late") };
+        let at = |name: &str| {
+            text.find(&format!("\"name\":\"{name}\""))
+                .unwrap_or_else(|| panic!("{name}: {text}"))
+        };
+        let (first, last) = if *dialect == "instructor" {
+            ("high", "low")
+        } else {
+            ("early", "late")
+        };
         assert!(at(first) < at(last), "{dialect}: {text}");
     }
 }

@@ -1,7 +1,10 @@
-//! A project's definitions come with a clone: they are in force only in a state that a person has approved.
+//! A project's definitions come with a clone: they are in force only in a state that a person has
+//! approved.
 
 use super::installed::Project;
-use super::support::{Framing, TestHost, editor, eventually, hookwire, is_full, replace, repo, skip};
+use super::support::{
+    Framing, TestHost, editor, eventually, hookwire, is_full, replace, repo, skip,
+};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -19,7 +22,8 @@ hooks:
 "#;
 const DENY: &str = "#!/bin/sh\necho denied >&2\nexit 2\n";
 const ALLOW: &str = "#!/bin/sh\nexit 0\n";
-const DENY_PY: &str = "def review(event):\n    return {\"decision\": \"deny\", \"reason\": \"denied\"}\n";
+const DENY_PY: &str =
+    "def review(event):\n    return {\"decision\": \"deny\", \"reason\": \"denied\"}\n";
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -34,7 +38,10 @@ fn project() -> Project {
     write(&root.join(".hookwire/guard.yaml"), GUARD);
     write(&root.join(".hookwire/deny.sh"), DENY);
     write(&root.join("scripts/deny.sh"), DENY);
-    write(&root.join("scripts/deny.js"), "return { decision: 'deny', reason: 'denied' }");
+    write(
+        &root.join("scripts/deny.js"),
+        "return { decision: 'deny', reason: 'denied' }",
+    );
     write(&root.join("acme/__init__.py"), "");
     write(&root.join("acme/policy.py"), DENY_PY);
     project
@@ -43,7 +50,11 @@ fn project() -> Project {
 const CALLS: [&str; 5] = ["git push -f", "kept", "named", "module", "script"];
 
 fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 #[test]
@@ -52,32 +63,57 @@ fn a_clones_hooks_do_nothing_until_a_person_approves_them() {
     for call in CALLS {
         assert_eq!(project.hook_with(&[], call), "", "{call}");
     }
-    let start = project.run(&["hook", "claude-code"], r#"{"hook_event_name": "SessionStart", "source": "startup"}"#);
-    assert!(text(&start).contains("nobody has trusted these definitions"), "the person is told: {start:?}");
+    let start = project.run(
+        &["hook", "claude-code"],
+        r#"{"hook_event_name": "SessionStart", "source": "startup"}"#,
+    );
+    assert!(
+        text(&start).contains("nobody has trusted these definitions"),
+        "the person is told: {start:?}"
+    );
     let check = project.run(&["check"], "");
-    assert!(text(&check).contains("nobody has trusted these definitions"), "{check:?}");
+    assert!(
+        text(&check).contains("nobody has trusted these definitions"),
+        "{check:?}"
+    );
     // Nobody is there to answer.
     let unasked = project.run(&["trust"], "y\n");
     assert_eq!(unasked.status.code(), Some(2), "{unasked:?}");
     assert_eq!(project.run(&["trust", "show"], "").status.code(), Some(1));
     let within = text(&project.run(&["trust", "show", ".hookwire"], ""));
-    assert!(within.contains("these are the definitions; name the project that they are in: /"), "{within}");
+    assert!(
+        within.contains("these are the definitions; name the project that they are in: /"),
+        "{within}"
+    );
     assert_eq!(project.hook_with(&[], "git push -f"), "");
 
     let shown = project.run(&["trust", "--yes"], "");
-    for part in [".hookwire/guard.yaml (new)", "+ #!/bin/sh", "runs, as it is now: ", "scripts/deny.sh", "5 hooks: "] {
+    for part in [
+        ".hookwire/guard.yaml (new)",
+        "+ #!/bin/sh",
+        "runs, as it is now: ",
+        "scripts/deny.sh",
+        "5 hooks: ",
+    ] {
         assert!(text(&shown).contains(part), "{part}: {}", text(&shown));
     }
     for call in CALLS {
         assert_eq!(project.hook_with(&[], call), "deny", "{call}");
     }
     assert_eq!(project.hook_with(&[], "rm -rf .hookwire"), "ask");
-    assert_eq!(project.hook_with(&["--no-self-defense"], "rm -rf .hookwire"), "");
+    assert_eq!(
+        project.hook_with(&["--no-self-defense"], "rm -rf .hookwire"),
+        ""
+    );
     assert!(text(&project.run(&["trust", "list"], "")).contains("as trusted"));
     assert!(project.run(&["trust", "show"], "").status.success());
 
     assert!(project.run(&["trust", "revoke"], "").status.success());
-    assert_eq!(project.hook_with(&[], "git push -f"), "", "the host has dropped it");
+    assert_eq!(
+        project.hook_with(&[], "git push -f"),
+        "",
+        "the host has dropped it"
+    );
     assert_eq!(project.run(&["trust", "revoke"], "").status.code(), Some(1));
 }
 
@@ -85,13 +121,33 @@ fn a_clones_hooks_do_nothing_until_a_person_approves_them() {
 fn an_agent_that_edits_its_guards_changes_nothing() {
     type Edit = fn(&Path);
     let edits: [(&str, Edit); 7] = [
-        ("the definition", |root| replace(&root.join(".hookwire/guard.yaml"), "hooks: []\n")),
-        ("a script of it", |root| write(&root.join(".hookwire/deny.sh"), ALLOW)),
-        ("a script beside it", |root| write(&root.join("scripts/deny.sh"), ALLOW)),
-        ("a script that is loaded", |root| write(&root.join("scripts/deny.js"), "return {}")),
-        ("a module", |root| write(&root.join("acme/policy.py"), "def review(event):\n    pass\n")),
-        ("all of it", |root| fs::remove_dir_all(root.join(".hookwire")).unwrap()),
-        ("a module before it", |root| write(&root.join(".hookwire/acme/policy.py"), "def review(event):\n    pass\n")),
+        ("the definition", |root| {
+            replace(&root.join(".hookwire/guard.yaml"), "hooks: []\n")
+        }),
+        ("a script of it", |root| {
+            write(&root.join(".hookwire/deny.sh"), ALLOW)
+        }),
+        ("a script beside it", |root| {
+            write(&root.join("scripts/deny.sh"), ALLOW)
+        }),
+        ("a script that is loaded", |root| {
+            write(&root.join("scripts/deny.js"), "return {}")
+        }),
+        ("a module", |root| {
+            write(
+                &root.join("acme/policy.py"),
+                "def review(event):\n    pass\n",
+            )
+        }),
+        ("all of it", |root| {
+            fs::remove_dir_all(root.join(".hookwire")).unwrap()
+        }),
+        ("a module before it", |root| {
+            write(
+                &root.join(".hookwire/acme/policy.py"),
+                "def review(event):\n    pass\n",
+            )
+        }),
     ];
     for (what, edit) in edits {
         // A warm host, and one that starts after the edit.
@@ -101,7 +157,11 @@ fn an_agent_that_edits_its_guards_changes_nothing() {
             assert_eq!(project.hook_with(args, "git push -f"), "deny");
             edit(&project.root());
             for call in CALLS {
-                assert_eq!(project.hook_with(args, call), "deny", "{what}: {call} {args:?}");
+                assert_eq!(
+                    project.hook_with(args, call),
+                    "deny",
+                    "{what}: {call} {args:?}"
+                );
             }
         }
     }
@@ -113,14 +173,23 @@ fn a_guard_that_only_observes_is_told() {
     let guard = "hooks:\n  - { name: no-push, on: PreToolUse, if: Bash(git push*), deny: no }\n";
     let observing = guard.replace("deny: no", "observe: true, deny: no");
     let whole_file = format!("defaults: {{ observe: true }}\n{guard}");
-    let both = observing.clone() + "  - { name: new, on: PreToolUse, if: Bash(rm *), observe: true, deny: no }\n";
+    let both = observing.clone()
+        + "  - { name: new, on: PreToolUse, if: Bash(rm *), observe: true, deny: no }\n";
     let lowered = "enforces no more, only observes: `no-push`";
     for (before, after, expected) in [
         ("", guard, &[][..]),
-        ("", &observing, &["only observes, and stops nothing: `no-push`"]),
+        (
+            "",
+            &observing,
+            &["only observes, and stops nothing: `no-push`"],
+        ),
         (guard, &observing, &[lowered]),
         (guard, &whole_file, &[lowered]),
-        (&observing, &both, &["only observes, and stops nothing: `new`"]),
+        (
+            &observing,
+            &both,
+            &["only observes, and stops nothing: `new`"],
+        ),
         (&observing, guard, &[]),
     ] {
         let project = Project::new();
@@ -131,7 +200,10 @@ fn a_guard_that_only_observes_is_told() {
         }
         write(&file, after);
         let shown = text(&project.run(&["trust", "show"], ""));
-        let told: Vec<&str> = shown.lines().filter(|line| line.contains("only observes")).collect();
+        let told: Vec<&str> = shown
+            .lines()
+            .filter(|line| line.contains("only observes"))
+            .collect();
         assert_eq!(told, expected, "{before} -> {after}: {shown}");
         assert!(project.run(&["trust", "--yes"], "").status.success());
         let stops = if expected.is_empty() { "deny" } else { "" };
@@ -144,19 +216,30 @@ fn a_guard_that_only_observes_is_told() {
 fn what_is_broken_is_not_approved() {
     let project = project();
     let guard = project.root().join(".hookwire/guard.yaml");
-    for broken in
-        [GUARD.replace("deny: Force", "denny: Force"), GUARD.replace("--force*)", "--force*"), "hooks: [".into()]
-    {
+    for broken in [
+        GUARD.replace("deny: Force", "denny: Force"),
+        GUARD.replace("--force*)", "--force*"),
+        "hooks: [".into(),
+    ] {
         replace(&guard, GUARD);
         project.run(&["trust", "--yes"], "");
         replace(&guard, &broken);
         let refused = project.run(&["trust", "--yes"], "");
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-        assert!(text(&refused).contains("nothing was changed: mend the mistake"), "{refused:?}");
+        assert!(
+            text(&refused).contains("nothing was changed: mend the mistake"),
+            "{refused:?}"
+        );
         assert_eq!(project.hook_with(&[], "git push -f"), "deny", "{broken}");
     }
     // Each call is judged by what was approved before it.
-    for (program, expected) in [("git push --force*", "deny"), ("git pull*", ""), ("git push*", "deny")].repeat(3) {
+    for (program, expected) in [
+        ("git push --force*", "deny"),
+        ("git pull*", ""),
+        ("git push*", "deny"),
+    ]
+    .repeat(3)
+    {
         replace(&guard, &GUARD.replace("git push --force*", program));
         assert!(project.run(&["trust", "--yes"], "").status.success());
         assert_eq!(project.hook_with(&[], "git push -f"), expected, "{program}");
@@ -168,23 +251,46 @@ fn an_edit_is_told_and_shown() {
     const LS: &str = r#"{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"ls"}}}"#;
     let project = project();
     project.run(&["trust", "--yes"], "");
-    replace(&project.root().join(".hookwire/guard.yaml"), &GUARD.replace("Bash(kept)", "Bash(never)"));
+    replace(
+        &project.root().join(".hookwire/guard.yaml"),
+        &GUARD.replace("Bash(kept)", "Bash(never)"),
+    );
     write(&project.root().join(".hookwire/more.yaml"), "hooks: []\n");
     for (args, part) in [
-        (&["check"][..], "`.hookwire/guard.yaml` and 1 more changed since somebody trusted these definitions"),
-        (&["explain", LS], "with --live, the files judge as they are now"),
-        (&["explain", "--run", LS], "with --live, the files judge as they are now"),
+        (
+            &["check"][..],
+            "`.hookwire/guard.yaml` and 1 more changed since somebody trusted these definitions",
+        ),
+        (
+            &["explain", LS],
+            "with --live, the files judge as they are now",
+        ),
+        (
+            &["explain", "--run", LS],
+            "with --live, the files judge as they are now",
+        ),
         (&["trust", "list"], "2 files changed since"),
-        (&["trust", "show"], "-   - { name: kept, on: PreToolUse, if: Bash(kept), command: [./deny.sh] }"),
-        (&["trust", "show"], "+   - { name: kept, on: PreToolUse, if: Bash(never), command: [./deny.sh] }"),
+        (
+            &["trust", "show"],
+            "-   - { name: kept, on: PreToolUse, if: Bash(kept), command: [./deny.sh] }",
+        ),
+        (
+            &["trust", "show"],
+            "+   - { name: kept, on: PreToolUse, if: Bash(never), command: [./deny.sh] }",
+        ),
         (&["trust", "show"], ".hookwire/more.yaml (new)"),
     ] {
         let output = project.run(args, "");
-        assert!(text(&output).contains(part), "{args:?} {part}: {}", text(&output));
+        assert!(
+            text(&output).contains(part),
+            "{args:?} {part}: {}",
+            text(&output)
+        );
     }
 }
 
-/// Whoever checks a project wants to know what is wrong with what they have written, trusted or not.
+/// Whoever checks a project wants to know what is wrong with what they have written, trusted or
+/// not.
 #[test]
 fn check_judges_the_files_as_they_are_now() {
     let project = project();
@@ -210,7 +316,10 @@ fn check_judges_the_files_as_they_are_now() {
         }
         replace(&guard, file);
         let (found, text) = told(&["check"]);
-        assert!(found == Some(code) && text.contains(says), "{is_trusted} {says}: {text}");
+        assert!(
+            found == Some(code) && text.contains(says),
+            "{is_trusted} {says}: {text}"
+        );
     }
     replace(&guard, GUARD);
     // Named on the command line too, they are there once.
@@ -226,9 +335,13 @@ impl Editor {
         let mut command = project.command(&["serve"]);
         let mut host = TestHost::framed(command.stderr(Stdio::inherit()), Framing::Headers);
         host.may_leave_unread = true;
-        let capabilities = json!({ "textDocument": {}, "window": { "showDocument": { "support": shows } } });
+        let capabilities =
+            json!({ "textDocument": {}, "window": { "showDocument": { "support": shows } } });
         let root = editor::uri(&project.root());
-        host.request("initialize", json!({ "processId": null, "rootUri": root, "capabilities": capabilities }));
+        host.request(
+            "initialize",
+            json!({ "processId": null, "rootUri": root, "capabilities": capabilities }),
+        );
         host.notify("initialized", json!({}));
         let uri = format!("{root}/.hookwire/guard.yaml");
         let document = json!({ "uri": uri, "languageId": "yaml", "version": 1, "text": GUARD });
@@ -239,9 +352,15 @@ impl Editor {
     /// Waits until the diagnostics of the definitions have this one, or none that is about trust.
     fn await_notice(&mut self, code: Option<&str>) {
         self.0.receive_where(|it| {
-            let codes = it["params"]["diagnostics"].as_array().into_iter().flatten().map(|it| it["code"].as_str());
+            let codes = it["params"]["diagnostics"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|it| it["code"].as_str());
             let notice = codes.flatten().find(|it| it.contains("trusted"));
-            it["method"] == "textDocument/publishDiagnostics" && it["params"]["version"] == 1 && notice == code
+            it["method"] == "textDocument/publishDiagnostics"
+                && it["params"]["version"] == 1
+                && notice == code
         });
     }
 
@@ -250,29 +369,52 @@ impl Editor {
         let document = json!({ "uri": self.1 });
         let start = json!({ "line": 0, "character": 0 });
         let actions = json!({ "textDocument": document, "range": { "start": start, "end": start }, "context": { "diagnostics": [] } });
-        let lenses = self.0.request("textDocument/codeLens", json!({ "textDocument": document }));
+        let lenses = self
+            .0
+            .request("textDocument/codeLens", json!({ "textDocument": document }));
         let actions = self.0.request("textDocument/codeAction", actions);
-        let all = [lenses, actions].into_iter().flat_map(|it| it.as_array().unwrap().clone());
+        let all = [lenses, actions]
+            .into_iter()
+            .flat_map(|it| it.as_array().unwrap().clone());
         let leads = all.filter(|it| it["command"]["command"] == "hookwire.trust");
-        leads.map(|it| it["command"]["title"].as_str().unwrap().to_string()).collect()
+        leads
+            .map(|it| it["command"]["title"].as_str().unwrap().to_string())
+            .collect()
     }
 
     fn answer(&mut self, request: &Value, result: Value) {
-        self.0.send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
+        self.0
+            .send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
     }
 
     /// Reviews: `read` gets what is shown, and says whether it was and what a person answers.
     fn review(&mut self, read: impl FnOnce(&str) -> (bool, Value)) -> Value {
         let command = json!({ "command": "hookwire.trust", "arguments": [{ "uri": self.1 }] });
         let id = self.0.ask("workspace/executeCommand", command);
-        let show = self.0.receive_where(|it| it["method"] == "window/showDocument");
-        let path = url::Url::parse(show["params"]["uri"].as_str().unwrap()).unwrap().to_file_path().unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let show = self
+            .0
+            .receive_where(|it| it["method"] == "window/showDocument");
+        let path = url::Url::parse(show["params"]["uri"].as_str().unwrap())
+            .unwrap()
+            .to_file_path()
+            .unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         let (is_shown, answer) = read(&fs::read_to_string(&path).unwrap());
         self.answer(&show, json!({ "success": is_shown }));
         if is_shown {
-            let question = self.0.receive_where(|it| it["method"] == "window/showMessageRequest");
-            assert!(question["params"]["message"].as_str().unwrap().contains("5 hooks: no-force-push"), "{question}");
+            let question = self
+                .0
+                .receive_where(|it| it["method"] == "window/showMessageRequest");
+            assert!(
+                question["params"]["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("5 hooks: no-force-push"),
+                "{question}"
+            );
             self.answer(&question, answer);
         }
         let reply = self.0.reply(id);
@@ -291,28 +433,44 @@ fn a_person_at_an_editor_trusts_what_the_editor_showed() {
     editor.await_notice(Some("not-trusted"));
     let lens = "Not in force: not trusted. Review and trust";
     assert_eq!(editor.leads(), [lens, "Review and trust these definitions"]);
-    for (is_shown, answer) in
-        [(false, yes()), (true, json!({ "title": "Not now" })), (true, Value::Null), (true, json!({ "title": "Yes" }))]
-    {
+    for (is_shown, answer) in [
+        (false, yes()),
+        (true, json!({ "title": "Not now" })),
+        (true, Value::Null),
+        (true, json!({ "title": "Yes" })),
+    ] {
         let reply = editor.review(|_| (is_shown, answer));
         assert_ne!(reply["result"]["isTrusted"], true, "{reply}");
         assert_eq!(project.hook_with(&[], "git push -f"), "");
     }
     // An agent writes while the person reads.
     let reply = editor.review(|text| {
-        assert_eq!(text, String::from_utf8(project.run(&["trust", "show"], "").stdout).unwrap());
+        assert_eq!(
+            text,
+            String::from_utf8(project.run(&["trust", "show"], "").stdout).unwrap()
+        );
         replace(&guard, "hooks: []\n");
         (true, yes())
     });
     assert_eq!(reply["result"]["isTrusted"], true, "{reply}");
-    assert_eq!(project.hook_with(&[], "git push -f"), "deny", "the host that runs has it");
+    assert_eq!(
+        project.hook_with(&[], "git push -f"),
+        "deny",
+        "the host that runs has it"
+    );
     editor.await_notice(Some("changed-since-trusted"));
     let lens = "Not in force as they are now: changed since trusted. Review and trust";
     assert_eq!(editor.leads(), [lens, "Review and trust these definitions"]);
     replace(&guard, "hooks: [");
     let id = json!({ "command": "hookwire.trust", "arguments": [{ "uri": editor.1 }] });
     let refused = editor.0.refused("workspace/executeCommand", id);
-    assert!(refused["message"].as_str().unwrap().starts_with("nothing was changed: mend the mistake"), "{refused}");
+    assert!(
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("nothing was changed: mend the mistake"),
+        "{refused}"
+    );
     replace(&guard, GUARD);
     editor.await_notice(None);
     assert_eq!(editor.leads(), Vec::<String>::new());
@@ -324,19 +482,35 @@ fn an_editor_that_shows_nothing_approves_nothing() {
     let mut editor = Editor::new(&project, false);
     let command = json!({ "command": "hookwire.trust", "arguments": [{ "uri": editor.1 }] });
     let refused = editor.0.refused("workspace/executeCommand", command);
-    assert!(refused["message"].as_str().unwrap().contains("in a terminal"), "{refused}");
+    assert!(
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .contains("in a terminal"),
+        "{refused}"
+    );
 }
 
-/// Whoever works below the root means the project: what is said there differs only in how paths look.
+/// Whoever works below the root means the project: what is said there differs only in how paths
+/// look.
 #[test]
 fn commands_find_the_project_from_below() {
-    const LS: &str = r#"{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push -f"}}}"#;
+    const LS: &str =
+        r#"{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push -f"}}}"#;
     let project = project();
     let below = project.root().join("src/deep");
     fs::create_dir_all(&below).unwrap();
-    write(&project.root().join(".hookwire/guard.test.yaml"), "cases: [{ bash: git push -f, expect: deny }]\n");
+    write(
+        &project.root().join(".hookwire/guard.test.yaml"),
+        "cases: [{ bash: git push -f, expect: deny }]\n",
+    );
     let say = |args: &[&str], at: &Path| {
-        let output = project.command(args).current_dir(at).stdin(Stdio::null()).output().unwrap();
+        let output = project
+            .command(args)
+            .current_dir(at)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
         let text = text(&output).replace("../../", "").replace("./", "");
         (output.status.code(), text)
     };
@@ -356,9 +530,16 @@ fn commands_find_the_project_from_below() {
     ] {
         let (code, text) = say(args, &below);
         if !["trust", "init"].contains(&args[0]) || args[1] == "show" {
-            assert_eq!((code, &*text), (say(args, &project.root()).0, &*say(args, &project.root()).1), "{args:?}");
+            assert_eq!(
+                (code, &*text),
+                (say(args, &project.root()).0, &*say(args, &project.root()).1),
+                "{args:?}"
+            );
         }
-        assert!(!below.join(".hookwire").exists() && !below.join(".claude").exists(), "{args:?}: {text}");
+        assert!(
+            !below.join(".hookwire").exists() && !below.join(".claude").exists(),
+            "{args:?}: {text}"
+        );
     }
     assert!(project.root().join(".hookwire/no-rm-rf.yaml").exists());
     // A directory that is named is that one.
@@ -405,16 +586,34 @@ fn what_others_can_change_isnt_approved() {
             symlink(elsewhere, root.join(".hookwire")).unwrap();
         }),
         ("everybody can write it", |root| {
-            fs::set_permissions(root.join(".hookwire/guard.yaml"), PermissionsExt::from_mode(0o666)).unwrap();
+            fs::set_permissions(
+                root.join(".hookwire/guard.yaml"),
+                PermissionsExt::from_mode(0o666),
+            )
+            .unwrap();
         }),
         ("everybody can write it", |root| {
-            fs::set_permissions(root.join("scripts/deny.sh"), PermissionsExt::from_mode(0o777)).unwrap();
+            fs::set_permissions(
+                root.join("scripts/deny.sh"),
+                PermissionsExt::from_mode(0o777),
+            )
+            .unwrap();
         }),
-        ("it leads out of the project", |root| symlink("/etc/hostname", root.join(".hookwire/more.yaml")).unwrap()),
+        ("it leads out of the project", |root| {
+            symlink("/etc/hostname", root.join(".hookwire/more.yaml")).unwrap()
+        }),
         (".hookwire/more.yaml: it is not a regular file", |root| {
-            assert!(Command::new("mkfifo").arg(root.join(".hookwire/more.yaml")).status().unwrap().success());
+            assert!(
+                Command::new("mkfifo")
+                    .arg(root.join(".hookwire/more.yaml"))
+                    .status()
+                    .unwrap()
+                    .success()
+            );
         }),
-        ("no such directory", |root| fs::remove_dir_all(root.join(".hookwire")).unwrap()),
+        ("no such directory", |root| {
+            fs::remove_dir_all(root.join(".hookwire")).unwrap()
+        }),
     ];
     for (why, spoil) in spoils {
         let project = project();
@@ -440,16 +639,30 @@ fn what_cant_be_trusted_is_told_with_what_to_do() {
             &["trust", ".hookwire/guard.yaml"][..],
             "guard.yaml: it is a file; name the project that its definitions are in",
         ),
-        (&["trust", "lst"], "lst: no such directory; did you mean `hookwire trust list`?"),
-        (&["trust", "nowhere/at/all"], "nowhere/at/all: no such file or directory"),
+        (
+            &["trust", "lst"],
+            "lst: no such directory; did you mean `hookwire trust list`?",
+        ),
+        (
+            &["trust", "nowhere/at/all"],
+            "nowhere/at/all: no such file or directory",
+        ),
     ] {
         let output = project.run(args, "");
-        assert!(output.status.code() == Some(2) && text(&output).contains(says), "{args:?}: {}", text(&output));
+        assert!(
+            output.status.code() == Some(2) && text(&output).contains(says),
+            "{args:?}: {}",
+            text(&output)
+        );
     }
     fs::remove_dir_all(project.root().join(".hookwire")).unwrap();
     for args in [&["check"][..], &["trust"], &["trust", "show"]] {
         let output = project.run(args, "");
-        assert!(text(&output).contains("`hookwire trust revoke`"), "{args:?}: {}", text(&output));
+        assert!(
+            text(&output).contains("`hookwire trust revoke`"),
+            "{args:?}: {}",
+            text(&output)
+        );
     }
 }
 
@@ -461,7 +674,9 @@ fn what_init_writes_is_in_force_and_what_came_along_isnt() {
     fs::create_dir(project.root().join(".hookwire")).unwrap();
     let steps = text(&project.run(&["init"], ""));
     assert!(
-        steps.contains(" hookwire check\n  judge a call     hookwire explain --run --bash 'git push --force'\n"),
+        steps.contains(
+            " hookwire check\n  judge a call     hookwire explain --run --bash 'git push --force'\n"
+        ),
         "{steps}"
     );
     assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny");
@@ -470,32 +685,57 @@ fn what_init_writes_is_in_force_and_what_came_along_isnt() {
 
     let project = Project::new();
     let steps = text(&project.run(&["init", "no-rm-rf"], ""));
-    assert!(steps.contains(" hookwire trust\n  look for slips   hookwire check\n"), "{steps}");
-    assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "", "a clone's directory stays as it was");
+    assert!(
+        steps.contains(" hookwire trust\n  look for slips   hookwire check\n"),
+        "{steps}"
+    );
+    assert_eq!(
+        project.hook_with(&["--no-host"], "rm -rf src"),
+        "",
+        "a clone's directory stays as it was"
+    );
     let steps = text(&project.run(&["init", "--hooks", "my hooks"], ""));
-    assert!(steps.contains(" hookwire check --hooks 'my hooks'\n"), "{steps}");
+    assert!(
+        steps.contains(" hookwire check --hooks 'my hooks'\n"),
+        "{steps}"
+    );
 }
 
-/// A rule of the cookbook is named. A file that does more than judge, that takes the place of another, or that only looks
-/// like a rule, is shown whole.
+/// A rule of the cookbook is named. A file that does more than judge, that takes the place of
+/// another, or that only looks like a rule, is shown whole.
 #[test]
 fn rules_of_the_cookbook_are_named_and_nothing_is_hidden() {
-    let cookbook = |name: &str| fs::read_to_string(repo(&format!("examples/cookbook/{name}"))).unwrap();
+    let cookbook =
+        |name: &str| fs::read_to_string(repo(&format!("examples/cookbook/{name}"))).unwrap();
     let (rule, cases) = (cookbook("no-rm-rf.yaml"), cookbook("no-rm-rf.test.yaml"));
-    let (own, weaker) = ("hooks: [{ name: own, on: PreToolUse, deny: Nothing at all. }]", cookbook("no-sudo.yaml"));
+    let (own, weaker) = (
+        "hooks: [{ name: own, on: PreToolUse, deny: Nothing at all. }]",
+        cookbook("no-sudo.yaml"),
+    );
     for (path, before, now, is_named) in [
         ("no-rm-rf.yaml", "", &rule, true),
         ("no-rm-rf.test.yaml", "", &cases, true),
         // It is named by what it says and not by its name.
         ("no-sudo.yaml", "", &rule, true),
-        ("no-rm-rf.yaml", "", &rule.replace("on: PreToolUse", "on: PostToolUse"), false),
+        (
+            "no-rm-rf.yaml",
+            "",
+            &rule.replace("on: PreToolUse", "on: PostToolUse"),
+            false,
+        ),
         ("no-rm-rf.yaml", "", &format!("{rule}\n"), false),
-        // It has no hooks in force: definitions that are named like cases, and cases that are named like definitions.
+        // It has no hooks in force: definitions that are named like cases, and cases that are named
+        // like definitions.
         ("no-rm-rf.test.yaml", "", &rule, false),
         ("no-rm-rf.yaml", "", &cases, false),
         ("guard.yaml", own, &weaker, false),
         // It runs what the clone says, writes, or changes calls.
-        ("tests-before-stop.yaml", "", &cookbook("tests-before-stop.yaml"), false),
+        (
+            "tests-before-stop.yaml",
+            "",
+            &cookbook("tests-before-stop.yaml"),
+            false,
+        ),
         ("audit-log.yaml", "", &cookbook("audit-log.yaml"), false),
         ("use-pnpm.yaml", "", &cookbook("use-pnpm.yaml"), false),
     ] {
@@ -523,14 +763,31 @@ fn what_init_writes_for_the_user_judges_in_all_projects() {
     let project = Project::new();
     let said = text(&project.run(&["init", "--user", "no-rm-rf"], ""));
     let file = project.0.path().join("home/.config/hookwire/no-rm-rf.yaml");
-    assert!(file.is_file() && said.contains("obey it from now on, in every project."), "{said}");
-    let steps = [" hookwire check\n", " hookwire install claude-code --user\n", " hookwire serve\n"];
-    assert!(steps.iter().all(|step| said.contains(step)) && !said.contains("hookwire trust"), "{said}");
+    assert!(
+        file.is_file() && said.contains("obey it from now on, in every project."),
+        "{said}"
+    );
+    let steps = [
+        " hookwire check\n",
+        " hookwire install claude-code --user\n",
+        " hookwire serve\n",
+    ];
+    assert!(
+        steps.iter().all(|step| said.contains(step)) && !said.contains("hookwire trust"),
+        "{said}"
+    );
     assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "deny");
     let again = project.run(&["init", "--user", "no-rm-rf"], "");
-    assert!(text(&again).contains("is there already, with the same text"), "{again:?}");
+    assert!(
+        text(&again).contains("is there already, with the same text"),
+        "{again:?}"
+    );
     let both = project.run(&["init", "--user", "--hooks", "x"], "");
-    assert_eq!(both.status.code(), Some(2), "one of these excludes the other");
+    assert_eq!(
+        both.status.code(),
+        Some(2),
+        "one of these excludes the other"
+    );
 }
 
 /// What a tool does, and whether a person is asked.
@@ -553,8 +810,16 @@ const ACTS: &[(&str, &str, bool)] = &[
     ("Bash", "hookwire state get denied", false),
     ("Bash", "hookwire trust list", false),
     ("Bash", "hookwire serve < messages", true),
-    ("Bash", "printf '{\"command\": \"hookwire.trust\"}' | hookwire serve", true),
-    ("Bash", "python3 -c \"run(['hookwire', 'serve'], input='hookwire.trust')\"", true),
+    (
+        "Bash",
+        "printf '{\"command\": \"hookwire.trust\"}' | hookwire serve",
+        true,
+    ),
+    (
+        "Bash",
+        "python3 -c \"run(['hookwire', 'serve'], input='hookwire.trust')\"",
+        true,
+    ),
     ("Bash", "grep -rn hookwire.trust docs", false),
     ("Bash", "hookwire check --hooks .hookwire", false),
     ("Bash", "rm -rf .hookwire", true),
@@ -563,14 +828,26 @@ const ACTS: &[(&str, &str, bool)] = &[
     ("Bash", "cd .hookwire && rm guard.yaml", true),
     ("Bash", "echo 'hooks: []' > .hookwire/guard.yaml", true),
     ("Bash", "sed -i s/deny/allow/ .hookwire/guard.yaml", true),
-    ("Bash", "python3 -c \"open('.hookwire/guard.yaml', 'w')\"", true),
+    (
+        "Bash",
+        "python3 -c \"open('.hookwire/guard.yaml', 'w')\"",
+        true,
+    ),
     ("Bash", "mv ~/.config /tmp/x", true),
     ("Bash", "rm -rf ~", true),
-    ("Bash", "jq '.hooks = {}' .claude/settings.json > x && mv x .claude/settings.json", true),
+    (
+        "Bash",
+        "jq '.hooks = {}' .claude/settings.json > x && mv x .claude/settings.json",
+        true,
+    ),
     // It reads them, and writes elsewhere.
     ("Bash", "jq '.hooks = {}' .claude/settings.json > x", false),
     ("Bash", "cat .hookwire/guard.yaml", false),
-    ("Bash", "git diff .hookwire && git commit -m 'guards in .hookwire'", false),
+    (
+        "Bash",
+        "git diff .hookwire && git commit -m 'guards in .hookwire'",
+        false,
+    ),
     ("Bash", "grep -rn deny .hookwire | head", false),
     ("Bash", "cd ~ && npm install", false),
     ("Bash", "rm -rf build", false),
@@ -585,26 +862,78 @@ const ACTS: &[(&str, &str, bool)] = &[
         "cd ~/.config && apply_patch <<'E'\n*** Begin Patch\n*** Add File: hookwire/x.yaml\n+a\n*** End Patch\nE",
         true,
     ),
-    ("Bash", "bash -lc \"cd /etc && applypatch <<'E'\n*** Update File: hookwire/x.yaml\n+b\nE\n\"", true),
+    (
+        "Bash",
+        "bash -lc \"cd /etc && applypatch <<'E'\n*** Update File: hookwire/x.yaml\n+b\nE\n\"",
+        true,
+    ),
     (
         "Bash",
         "apply_patch <<'E'\n*** Begin Patch\n*** Update File: src/hookwire/x.yaml\n@@\n-a\n+b\n*** End Patch\nE",
         false,
     ),
     // A whole input: what an unknown tool does with its members nobody knows.
-    ("mcp__fs__move_file", r#"{"source": "new.json", "destination": ".claude/settings.json"}"#, true),
-    ("mcp__serena__create", r#"{"relative_path": ".claude/settings.json", "content": "{}"}"#, true),
-    ("mcp__fs__write", r#"{"file": ".hookwire/guard.yaml", "content": "hooks: []"}"#, true),
-    ("mcp__fs__write", r#"{"uri": "file:///home/dev/project/.hookwire/guard.yaml", "text": ""}"#, true),
-    ("mcp__fs__write", r#"{"files": [{"name": "a"}, {"name": ".hookwire/guard.yaml"}]}"#, true),
-    ("mcp__fs__write", r#"{"files": {".hookwire/guard.yaml": "hooks: []"}}"#, true),
-    ("apply_patch", r#"{"patchText": "*** Delete File:.opencode/plugin/hookwire.js"}"#, true),
-    ("apply_patch", r#"{"patchText": "*** Copy File: .hookwire/guard.yaml"}"#, true),
-    ("apply_patch", r#"{"patchText": "*** Copy File: src/a.rs"}"#, false),
+    (
+        "mcp__fs__move_file",
+        r#"{"source": "new.json", "destination": ".claude/settings.json"}"#,
+        true,
+    ),
+    (
+        "mcp__serena__create",
+        r#"{"relative_path": ".claude/settings.json", "content": "{}"}"#,
+        true,
+    ),
+    (
+        "mcp__fs__write",
+        r#"{"file": ".hookwire/guard.yaml", "content": "hooks: []"}"#,
+        true,
+    ),
+    (
+        "mcp__fs__write",
+        r#"{"uri": "file:///home/dev/project/.hookwire/guard.yaml", "text": ""}"#,
+        true,
+    ),
+    (
+        "mcp__fs__write",
+        r#"{"files": [{"name": "a"}, {"name": ".hookwire/guard.yaml"}]}"#,
+        true,
+    ),
+    (
+        "mcp__fs__write",
+        r#"{"files": {".hookwire/guard.yaml": "hooks: []"}}"#,
+        true,
+    ),
+    (
+        "apply_patch",
+        r#"{"patchText": "*** Delete File:.opencode/plugin/hookwire.js"}"#,
+        true,
+    ),
+    (
+        "apply_patch",
+        r#"{"patchText": "*** Copy File: .hookwire/guard.yaml"}"#,
+        true,
+    ),
+    (
+        "apply_patch",
+        r#"{"patchText": "*** Copy File: src/a.rs"}"#,
+        false,
+    ),
     ("editFiles", r#"{"files": [".claude/settings.json"]}"#, true),
-    ("mcp__fs__move_file", r#"{"source": "a.json", "destination": "b/settings.json"}"#, false),
-    ("mcp__github__issue", r#"{"title": "Say more", "body": "What of /p/.hookwire/a.yaml?"}"#, false),
-    ("mcp__github__get", r#"{"url": "https://github.com/a/b/blob/main/.github/hooks/x"}"#, false),
+    (
+        "mcp__fs__move_file",
+        r#"{"source": "a.json", "destination": "b/settings.json"}"#,
+        false,
+    ),
+    (
+        "mcp__github__issue",
+        r#"{"title": "Say more", "body": "What of /p/.hookwire/a.yaml?"}"#,
+        false,
+    ),
+    (
+        "mcp__github__get",
+        r#"{"url": "https://github.com/a/b/blob/main/.github/hooks/x"}"#,
+        false,
+    ),
 ];
 
 #[test]
@@ -612,7 +941,10 @@ fn an_agent_asks_before_it_changes_its_own_guards() {
     let mut command = hookwire();
     command.args(["serve", "--isolated", "--no-share", "--self-defense"]);
     let mut host = TestHost::start(&mut command);
-    host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+    host.request(
+        "initialize",
+        json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }),
+    );
     for (tool, what, asked) in ACTS {
         let input = match *tool {
             "Bash" => json!({ "command": what }),
@@ -620,7 +952,8 @@ fn an_agent_asks_before_it_changes_its_own_guards() {
             _ => json!({ "file_path": what }),
         };
         let tool = json!({ "name": tool, "input": input });
-        let verdict = host.dispatch(json!({ "event": "PreToolUse", "cwd": "/home/dev/project", "tool": tool }));
+        let verdict = host
+            .dispatch(json!({ "event": "PreToolUse", "cwd": "/home/dev/project", "tool": tool }));
         let expected = if *asked { "ask" } else { "allow" };
         assert_eq!(verdict["decision"], expected, "{what}: {verdict}");
     }
@@ -668,8 +1001,18 @@ const LOOSENING: &[&str] = &[
 fn a_project_never_loosens_what_a_person_has_set() {
     let schema = super::support::schema("definitions");
     let all = LOOSENING.join("\n");
-    let keys = |value: &serde_json::Value| value["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    for key in keys(&schema).into_iter().chain(keys(&schema["$defs"]["Hook"])) {
+    let keys = |value: &serde_json::Value| {
+        value["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    for key in keys(&schema)
+        .into_iter()
+        .chain(keys(&schema["$defs"]["Hook"]))
+    {
         // What only a client registers is in no file.
         let is_said = all.contains(&format!("{key}:")) || ["$schema", "callback"].contains(&&*key);
         assert!(is_said, "what of `{key}`?");
@@ -688,27 +1031,43 @@ fn a_project_never_loosens_what_a_person_has_set() {
         _ => 2,
     };
     let files = |project: &str| {
-        let files = [("config/hookwire/mine.yaml", OUTER), ("project/.hookwire/theirs.yaml", project)];
+        let files = [
+            ("config/hookwire/mine.yaml", OUTER),
+            ("project/.hookwire/theirs.yaml", project),
+        ];
         let dir = super::support::hooks(&files);
         let mut command = hookwire();
-        command.args(["serve", "--no-share", "--live", "--root"]).arg(dir.path().join("project"));
+        command
+            .args(["serve", "--no-share", "--live", "--root"])
+            .arg(dir.path().join("project"));
         let mut host = TestHost::start(command.env("XDG_CONFIG_HOME", dir.path().join("config")));
         host.request(
             "initialize",
             json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask", "rewrite"] } } }),
         );
-        events.iter().map(|event| host.dispatch(event.clone())).collect::<Vec<_>>()
+        events
+            .iter()
+            .map(|event| host.dispatch(event.clone()))
+            .collect::<Vec<_>>()
     };
     let alone = files("hooks: []");
-    assert_eq!(alone.iter().map(strictness).collect::<Vec<_>>(), [2, 1, 2, 2, 0, 2], "{alone:?}");
+    assert_eq!(
+        alone.iter().map(strictness).collect::<Vec<_>>(),
+        [2, 1, 2, 2, 0, 2],
+        "{alone:?}"
+    );
     for project in LOOSENING {
         for ((event, before), after) in events.iter().zip(&alone).zip(files(project)) {
-            assert!(strictness(&after) >= strictness(before), "{project}\n{event}\n{after}");
+            assert!(
+                strictness(&after) >= strictness(before),
+                "{project}\n{event}\n{after}"
+            );
             let passed = after["subject"].to_string();
             let leaks = passed.contains("tok-1") || passed.contains("hunter2");
             assert!(!leaks, "{project}\n{event}\n{after}");
-            let is_redacted =
-                event["tool"]["output"] != "tok-1" || !after["subject"].is_null() || strictness(&after) == 2;
+            let is_redacted = event["tool"]["output"] != "tok-1"
+                || !after["subject"].is_null()
+                || strictness(&after) == 2;
             assert!(is_redacted, "{project}\n{event}\n{after}");
         }
     }
@@ -720,56 +1079,104 @@ fn place(project: &Project) -> PathBuf {
     fs::read_dir(store).unwrap().next().unwrap().unwrap().path()
 }
 
-/// Two who approve at once: whatever the order of their steps, a state is in force and nothing is left behind.
+/// Two who approve at once: whatever the order of their steps, a state is in force and nothing is
+/// left behind.
 #[test]
 fn approvals_at_once_leave_one_in_force() {
     let project = project();
     project.run(&["trust", "--yes"], "");
     let n_rounds = if is_full() { 12 } else { 3 };
     for round in 0..n_rounds {
-        write(&project.root().join(".hookwire/deny.sh"), &format!("{DENY}# {round}\n"));
-        let runs: Vec<_> = (0..3).map(|_| project.command(&["trust", "--yes"]).spawn().unwrap()).collect();
+        write(
+            &project.root().join(".hookwire/deny.sh"),
+            &format!("{DENY}# {round}\n"),
+        );
+        let runs: Vec<_> = (0..3)
+            .map(|_| project.command(&["trust", "--yes"]).spawn().unwrap())
+            .collect();
         for run in runs {
             let output = run.wait_with_output().unwrap();
             assert!(output.status.success(), "{round}: {output:?}");
         }
-        assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny", "{round}");
-        assert_eq!(project.run(&["trust", "show"], "").status.code(), Some(0), "{round}");
-        let mut names: Vec<_> = fs::read_dir(place(&project)).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(
+            project.hook_with(&["--no-host"], "git push -f"),
+            "deny",
+            "{round}"
+        );
+        assert_eq!(
+            project.run(&["trust", "show"], "").status.code(),
+            Some(0),
+            "{round}"
+        );
+        let mut names: Vec<_> = fs::read_dir(place(&project))
+            .unwrap()
+            .map(|it| it.unwrap().file_name())
+            .collect();
         names.retain(|name| !name.to_str().unwrap().starts_with("state-"));
         names.sort();
         assert_eq!(names, ["current", "lock"], "{round}");
     }
     // One approves while another revokes: one of them was last.
     for round in 0..n_rounds {
-        write(&project.root().join(".hookwire/deny.sh"), &format!("{DENY}# again {round}\n"));
-        let runs = [&["trust", "--yes"][..], &["trust", "revoke"]].map(|args| project.command(args).spawn().unwrap());
+        write(
+            &project.root().join(".hookwire/deny.sh"),
+            &format!("{DENY}# again {round}\n"),
+        );
+        let runs = [&["trust", "--yes"][..], &["trust", "revoke"]]
+            .map(|args| project.command(args).spawn().unwrap());
         let _ = runs.map(|run| run.wait_with_output().unwrap());
         let is_trusted = project.run(&["trust", "show"], "").status.success();
         let expected = if is_trusted { "deny" } else { "" };
-        assert_eq!(project.hook_with(&["--no-host"], "git push -f"), expected, "{round}");
+        assert_eq!(
+            project.hook_with(&["--no-host"], "git push -f"),
+            expected,
+            "{round}"
+        );
         project.run(&["trust", "--yes"], "");
     }
 }
 
-/// A run that is killed at any step leaves the old state in force or the new one, and the next run clears up.
+/// A run that is killed at any step leaves the old state in force or the new one, and the next run
+/// clears up.
 #[test]
 fn a_killed_approval_leaves_a_state_in_force() {
     let project = project();
     project.run(&["trust", "--yes"], "");
     let guard = project.root().join(".hookwire/guard.yaml");
     let mut n_killed = 0;
-    for (args, is_revoked) in [(&["trust", "--yes"][..], false), (&["trust", "revoke"], true)] {
+    for (args, is_revoked) in [
+        (&["trust", "--yes"][..], false),
+        (&["trust", "revoke"], true),
+    ] {
         for step in 1.. {
-            replace(&guard, &GUARD.replace("Force pushes are off.", &format!("Step {step}.")));
+            replace(
+                &guard,
+                &GUARD.replace("Force pushes are off.", &format!("Step {step}.")),
+            );
             let mut command = project.command(args);
-            let output = command.env("HOOKWIRE_FAIL", format!("trust={step}..{step}")).output().unwrap();
+            let output = command
+                .env("HOOKWIRE_FAIL", format!("trust={step}..{step}"))
+                .output()
+                .unwrap();
             let said = project.hook_with(&["--no-host"], "git push -f");
-            assert!(said == "deny" || is_revoked && said.is_empty(), "{args:?} {step}: {said}");
+            assert!(
+                said == "deny" || is_revoked && said.is_empty(),
+                "{args:?} {step}: {said}"
+            );
             // The next one clears up.
-            replace(&guard, &GUARD.replace("Force pushes are off.", &format!("Step {step} again.")));
-            assert!(project.run(&["trust", "--yes"], "").status.success(), "{args:?} {step}");
-            assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny", "{args:?} {step}");
+            replace(
+                &guard,
+                &GUARD.replace("Force pushes are off.", &format!("Step {step} again.")),
+            );
+            assert!(
+                project.run(&["trust", "--yes"], "").status.success(),
+                "{args:?} {step}"
+            );
+            assert_eq!(
+                project.hook_with(&["--no-host"], "git push -f"),
+                "deny",
+                "{args:?} {step}"
+            );
             let left = fs::read_dir(place(&project)).unwrap().count();
             assert!(left <= 4, "{args:?} {step}: {left} entries are left");
             if output.status.code().is_some() {
@@ -788,17 +1195,27 @@ fn a_copy_that_was_edited_counts_no_more() {
         ("the copy of `.hookwire/guard.yaml` was changed", |state| {
             put(&state.join("tree/.hookwire/guard.yaml"), "hooks: []\n")
         }),
-        ("the copy of `.hookwire/deny.sh` was changed", |state| put(&state.join("tree/.hookwire/deny.sh"), ALLOW)),
-        ("the copy of `acme/policy.py` was changed", |state| put(&state.join("tree/acme/policy.py"), "")),
+        ("the copy of `.hookwire/deny.sh` was changed", |state| {
+            put(&state.join("tree/.hookwire/deny.sh"), ALLOW)
+        }),
+        ("the copy of `acme/policy.py` was changed", |state| {
+            put(&state.join("tree/acme/policy.py"), "")
+        }),
         ("the copy of `.hookwire/guard.yaml` is gone", |state| {
             let dir = state.join("tree/.hookwire");
             fs::set_permissions(&dir, PermissionsExt::from_mode(0o700)).unwrap();
             fs::remove_file(dir.join("guard.yaml")).unwrap();
         }),
-        ("the copy has `tree/acme/os.py`, which nobody has trusted", |state| put(&state.join("tree/acme/os.py"), "")),
+        (
+            "the copy has `tree/acme/os.py`, which nobody has trusted",
+            |state| put(&state.join("tree/acme/os.py"), ""),
+        ),
         ("record.json: it was changed", |state| {
             let record = fs::read_to_string(state.join("record.json")).unwrap();
-            put(&state.join("record.json"), &record.replace("\"written\": []", "\"written\": [\"x\"]"));
+            put(
+                &state.join("record.json"),
+                &record.replace("\"written\": []", "\"written\": [\"x\"]"),
+            );
         }),
         ("record.json: No such file", |state| {
             fs::rename(state, state.with_file_name("gone")).unwrap();
@@ -810,7 +1227,8 @@ fn a_copy_that_was_edited_counts_no_more() {
         assert_eq!(project.hook_with(&[], "kept"), "deny", "a host runs");
         edit(&place(&project).join("current").canonicalize().unwrap());
         for args in [&["--no-host"][..], &[]] {
-            // A call that no hook is about, too: nobody can say what was taken away. A host that runs sees it soon.
+            // A call that no hook is about, too: nobody can say what was taken away. A host that
+            // runs sees it soon.
             let denied = || {
                 let said = text(&project.run(&[&["hook", "claude-code"], args].concat(), LS_CALL));
                 (said.contains("\"deny\"") && said.contains(why)).then_some(said)
@@ -821,20 +1239,30 @@ fn a_copy_that_was_edited_counts_no_more() {
             };
             assert!(said.contains("`hookwire trust "), "{said}");
         }
-        for args in [&["trust", "list"][..], &["doctor", "claude-code"], &["check"]] {
+        for args in [
+            &["trust", "list"][..],
+            &["doctor", "claude-code"],
+            &["check"],
+        ] {
             let output = project.run(args, "");
             assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
-            assert!(text(&output).contains(why), "{args:?} {why}: {}", text(&output));
+            assert!(
+                text(&output).contains(why),
+                "{args:?} {why}: {}",
+                text(&output)
+            );
         }
         let shown = project.run(&["trust", "--yes"], "");
-        assert!(text(&shown).contains("what was trusted is broken: "), "{shown:?}");
+        assert!(
+            text(&shown).contains("what was trusted is broken: "),
+            "{shown:?}"
+        );
         assert_eq!(project.hook_with(&[], "ls"), "", "{why}: it is made anew");
         assert_eq!(project.hook_with(&[], "kept"), "deny", "{why}");
     }
 }
 
-const LS_CALL: &str =
-    r#"{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}"#;
+const LS_CALL: &str = r#"{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}"#;
 
 /// Writes a file that nobody is meant to write, in one step.
 fn put(path: &Path, text: &str) {
@@ -868,7 +1296,10 @@ fn running() -> Project {
     );
     write(&root.join("scripts/rules/__init__.py"), "");
     write(&root.join("scripts/rules/words.py"), "DENIED = 'denied'\n");
-    write(&root.join("scripts/beside.sh"), ". \"$(dirname \"$0\")/lib.sh\"\n");
+    write(
+        &root.join("scripts/beside.sh"),
+        ". \"$(dirname \"$0\")/lib.sh\"\n",
+    );
     write(&root.join("scripts/lib.sh"), DENY);
     write(&root.join("scripts/odd.sh"), DENY);
     write(&project.0.path().join("home/bin/guard.sh"), DENY);
@@ -884,7 +1315,12 @@ fn scripts_run_from_what_was_trusted() {
         (
             "every script",
             |project, text| {
-                for file in ["check.sh", "scripts/beside.sh", "scripts/odd.sh", "../home/bin/guard.sh"] {
+                for file in [
+                    "check.sh",
+                    "scripts/beside.sh",
+                    "scripts/odd.sh",
+                    "../home/bin/guard.sh",
+                ] {
                     write(&project.root().join(file), text);
                 }
                 write(&project.root().join("scripts/x.py"), "");
@@ -895,8 +1331,14 @@ fn scripts_run_from_what_was_trusted() {
             "what is beside them",
             |project, text| {
                 write(&project.root().join("scripts/lib.sh"), text);
-                write(&project.root().join("scripts/rules/words.py"), "import os\nos._exit(0)\n");
-                write(&project.root().join("scripts/sys.py"), "import os\nos._exit(0)\n");
+                write(
+                    &project.root().join("scripts/rules/words.py"),
+                    "import os\nos._exit(0)\n",
+                );
+                write(
+                    &project.root().join("scripts/sys.py"),
+                    "import os\nos._exit(0)\n",
+                );
             },
             "denied",
         ),
@@ -914,20 +1356,39 @@ fn scripts_run_from_what_was_trusted() {
     for (what, edit, odd) in edits {
         let project = running();
         let shown = project.run(&["trust", "--yes"], "");
-        assert!(text(&shown).contains("scripts/lib.sh (new)"), "{}", text(&shown));
+        assert!(
+            text(&shown).contains("scripts/lib.sh (new)"),
+            "{}",
+            text(&shown)
+        );
         edit(&project, ALLOW);
         for call in CALLS {
-            let said = text(&project.run(&["hook", "claude-code"], &claude_call(call, &project.root())));
-            assert!(said.contains("\"deny\"") && said.contains("denied"), "{what}: {call}: {said}");
+            let said = text(&project.run(
+                &["hook", "claude-code"],
+                &claude_call(call, &project.root()),
+            ));
+            assert!(
+                said.contains("\"deny\"") && said.contains("denied"),
+                "{what}: {call}: {said}"
+            );
             assert!(!said.contains("fail"), "{what}: {call}: {said}");
         }
-        let said = text(&project.run(&["hook", "claude-code"], &claude_call("odd", &project.root())));
-        assert!(said.contains("\"deny\"") && said.contains(odd), "{what}: {said}");
+        let said = text(&project.run(
+            &["hook", "claude-code"],
+            &claude_call("odd", &project.root()),
+        ));
+        assert!(
+            said.contains("\"deny\"") && said.contains(odd),
+            "{what}: {said}"
+        );
         // From below, too: `./check.sh` is the project's.
         let below = project.root().join("part");
         fs::create_dir(&below).unwrap();
         let said = text(&project.run(&["hook", "claude-code"], &claude_call("words", &below)));
-        assert!(said.contains("denied") && !said.contains("fail"), "{what}: {said}");
+        assert!(
+            said.contains("denied") && !said.contains("fail"),
+            "{what}: {said}"
+        );
     }
 }
 
@@ -942,13 +1403,21 @@ fn a_script_that_is_swapped_all_the_time_allows_nothing() {
     let project = running();
     project.run(&["trust", "--yes"], "");
     let root = project.root();
-    let mut host = TestHost::start(project.command(&["serve", "--no-share"]).stderr(Stdio::null()));
+    let mut host = TestHost::start(
+        project
+            .command(&["serve", "--no-share"])
+            .stderr(Stdio::null()),
+    );
     let is_over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let (scripts, home) = (root.join("scripts"), project.0.path().join("home/bin"));
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                for file in [scripts.join("odd.sh"), scripts.join("beside.sh"), home.join("guard.sh")] {
+                for file in [
+                    scripts.join("odd.sh"),
+                    scripts.join("beside.sh"),
+                    home.join("guard.sh"),
+                ] {
                     let (aside, evil) = (file.with_extension("aside"), file.with_extension("evil"));
                     write(&evil, ALLOW);
                     fs::rename(&file, &aside).unwrap();
@@ -960,13 +1429,19 @@ fn a_script_that_is_swapped_all_the_time_allows_nothing() {
         let mut allowed = Vec::new();
         for call in ["odd", "variable", "outside"].repeat(60) {
             let tool = json!({ "name": "Bash", "input": { "command": call } });
-            let verdict = host.dispatch(json!({ "event": "PreToolUse", "cwd": root, "tool": tool }));
+            let verdict =
+                host.dispatch(json!({ "event": "PreToolUse", "cwd": root, "tool": tool }));
             if verdict["decision"] != "deny" {
                 allowed.push(verdict);
             }
         }
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert!(allowed.is_empty(), "{} of 180: {:?}", allowed.len(), allowed.first());
+        assert!(
+            allowed.is_empty(),
+            "{} of 180: {:?}",
+            allowed.len(),
+            allowed.first()
+        );
     });
 }
 
@@ -987,13 +1462,24 @@ fn interpreters_are_those_that_were_trusted() {
     let project = Project::new();
     let root = project.root();
     write(&root.join(".hookwire/guard.yaml"), INTERPRETED);
-    write(&root.join("scripts/named.py"), "#!/usr/bin/env python3\nimport sys; sys.exit(2)\n");
+    write(
+        &root.join("scripts/named.py"),
+        "#!/usr/bin/env python3\nimport sys; sys.exit(2)\n",
+    );
     write(&root.join("acme.py"), DENY_PY);
-    let (theirs, open) = (root.join("node_modules/.bin"), project.0.path().join("home/open"));
+    let (theirs, open) = (
+        root.join("node_modules/.bin"),
+        project.0.path().join("home/open"),
+    );
     let mine = project.0.path().join("home/mine");
     let path = std::env::var("PATH").unwrap();
-    let path =
-        std::env::join_paths([&theirs, &open, &mine].into_iter().cloned().chain(std::env::split_paths(&path))).unwrap();
+    let path = std::env::join_paths(
+        [&theirs, &open, &mine]
+            .into_iter()
+            .cloned()
+            .chain(std::env::split_paths(&path)),
+    )
+    .unwrap();
     fs::create_dir_all(&open).unwrap();
     fs::create_dir_all(&mine).unwrap();
     fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();
@@ -1002,7 +1488,11 @@ fn interpreters_are_those_that_were_trusted() {
         let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), stdin.as_bytes());
         child.wait_with_output().unwrap()
     };
-    let plant = |dir: &Path| ["python3", "sh", "env"].iter().for_each(|name| write(&dir.join(name), ALLOW));
+    let plant = |dir: &Path| {
+        ["python3", "sh", "env"]
+            .iter()
+            .for_each(|name| write(&dir.join(name), ALLOW))
+    };
     // What is in the project or open to everybody doesn't count when it is trusted, either.
     plant(&theirs);
     plant(&open);
@@ -1021,13 +1511,17 @@ fn interpreters_are_those_that_were_trusted() {
             for call in CALLS {
                 let args = [&["hook", "claude-code"], args].concat();
                 let said = text(&run(&args, &claude_call(call, &root)));
-                assert!(said.contains("\"deny\"") && !said.contains("failed"), "{what}: {call} {args:?}: {said}");
+                assert!(
+                    said.contains("\"deny\"") && !said.contains("failed"),
+                    "{what}: {call} {args:?}: {said}"
+                );
             }
         }
     }
 }
 
-/// A program that was trusted and is gone is a failure that says so, and not another program of its name.
+/// A program that was trusted and is gone is a failure that says so, and not another program of its
+/// name.
 #[test]
 fn a_program_that_is_gone_is_not_replaced() {
     let project = Project::new();
@@ -1037,11 +1531,18 @@ fn a_program_that_is_gone_is_not_replaced() {
     write(&project.root().join(".hookwire/guard.yaml"), definitions);
     let other = project.0.path().join("home/other");
     fs::create_dir_all(&other).unwrap();
-    let path = format!("{}:{}:{}", mine.display(), other.display(), std::env::var("PATH").unwrap());
+    let path = format!(
+        "{}:{}:{}",
+        mine.display(),
+        other.display(),
+        std::env::var("PATH").unwrap()
+    );
     let say = |args: &[&str], call: &str| {
         let mut child = project.command(args).env("PATH", &path).spawn().unwrap();
-        let _ =
-            std::io::Write::write_all(&mut child.stdin.take().unwrap(), claude_call(call, &project.root()).as_bytes());
+        let _ = std::io::Write::write_all(
+            &mut child.stdin.take().unwrap(),
+            claude_call(call, &project.root()).as_bytes(),
+        );
         text(&child.wait_with_output().unwrap())
     };
     say(&["trust", "--yes"], "");
@@ -1052,7 +1553,10 @@ fn a_program_that_is_gone_is_not_replaced() {
     fs::rename(mine.join("my-guard"), other.join("my-guard")).unwrap();
     for call in ["list", "text"] {
         let said = say(&judge, call);
-        assert!(said.contains("\"deny\"") && said.contains("which was trusted, is gone"), "{call}: {said}");
+        assert!(
+            said.contains("\"deny\"") && said.contains("which was trusted, is gone"),
+            "{call}: {said}"
+        );
     }
 }
 
@@ -1063,11 +1567,18 @@ fn a_projects_programs_run_for_no_hook() {
     let theirs = project.root().join("node_modules/.bin");
     write(&theirs.join("python3"), ALLOW);
     let own = "hooks:\n  - { name: own, on: PreToolUse, fail: closed, if: Bash(own), command: [python3, -c, 'import sys; sys.exit(2)'] }\n  - { name: text, on: PreToolUse, fail: closed, if: Bash(text), command: \"python3 -c 'import sys; sys.exit(2)'\" }\n";
-    write(&project.0.path().join("home/.config/hookwire/own.yaml"), own);
+    write(
+        &project.0.path().join("home/.config/hookwire/own.yaml"),
+        own,
+    );
     for before in [theirs.to_str().unwrap(), "node_modules/.bin", ""] {
         let path = format!("{before}:{}", std::env::var("PATH").unwrap());
         for call in ["own", "text"] {
-            let mut child = project.command(&["hook", "claude-code", "--no-host"]).env("PATH", &path).spawn().unwrap();
+            let mut child = project
+                .command(&["hook", "claude-code", "--no-host"])
+                .env("PATH", &path)
+                .spawn()
+                .unwrap();
             let call = claude_call(call, &project.root());
             std::io::Write::write_all(&mut child.stdin.take().unwrap(), call.as_bytes()).unwrap();
             let said = text(&child.wait_with_output().unwrap());
@@ -1092,25 +1603,49 @@ hooks:
     write(&root.join(".hookwire/guard.yaml"), RUNS);
     fs::create_dir_all(root.join("bin")).unwrap();
     fs::copy("/usr/bin/env", root.join("bin/env")).unwrap();
-    write(&root.join("shared/real.sh"), ". \"$(dirname \"$(readlink -f \"$0\")\")/lib.sh\"\n");
+    write(
+        &root.join("shared/real.sh"),
+        ". \"$(dirname \"$(readlink -f \"$0\")\")/lib.sh\"\n",
+    );
     write(&root.join("shared/lib.sh"), DENY);
     fs::create_dir_all(root.join("scripts")).unwrap();
     symlink("../shared/real.sh", root.join("scripts/link.sh")).unwrap();
-    write(&root.join("scripts/x.js"), "console.error(require('words').denied); process.exit(2);\n");
-    write(&root.join("node_modules/words/index.js"), "exports.denied = 'denied';\n");
+    write(
+        &root.join("scripts/x.js"),
+        "console.error(require('words').denied); process.exit(2);\n",
+    );
+    write(
+        &root.join("node_modules/words/index.js"),
+        "exports.denied = 'denied';\n",
+    );
     let trusted = project.run(&["trust", "--yes"], "");
     assert!(trusted.status.success(), "{trusted:?}");
     let calls = ["binary", "text", "link", "node"];
-    let calls = &calls[..if super::support::is_there("node") { 4 } else { 3 }];
-    let say = |call: &str| text(&project.run(&["hook", "claude-code", "--no-host"], &claude_call(call, &root)));
+    let calls = &calls[..if super::support::is_there("node") {
+        4
+    } else {
+        3
+    }];
+    let say = |call: &str| {
+        text(&project.run(
+            &["hook", "claude-code", "--no-host"],
+            &claude_call(call, &root),
+        ))
+    };
     for call in calls {
         let said = say(call);
-        assert!(said.contains("denied") && !said.contains("failed"), "{call}: {said}");
+        assert!(
+            said.contains("denied") && !said.contains("failed"),
+            "{call}: {said}"
+        );
     }
     write(&root.join("bin/env"), ALLOW);
     write(&root.join("shared/real.sh"), ALLOW);
     for call in &calls[..3] {
         let said = say(call);
-        assert!(said.contains("\"deny\"") && said.contains("it has changed since then"), "{call}: {said}");
+        assert!(
+            said.contains("\"deny\"") && said.contains("it has changed since then"),
+            "{call}: {said}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What a person has seen is what is approved, whatever is written between the look and the approval.
+//! What a person has seen is what is approved, whatever is written between the look and the
+//! approval.
 //!
 //! The program stops itself at each of its steps, and goes on when something was changed.
 
@@ -14,9 +15,11 @@ hooks:
   - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off. }
   - { name: checked, on: PreToolUse, if: Bash(make *), command: ./scripts/check.sh }
 ";
-const SECOND: &str = "hooks: [{ name: second, on: PreToolUse, if: Bash(rm -rf *), deny: Not here. }]\n";
+const SECOND: &str =
+    "hooks: [{ name: second, on: PreToolUse, if: Bash(rm -rf *), deny: Not here. }]\n";
 const CHECK: &str = "#!/bin/sh\nexit 2\n";
-const EVIL: &str = "hooks: [{ name: evil, on: PreToolUse, command: 'touch \"$HOOKWIRE_PROJECT_DIR\"/OWNED' }]\n";
+const EVIL: &str =
+    "hooks: [{ name: evil, on: PreToolUse, command: 'touch \"$HOOKWIRE_PROJECT_DIR\"/OWNED' }]\n";
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -25,12 +28,24 @@ fn write(path: &Path, text: &str) {
 }
 
 /// Runs a command that stops at a step, and has it go on after a change. Whether it has stopped.
-fn changed_at(project: &Project, args: &[&str], step: usize, change: impl FnOnce(&Path)) -> (bool, Output) {
-    let child = project.command(args).env("HOOKWIRE_FAIL", format!("review={step}..{step}")).spawn().unwrap();
+fn changed_at(
+    project: &Project,
+    args: &[&str],
+    step: usize,
+    change: impl FnOnce(&Path),
+) -> (bool, Output) {
+    let child = project
+        .command(args)
+        .env("HOOKWIRE_FAIL", format!("review={step}..{step}"))
+        .spawn()
+        .unwrap();
     let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
     // What has ended stays for `wait_with_output`.
     let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    let has_stopped = waitid(WaitId::Pid(pid), options).unwrap().unwrap().stopped();
+    let has_stopped = waitid(WaitId::Pid(pid), options)
+        .unwrap()
+        .unwrap()
+        .stopped();
     if has_stopped {
         change(&project.root());
         kill_process(pid, Signal::CONT).unwrap();
@@ -41,24 +56,55 @@ fn changed_at(project: &Project, args: &[&str], step: usize, change: impl FnOnce
 /// The copy of what was approved, by the paths below the project's root; nothing if nothing was.
 fn approved(project: &Project) -> Option<Vec<(String, String)>> {
     let store = project.0.path().join("home/.local/share/hookwire/trust");
-    let current = fs::read_dir(store).ok()?.map(|it| it.unwrap().path().join("current")).find(|it| it.exists())?;
+    let current = fs::read_dir(store)
+        .ok()?
+        .map(|it| it.unwrap().path().join("current"))
+        .find(|it| it.exists())?;
     let tree = current.join("tree");
-    let below = |path: &Path| path.strip_prefix(&tree).unwrap().to_str().unwrap().to_string();
-    Some(files(&tree).into_iter().map(|(path, text)| (below(&path), text)).collect())
+    let below = |path: &Path| {
+        path.strip_prefix(&tree)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_string()
+    };
+    Some(
+        files(&tree)
+            .into_iter()
+            .map(|(path, text)| (below(&path), text))
+            .collect(),
+    )
 }
 
 type Change = fn(&Path);
 
 const CHANGES: [(&str, Change); 6] = [
-    ("another guard", |root| write(&root.join(".hookwire/guard.yaml"), &GUARD.replace("Force pushes", "Pushes"))),
-    ("a guard that is gone", |root| fs::remove_file(root.join(".hookwire/second.yaml")).unwrap()),
-    ("a file more", |root| write(&root.join(".hookwire/evil.yaml"), EVIL)),
-    ("another script", |root| write(&root.join("scripts/check.sh"), "#!/bin/sh\nexit 0 # open\n")),
-    ("a script that is gone", |root| fs::remove_file(root.join("scripts/check.sh")).unwrap()),
+    ("another guard", |root| {
+        write(
+            &root.join(".hookwire/guard.yaml"),
+            &GUARD.replace("Force pushes", "Pushes"),
+        )
+    }),
+    ("a guard that is gone", |root| {
+        fs::remove_file(root.join(".hookwire/second.yaml")).unwrap()
+    }),
+    ("a file more", |root| {
+        write(&root.join(".hookwire/evil.yaml"), EVIL)
+    }),
+    ("another script", |root| {
+        write(&root.join("scripts/check.sh"), "#!/bin/sh\nexit 0 # open\n")
+    }),
+    ("a script that is gone", |root| {
+        fs::remove_file(root.join("scripts/check.sh")).unwrap()
+    }),
     ("a guard that leads elsewhere", |root| {
         write(&root.join("elsewhere.yaml"), EVIL);
         fs::remove_file(root.join(".hookwire/second.yaml")).unwrap();
-        std::os::unix::fs::symlink(root.join("elsewhere.yaml"), root.join(".hookwire/second.yaml")).unwrap();
+        std::os::unix::fs::symlink(
+            root.join("elsewhere.yaml"),
+            root.join(".hookwire/second.yaml"),
+        )
+        .unwrap();
     }),
 ];
 
@@ -73,21 +119,29 @@ fn what_was_shown_is_what_is_approved() {
             write(&project.root().join("scripts/check.sh"), CHECK);
             let (has_stopped, output) = changed_at(&project, &["trust", "--yes"], step, change);
             let shown = String::from_utf8(output.stdout).unwrap();
-            let of = format!("{what}, at step {step}: {shown}{}", String::from_utf8_lossy(&output.stderr));
+            let of = format!(
+                "{what}, at step {step}: {shown}{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             match approved(&project) {
                 None => assert!(!output.status.success(), "{of}"),
                 Some(files) => {
                     assert!(output.status.success(), "{of}");
                     for (path, text) in &files {
                         assert!(shown.contains(path.as_str()), "{path} wasn't shown. {of}");
-                        assert!(text.lines().all(|line| shown.contains(line)), "{path} was shown otherwise. {of}");
+                        assert!(
+                            text.lines().all(|line| shown.contains(line)),
+                            "{path} was shown otherwise. {of}"
+                        );
                     }
                     let names = shown
                         .lines()
                         .rfind(|line| line.contains(" hooks: ") || line.contains(" hook: "))
                         .unwrap_or_default();
                     for name in ["no-force-push", "second", "evil"] {
-                        let is_there = files.iter().any(|(_, text)| text.contains(&format!("name: {name},")));
+                        let is_there = files
+                            .iter()
+                            .any(|(_, text)| text.contains(&format!("name: {name},")));
                         assert_eq!(names.contains(name), is_there, "{name}. {of}");
                     }
                 }
@@ -112,13 +166,31 @@ fn init_approves_what_it_has_written_and_nothing_else() {
         let files = approved(&project).unwrap_or_default();
         let names: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
         let own = [".hookwire/no-rm-rf.test.yaml", ".hookwire/no-rm-rf.yaml"];
-        assert!(names.is_empty() && has_stopped || names == own, "step {step}: {names:?}");
+        assert!(
+            names.is_empty() && has_stopped || names == own,
+            "step {step}: {names:?}"
+        );
         let told = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(told.contains("obey it from now on"), !names.is_empty(), "step {step}: {told}");
-        assert_eq!(told.contains(" hookwire trust\n"), names.is_empty(), "step {step}: {told}");
+        assert_eq!(
+            told.contains("obey it from now on"),
+            !names.is_empty(),
+            "step {step}: {told}"
+        );
+        assert_eq!(
+            told.contains(" hookwire trust\n"),
+            names.is_empty(),
+            "step {step}: {told}"
+        );
         let expected = if names.is_empty() { "" } else { "deny" };
-        assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), expected, "step {step}");
-        assert!(!project.root().join("OWNED").exists(), "step {step}: what somebody put there runs");
+        assert_eq!(
+            project.hook_with(&["--no-host"], "rm -rf src"),
+            expected,
+            "step {step}"
+        );
+        assert!(
+            !project.root().join("OWNED").exists(),
+            "step {step}: what somebody put there runs"
+        );
         if !has_stopped {
             break;
         }
@@ -134,7 +206,12 @@ fn init_approves_what_it_has_written_and_nothing_else() {
         let remove = |root: &Path| fs::remove_file(root.join(".hookwire/guard.yaml")).unwrap();
         let (has_stopped, _) = changed_at(&project, &["init", "no-force-push"], step, remove);
         let files = approved(&project).unwrap();
-        assert!(files.iter().any(|(path, text)| path == ".hookwire/guard.yaml" && text == SECOND), "step {step}");
+        assert!(
+            files
+                .iter()
+                .any(|(path, text)| path == ".hookwire/guard.yaml" && text == SECOND),
+            "step {step}"
+        );
         if !has_stopped {
             break;
         }

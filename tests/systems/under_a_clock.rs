@@ -1,5 +1,5 @@
-//! Every answer is under a clock: neither an event nor a disk nor a host keeps an agent waiting beyond the limit, and none
-//! of them makes a guard fall silent.
+//! Every answer is under a clock: neither an event nor a disk nor a host keeps an agent waiting
+//! beyond the limit, and none of them makes a guard fall silent.
 
 use super::installed::{Project, event};
 use super::support::{TestHost, await_end, eventually, hookwire, is_there};
@@ -16,7 +16,12 @@ const MOST: Duration = Duration::from_secs(60);
 
 fn ask(mut command: Command, event: &Value) -> Child {
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(event.to_string().as_bytes())
+        .unwrap();
     child
 }
 
@@ -36,7 +41,12 @@ fn decided(mut child: Child) -> (String, String) {
         return ("deny".into(), String::from_utf8(output.stderr).unwrap());
     }
     let reply: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    let said = |name: &str| reply["hookSpecificOutput"][name].as_str().unwrap_or_default().to_string();
+    let said = |name: &str| {
+        reply["hookSpecificOutput"][name]
+            .as_str()
+            .unwrap_or_default()
+            .to_string()
+    };
     (said("permissionDecision"), said("permissionDecisionReason"))
 }
 
@@ -48,7 +58,14 @@ fn pipe(path: &Path) {
 /// A repository of git in which an agent's settings aren't kept.
 fn repository(root: &Path) {
     let mut git = Command::new("git");
-    assert!(git.args(["init", "-q"]).arg(root).env("GIT_CONFIG_GLOBAL", "/dev/null").status().unwrap().success());
+    assert!(
+        git.args(["init", "-q"])
+            .arg(root)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .status()
+            .unwrap()
+            .success()
+    );
     fs::create_dir_all(root.join(".claude")).unwrap();
     fs::write(root.join(".claude/settings.json"), "{}").unwrap();
 }
@@ -58,15 +75,30 @@ fn a_pipe_in_the_place_of_a_file_keeps_no_rule_from_answering() {
     if !is_there("git") {
         return;
     }
-    let places = [".gitignore", ".git/info/exclude", ".claude/settings.json", ".git/index"];
-    for (place, project) in places.iter().flat_map(|place| Project::each().map(move |project| (place, project))) {
+    let places = [
+        ".gitignore",
+        ".git/info/exclude",
+        ".claude/settings.json",
+        ".git/index",
+    ];
+    for (place, project) in places
+        .iter()
+        .flat_map(|place| Project::each().map(move |project| (place, project)))
+    {
         repository(&project.root());
         let _ = fs::remove_file(project.root().join(place));
         pipe(&project.root().join(place));
         for args in [&["--live"][..], &["--live", "--no-host"]] {
             let command = project.command(&[&["hook", "claude-code"], args].concat());
-            let (decision, reason) = decided(ask(command, &event("git push --force; git clean -fd; git checkout x")));
-            assert_eq!((&*decision, &*reason), ("deny", "Force pushes are off."), "{place} {args:?}");
+            let (decision, reason) = decided(ask(
+                command,
+                &event("git push --force; git clean -fd; git checkout x"),
+            ));
+            assert_eq!(
+                (&*decision, &*reason),
+                ("deny", "Force pushes are off."),
+                "{place} {args:?}"
+            );
         }
     }
     // Nor a connection from its next message.
@@ -74,13 +106,25 @@ fn a_pipe_in_the_place_of_a_file_keeps_no_rule_from_answering() {
     repository(dir.path());
     pipe(&dir.path().join(".gitignore"));
     let mut serve = hookwire();
-    serve.args(["serve", "--isolated", "--no-share", "--self-defense", "--root"]).arg(dir.path());
+    serve
+        .args([
+            "serve",
+            "--isolated",
+            "--no-share",
+            "--self-defense",
+            "--root",
+        ])
+        .arg(dir.path());
     let mut host = TestHost::start(&mut serve);
-    host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+    host.request(
+        "initialize",
+        json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }),
+    );
     for (command, expected) in [("git clean -fd", "ask"), ("ls", "allow")] {
         let input = json!({ "command": command });
         let tool = json!({ "name": "Bash", "input": input });
-        let verdict = host.dispatch(json!({ "event": "PreToolUse", "cwd": dir.path(), "tool": tool }));
+        let verdict =
+            host.dispatch(json!({ "event": "PreToolUse", "cwd": dir.path(), "tool": tool }));
         assert_eq!(verdict["decision"], expected, "{command}: {verdict}");
     }
 }
@@ -90,24 +134,50 @@ fn a_pipe_in_the_place_of_a_file_keeps_no_rule_from_answering() {
 fn what_never_ends_is_denied_at_the_limit() {
     for (args, expected) in [(&[][..], "deny"), (&["--fail", "open"], "")] {
         let project = Project::new();
-        let args = [&["hook", "claude-code", "--live", "--no-host", "--timeout", "1s"], args].concat();
+        let args = [
+            &[
+                "hook",
+                "claude-code",
+                "--live",
+                "--no-host",
+                "--timeout",
+                "1s",
+            ],
+            args,
+        ]
+        .concat();
         let mut command = project.command(&args);
         command.env("HOOKWIRE_FAIL", "stuck=1..");
         let (decision, reason) = decided(ask(command, &event("ls")));
         assert_eq!(decision, expected, "{args:?}: {reason}");
-        assert!(expected.is_empty() || reason.contains("no answer within 1s"), "{reason}");
+        assert!(
+            expected.is_empty() || reason.contains("no answer within 1s"),
+            "{reason}"
+        );
     }
 }
 
-/// The clock counts before the command line is read, of which parts are looked for on the disk, and before the event is.
+/// The clock counts before the command line is read, of which parts are looked for on the disk, and
+/// before the event is.
 #[test]
 fn what_keeps_the_entry_itself_is_denied_at_the_limit() {
-    for (fails, fail, expected) in
-        [(true, "closed", "deny"), (true, "open", ""), (false, "closed", "deny"), (false, "open", "")]
-    {
+    for (fails, fail, expected) in [
+        (true, "closed", "deny"),
+        (true, "open", ""),
+        (false, "closed", "deny"),
+        (false, "open", ""),
+    ] {
         let project = Project::new();
-        let mut command =
-            project.command(&["hook", "claude-code", "--live", "--no-host", "--fail", fail, "--timeout", "300ms"]);
+        let mut command = project.command(&[
+            "hook",
+            "claude-code",
+            "--live",
+            "--no-host",
+            "--fail",
+            fail,
+            "--timeout",
+            "300ms",
+        ]);
         command.env("HOOKWIRE_FAIL", if fails { "entry=1.." } else { "" });
         let mut child = command.spawn().unwrap();
         // An agent that doesn't say that the event is at its end.
@@ -115,12 +185,16 @@ fn what_keeps_the_entry_itself_is_denied_at_the_limit() {
         stdin.write_all(event("ls").to_string().as_bytes()).unwrap();
         let (decision, reason) = decided(child);
         assert_eq!(decision, expected, "{fails} {fail}: {reason}");
-        assert!(expected.is_empty() || reason.contains("no answer within 300ms"), "{reason}");
+        assert!(
+            expected.is_empty() || reason.contains("no answer within 300ms"),
+            "{reason}"
+        );
         drop(stdin);
     }
 }
 
-/// A host that is asked and then stopped may have run the hooks that do more than answer: they aren't run again.
+/// A host that is asked and then stopped may have run the hooks that do more than answer: they
+/// aren't run again.
 #[test]
 fn what_a_lost_host_may_have_run_fails() {
     for (fail, expected) in [("closed", "deny"), ("open", "allow")] {
@@ -131,16 +205,26 @@ fn what_a_lost_host_may_have_run_fails() {
                  - {{ name: fixed, on: PreToolUse, if: Bash(ls *), allow: fine }}\n"
             );
             fs::write(project.root().join(".hookwire/guard.yaml"), hooks).unwrap();
-            let asked = ask(project.command(&["hook", "claude-code", "--live"]), &event("ls x"));
+            let asked = ask(
+                project.command(&["hook", "claude-code", "--live"]),
+                &event("ls x"),
+            );
             let runs = project.root().join("runs");
             eventually("the host runs it", || runs.exists().then_some(()));
             let host = project.signal(Signal::STOP);
             let (decision, reason) = decided(asked);
             assert_eq!(decision, expected, "{reason}");
             assert_eq!(fs::read_to_string(&runs).unwrap(), "x\n", "{fail}");
-            assert_eq!(fail == "closed", reason.contains("the host that was asked first may have run it"), "{reason}");
-            rustix::process::kill_process(rustix::process::Pid::from_raw(host.cast_signed()).unwrap(), Signal::KILL)
-                .unwrap();
+            assert_eq!(
+                fail == "closed",
+                reason.contains("the host that was asked first may have run it"),
+                "{reason}"
+            );
+            rustix::process::kill_process(
+                rustix::process::Pid::from_raw(host.cast_signed()).unwrap(),
+                Signal::KILL,
+            )
+            .unwrap();
             await_end(host, "the host ends");
         }
     }

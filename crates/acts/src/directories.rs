@@ -12,7 +12,8 @@ pub(super) enum Directories {
     First,
     /// One of these.
     Some(Arc<[CompactString]>),
-    /// It may be any. The words that it was changed to name it from where the text begins, as far as they tell.
+    /// It may be any. The words that it was changed to name it from where the text begins, as far
+    /// as they tell.
     Told(Arc<[Word]>),
     Unknown,
 }
@@ -37,10 +38,13 @@ impl Directories {
             Directories::Some(directories) => (None, directories),
             Directories::Told(_) | Directories::Unknown => (None, &[]),
         };
-        first.into_iter().chain(directories.iter().map(CompactString::as_str))
+        first
+            .into_iter()
+            .chain(directories.iter().map(CompactString::as_str))
     }
 
-    /// After a change to `path`, which begins at the root, at the home with `~`, or where the command runs.
+    /// After a change to `path`, which begins at the root, at the home with `~`, or where the
+    /// command runs.
     pub(super) fn changed(&self, path: &str) -> Directories {
         // Most are a plain name.
         if *self == Directories::First && !path.contains(['/', '.', '~']) && !path.is_empty() {
@@ -59,7 +63,9 @@ impl Directories {
             }
         }
         match self {
-            Directories::Told(_) if path.split('/').all(|part| part != "..") => self.named(&[Word::path_of(path)]),
+            Directories::Told(_) if path.split('/').all(|part| part != "..") => {
+                self.named(&[Word::path_of(path)])
+            }
             Directories::Told(_) | Directories::Unknown => Directories::Unknown,
             _ => Directories::of(changed),
         }
@@ -81,7 +87,9 @@ impl Directories {
             true => vec![word.clone()],
             false => from.iter().map(|from| from.holding(word)).collect(),
         });
-        let named: Vec<Word> = named.filter(|word| word.text.len() <= Directories::LONGEST).collect();
+        let named: Vec<Word> = named
+            .filter(|word| word.text.len() <= Directories::LONGEST)
+            .collect();
         match named.is_empty() || named.len() > Directories::MOST {
             true => Directories::Unknown,
             false => Directories::Told(named.into()),
@@ -90,7 +98,11 @@ impl Directories {
 
     /// The words that tell of it where it may be any.
     pub(super) fn words(&self) -> &[Word] {
-        if let Directories::Told(words) = self { words } else { &[] }
+        if let Directories::Told(words) = self {
+            words
+        } else {
+            &[]
+        }
     }
 
     pub(super) fn join(&mut self, other: &Directories) {
@@ -99,15 +111,28 @@ impl Directories {
         }
         if self.is_unknown() || other.is_unknown() {
             let mut words: Vec<Word> = self.words().to_vec();
-            words.extend(other.words().iter().filter(|word| !self.words().contains(word)).cloned());
+            words.extend(
+                other
+                    .words()
+                    .iter()
+                    .filter(|word| !self.words().contains(word))
+                    .cloned(),
+            );
             // Where the text begins is looked at all the same.
-            words.extend(self.all().chain(other.all()).filter(|it| !it.is_empty()).map(Word::path_of));
+            words.extend(
+                self.all()
+                    .chain(other.all())
+                    .filter(|it| !it.is_empty())
+                    .map(Word::path_of),
+            );
             return *self = match words.is_empty() || words.len() > Directories::MOST {
                 true => Directories::Unknown,
                 false => Directories::Told(words.into()),
             };
         }
-        let further = other.all().filter(|directory| self.all().all(|own| own != *directory));
+        let further = other
+            .all()
+            .filter(|directory| self.all().all(|own| own != *directory));
         *self = Directories::of(self.all().chain(further).map(CompactString::from).collect());
     }
 }
@@ -116,7 +141,10 @@ impl Word {
     /// A path as it was [told](Word::path).
     fn path_of(path: &str) -> Word {
         match path.strip_prefix('~') {
-            Some(rest) => Word { home: true, ..Word::constant(rest) },
+            Some(rest) => Word {
+                home: true,
+                ..Word::constant(rest)
+            },
             None => Word::constant(path),
         }
     }
@@ -133,11 +161,17 @@ impl Word {
         }
         let text = format_compact!("{}/{}", self.text.trim_end_matches('/'), path.text);
         let openness = join(text.len() - path.text.len(), self.openness, path.openness);
-        Word { text, openness, span: path.span.clone(), ..self.clone() }
+        Word {
+            text,
+            openness,
+            span: path.span.clone(),
+            ..self.clone()
+        }
     }
 }
 
-/// A path without `.` and `..`, as a shell goes there; nothing if it leads above the home, or above what a pattern stands for.
+/// A path without `.` and `..`, as a shell goes there; nothing if it leads above the home, or above
+/// what a pattern stands for.
 pub(super) fn tidied(path: &str) -> Option<CompactString> {
     let is_absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -146,10 +180,16 @@ pub(super) fn tidied(path: &str) -> Option<CompactString> {
             ("" | ".", _) => {}
             ("..", None) if is_absolute => {}
             ("..", None | Some(&"..")) => parts.push(part),
-            ("..", Some(last)) if last.starts_with('~') || last.contains(['*', '?', '[']) => return None,
+            ("..", Some(last)) if last.starts_with('~') || last.contains(['*', '?', '[']) => {
+                return None;
+            }
             ("..", Some(_)) => drop(parts.pop()),
             _ => parts.push(part),
         }
     }
-    Some(format_compact!("{}{}", if is_absolute { "/" } else { "" }, parts.join("/")))
+    Some(format_compact!(
+        "{}{}",
+        if is_absolute { "/" } else { "" },
+        parts.join("/")
+    ))
 }

@@ -1,4 +1,5 @@
-//! What a text is given by whoever has it run: the values of the few variables that every process has, and where users live.
+//! What a text is given by whoever has it run: the values of the few variables that every process
+//! has, and where users live.
 
 use compact_str::CompactString;
 use std::fmt;
@@ -30,15 +31,26 @@ pub struct Environment {
 impl Environment {
     /// An environment with the value of each of the [`GIVEN`] variables that is known.
     pub fn new(value: impl Fn(&str) -> Option<String>, home_of: Box<HomeOf>) -> Environment {
-        let values = GIVEN.iter().filter_map(|name| Some((*name, value(name)?.into())));
-        Environment { values: values.collect(), home_of: Some(home_of) }
+        let values = GIVEN
+            .iter()
+            .filter_map(|name| Some((*name, value(name)?.into())));
+        Environment {
+            values: values.collect(),
+            home_of: Some(home_of),
+        }
     }
 
     /// The value of a variable, if it is known.
     pub fn value(&self, name: &str) -> Option<&str> {
         // All of these are in capitals, and hardly any other variable is as short or as long.
-        let is_one = matches!(name.as_bytes().first(), Some(b'H' | b'U' | b'L' | b'T' | b'X'));
-        self.values.iter().find(|(own, _)| is_one && *own == name).map(|(_, value)| value.as_str())
+        let is_one = matches!(
+            name.as_bytes().first(),
+            Some(b'H' | b'U' | b'L' | b'T' | b'X')
+        );
+        self.values
+            .iter()
+            .find(|(own, _)| is_one && *own == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Where a user lives; nothing if there is no such user, or users aren't known.

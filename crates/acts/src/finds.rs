@@ -1,5 +1,5 @@
-//! A command of find, taken apart: where it starts, and what its tests say of what it comes across. Tests that aren't known
-//! let everything through.
+//! A command of find, taken apart: where it starts, and what its tests say of what it comes across.
+//! Tests that aren't known let everything through.
 
 use super::word::Word;
 use super::{Command, names::base_name};
@@ -59,7 +59,8 @@ pub struct Test {
 /// What a test lets through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Only {
-    /// Paths that end in a name, or several, which fits one of these patterns. `is_exact`: no others.
+    /// Paths that end in a name, or several, which fits one of these patterns. `is_exact`: no
+    /// others.
     Named {
         /// The patterns.
         patterns: Vec<String>,
@@ -80,7 +81,8 @@ pub enum Only {
     Older(Duration),
     /// What was last read at least so long ago.
     Unread(Duration),
-    /// What takes more (`Greater`), less or just so many of these units of bytes, a part of one counting as one.
+    /// What takes more (`Greater`), less or just so many of these units of bytes, a part of one
+    /// counting as one.
     Sized {
         /// How it is to the count.
         order: Ordering,
@@ -151,7 +153,8 @@ impl Finds {
                         only
                     }
                     None => {
-                        // What stands in parentheses is negated as a whole, which no test of it says by itself.
+                        // What stands in parentheses is negated as a whole, which no test of it
+                        // says by itself.
                         if name == "(" && is_negated {
                             let mut depth = 1;
                             let _ = rest.find(|word| {
@@ -165,7 +168,10 @@ impl Finds {
                     }
                 },
             };
-            let test = Test { only, is_negated: std::mem::take(&mut is_negated) };
+            let test = Test {
+                only,
+                is_negated: std::mem::take(&mut is_negated),
+            };
             match test.only {
                 Only::AtMostDeep(_) | Only::AtLeastDeep(_) => depths.push(test),
                 _ => tests.push(test),
@@ -177,21 +183,35 @@ impl Finds {
         if alternatives.len() > MOST {
             alternatives = vec![Vec::new()];
         }
-        alternatives.iter_mut().for_each(|it| it.extend(depths.iter().cloned()));
-        Finds { starts, alternatives }
+        alternatives
+            .iter_mut()
+            .for_each(|it| it.extend(depths.iter().cloned()));
+        Finds {
+            starts,
+            alternatives,
+        }
     }
 
-    /// The names of which each path that it comes across fits one, as patterns; nothing if an alternative says no name.
+    /// The names of which each path that it comes across fits one, as patterns; nothing if an
+    /// alternative says no name.
     pub(super) fn names(&self) -> Option<Vec<String>> {
         let name_of = |tests: &Vec<Test>| {
-            tests.iter().filter(|test| !test.is_negated).find_map(|test| match &test.only {
-                Only::Named { patterns, .. } => Some(Some(patterns.clone())),
-                Only::Unknown => Some(None),
-                _ => None,
-            })
+            tests
+                .iter()
+                .filter(|test| !test.is_negated)
+                .find_map(|test| match &test.only {
+                    Only::Named { patterns, .. } => Some(Some(patterns.clone())),
+                    Only::Unknown => Some(None),
+                    _ => None,
+                })
         };
-        let all: Option<Vec<_>> = self.alternatives.iter().map(|tests| name_of(tests).flatten()).collect();
-        all.map(|all| all.concat()).filter(|names| !names.is_empty())
+        let all: Option<Vec<_>> = self
+            .alternatives
+            .iter()
+            .map(|tests| name_of(tests).flatten())
+            .collect();
+        all.map(|all| all.concat())
+            .filter(|names| !names.is_empty())
     }
 }
 
@@ -199,11 +219,21 @@ impl Finds {
 pub(super) fn starts(words: &[Word]) -> Vec<Word> {
     let is_expression = |word: &Word| word.beginning().starts_with(['-', '(', '!']);
     let is_habit = |word: &&Word| {
-        matches!(word.text.as_str(), "-H" | "-L" | "-P" | "-E" | "-X" | "-x" | "-s") || word.text.starts_with("-O")
+        matches!(
+            word.text.as_str(),
+            "-H" | "-L" | "-P" | "-E" | "-X" | "-x" | "-s"
+        ) || word.text.starts_with("-O")
     };
-    let starts = words.iter().skip_while(is_habit).take_while(|it| !is_expression(it));
+    let starts = words
+        .iter()
+        .skip_while(is_habit)
+        .take_while(|it| !is_expression(it));
     let starts: Vec<Word> = starts.cloned().collect();
-    if starts.is_empty() { vec![Word::constant(".")] } else { starts }
+    if starts.is_empty() {
+        vec![Word::constant(".")]
+    } else {
+        starts
+    }
 }
 
 /// What a test with a value lets through; nothing if it is no such test.
@@ -241,7 +271,10 @@ fn only(name: &str, value: &Word) -> Option<Only> {
                 _ => return None,
             };
             match in_any_case {
-                true => Only::Named { patterns: patterns.into_iter().map(any_case).collect(), is_exact: false },
+                true => Only::Named {
+                    patterns: patterns.into_iter().map(any_case).collect(),
+                    is_exact: false,
+                },
                 false => Only::Named { patterns, is_exact },
             }
         }
@@ -264,12 +297,20 @@ fn sized(value: &str) -> Option<Only> {
         'G' => (&rest[..rest.len() - 1], 1 << 30),
         _ => (rest, 512),
     };
-    Some(Only::Sized { order, count: count.parse().ok()?, unit })
+    Some(Only::Sized {
+        order,
+        count: count.parse().ok()?,
+        unit,
+    })
 }
 
-/// Patterns for what a pattern of a whole path fits, whose `*` stands for slashes, too: for a name, or the last names.
+/// Patterns for what a pattern of a whole path fits, whose `*` stands for slashes, too: for a name,
+/// or the last names.
 fn of_path(pattern: &str) -> Vec<String> {
-    let path = ["./", "*/"].iter().find_map(|it| pattern.strip_prefix(it)).unwrap_or(pattern);
+    let path = ["./", "*/"]
+        .iter()
+        .find_map(|it| pattern.strip_prefix(it))
+        .unwrap_or(pattern);
     match path.contains('/') {
         true => vec![path.into()],
         false => vec![path.into(), format!("{path}/*")],
@@ -290,16 +331,27 @@ fn any_case(pattern: String) -> String {
 
 /// A pattern of file names that fits whatever a regex does.
 fn as_glob(regex: &str) -> String {
-    const MEANING: [char; 14] = ['\\', '[', ']', '+', '?', '(', ')', '|', '^', '$', '{', '}', '*', '.'];
+    const MEANING: [char; 14] = [
+        '\\', '[', ']', '+', '?', '(', ')', '|', '^', '$', '{', '}', '*', '.',
+    ];
     let last = regex.rsplit('/').next().unwrap_or_default();
     let glob = last.replace(".*", "*").replace("\\.", ".");
     if !glob.contains(['\\', '[', '+', '?', '(', '|', '^', '$', '{']) {
         return glob;
     }
     // What fits ends as the regex does, behind all that means something.
-    let end = last.strip_suffix('$').unwrap_or(last).replace("\\.", "\u{0}");
+    let end = last
+        .strip_suffix('$')
+        .unwrap_or(last)
+        .replace("\\.", "\u{0}");
     match end.contains('|') {
         true => "*".into(),
-        false => format!("*{}", end.rsplit(MEANING).next().unwrap_or_default().replace('\u{0}', ".")),
+        false => format!(
+            "*{}",
+            end.rsplit(MEANING)
+                .next()
+                .unwrap_or_default()
+                .replace('\u{0}', ".")
+        ),
     }
 }

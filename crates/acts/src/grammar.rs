@@ -1,10 +1,10 @@
 //! The certain grammar: from a shell text to its syntax, or to the place where certainty ends.
 //!
 //! Every byte of the text is accounted for: simple commands, lists, pipes, redirections, quoting,
-//! substitutions, the compound commands and here-documents, in the forms that bash, dash and zsh read
-//! alike or of which the shell in question is known. Whatever else stands in the text ends the reading
-//! with its place and reason ([`Outside`]); nothing is guessed. So a new trick of a shell is in doubt
-//! until somebody teaches it here, never missed.
+//! substitutions, the compound commands and here-documents, in the forms that bash, dash and zsh
+//! read alike or of which the shell in question is known. Whatever else stands in the text ends the
+//! reading with its place and reason ([`Outside`]); nothing is guessed. So a new trick of a shell
+//! is in doubt until somebody teaches it here, never missed.
 
 use super::programs::Names;
 use super::{Shell, Span};
@@ -117,7 +117,8 @@ pub(super) type Parts = SmallVec<[Part; 1]>;
 pub(super) enum Part {
     /// Text after quote removal; `quoted` keeps it from being taken for a keyword.
     Text { text: CompactString, quoted: bool },
-    /// `~` where a shell puts in a directory: at a word's start, and behind `NAME=` and a colon in what is assigned.
+    /// `~` where a shell puts in a directory: at a word's start, and behind `NAME=` and a colon in
+    /// what is assigned.
     Tilde(Tilde),
     /// `*`, `?`, `[…]` as written.
     Glob(char),
@@ -126,10 +127,19 @@ pub(super) enum Part {
     /// `{1..9}`: text that begins with one of its ends.
     Range(String),
     /// `$name`, `${name…}`.
-    Variable { name: String, change: Change, quoted: bool },
+    Variable {
+        name: String,
+        change: Change,
+        quoted: bool,
+    },
     /// `$( … )` or back-quotes.
     /// `moved`: its places are those of another text.
-    Command { list: Rc<List>, quoted: bool, moved: bool, span: Span },
+    Command {
+        list: Rc<List>,
+        quoted: bool,
+        moved: bool,
+        span: Span,
+    },
     /// `<( … )` or `>( … )`.
     Process { list: Rc<List>, reads: bool },
     /// `$(( … ))`.
@@ -238,7 +248,13 @@ pub(super) enum RedirectKind {
 
 impl Pipeline {
     fn of(stage: Stage) -> Pipeline {
-        Pipeline { stages: [stage].into(), joint: Joint::Next, negated: false, background: false, timed: false }
+        Pipeline {
+            stages: [stage].into(),
+            joint: Joint::Next,
+            negated: false,
+            background: false,
+            timed: false,
+        }
     }
 }
 
@@ -247,7 +263,9 @@ impl Redirect {
     pub(super) fn reads(&self) -> bool {
         use RedirectKind::{Duplicate, HereDocument, HereString, Read, ReadWrite, Write};
         match &self.kind {
-            Read(_) | HereString(_) | HereDocument(_) | ReadWrite(_) => self.fd.is_none_or(|fd| fd == 0),
+            Read(_) | HereString(_) | HereDocument(_) | ReadWrite(_) => {
+                self.fd.is_none_or(|fd| fd == 0)
+            }
             Duplicate(_) => self.fd == Some(0),
             Write(_) => false,
         }
@@ -271,19 +289,28 @@ const ZSH_SUBSCRIPT: &str = "a subscript or modifier, which zsh expands";
 /// Reads `text`. `depth` counts the texts around it.
 pub(super) fn read(text: &str, shell: Shell, depth: usize) -> Read<Syntax> {
     if let Some(at) = memchr::memchr(0, text.as_bytes()) {
-        return Err(Outside { why: "a NUL byte", at: at..at + 1 });
+        return Err(Outside {
+            why: "a NUL byte",
+            at: at..at + 1,
+        });
     }
     let mut reader = Reader::new(text, shell, depth);
     let list = match reader.list(Until::Text) {
         // Every shell refuses a line with a quote that isn't closed, and runs nothing of it.
-        Err(outside) if outside.why == UNCLOSED && reader.lines == 0 && depth == 0 => List::default(),
+        Err(outside) if outside.why == UNCLOSED && reader.lines == 0 && depth == 0 => {
+            List::default()
+        }
         Err(_) if depth == 0 && reader.is_refused() => List::default(),
         list => list?,
     };
     if !reader.pending.is_empty() {
         return reader.outside("a here-document without its end");
     }
-    let documents = reader.documents.into_iter().map(Option::unwrap_or_default).collect();
+    let documents = reader
+        .documents
+        .into_iter()
+        .map(Option::unwrap_or_default)
+        .collect();
     Ok(Syntax { list, documents })
 }
 
@@ -319,7 +346,8 @@ struct Reader<'t> {
     lines: usize,
     /// What the reading stopped at is an error to bash and dash, whatever follows.
     refused: bool,
-    /// A word was read behind which not every shell looks for a command: `coproc`, and `time`, which to dash is a program.
+    /// A word was read behind which not every shell looks for a command: `coproc`, and `time`,
+    /// which to dash is a program.
     has_odd_keyword: bool,
     /// Only then may lines be joined.
     has_backslash: bool,
@@ -350,8 +378,8 @@ fn begins_process(text: &[u8]) -> bool {
 
 /// Words that mean something at the start of a command.
 const KEYWORDS: &[&str] = &[
-    "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select", "function",
-    "time", "{", "}", "!", "[[", "]]", "coproc", "in",
+    "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for",
+    "select", "function", "time", "{", "}", "!", "[[", "]]", "coproc", "in",
 ];
 
 /// Zsh's further ones, and what changes how it reads.
@@ -384,7 +412,10 @@ impl<'t> Reader<'t> {
         while !self.source.is_char_boundary(start) {
             start -= 1;
         }
-        Err(Outside { why, at: start..end })
+        Err(Outside {
+            why,
+            at: start..end,
+        })
     }
 
     /// For what bash and dash refuse wherever it stands. Zsh reads some of it.
@@ -393,16 +424,20 @@ impl<'t> Reader<'t> {
         self.outside(why)
     }
 
-    /// Whether the one line of the text is an error, so that nothing of it runs. Of several lines, those before the error
-    /// may run, and in a shell that somebody types to, those behind it; where lines are joined, a keyword may stand behind a
-    /// backslash.
+    /// Whether the one line of the text is an error, so that nothing of it runs. Of several lines,
+    /// those before the error may run, and in a shell that somebody types to, those behind it;
+    /// where lines are joined, a keyword may stand behind a backslash.
     fn is_refused(&self) -> bool {
         self.refused && !self.text.contains(&b'\n')
     }
 
     /// For what bash reads and to dash is an error that makes it refuse the text.
     fn bash_or_refused(&self) -> Read<()> {
-        if self.shell.is_bash_or_dash() { Ok(()) } else { self.bash_only() }
+        if self.shell.is_bash_or_dash() {
+            Ok(())
+        } else {
+            self.bash_only()
+        }
     }
 
     /// For what bash reads and dash doesn't.
@@ -410,7 +445,9 @@ impl<'t> Reader<'t> {
         match self.shell {
             Shell::Bash | Shell::Zsh => Ok(()),
             Shell::Posix => self.outside("syntax that only bash knows"),
-            Shell::Unknown | Shell::Other => self.outside("syntax that only bash knows, and the shell isn't known"),
+            Shell::Unknown | Shell::Other => {
+                self.outside("syntax that only bash knows, and the shell isn't known")
+            }
         }
     }
 
@@ -423,7 +460,10 @@ impl<'t> Reader<'t> {
     }
 
     fn skip_while(&mut self, is_one: impl Fn(u8) -> bool) {
-        self.at += self.text[self.at..].iter().take_while(|byte| is_one(**byte)).count();
+        self.at += self.text[self.at..]
+            .iter()
+            .take_while(|byte| is_one(**byte))
+            .count();
     }
 
     fn starts_with(&self, what: &str) -> bool {
@@ -440,7 +480,8 @@ impl<'t> Reader<'t> {
 
     /// Whether a word ends here.
     fn at_edge(&self) -> bool {
-        self.peek().is_none_or(|byte| is_edge(byte) && !begins_process(&self.text[self.at..]))
+        self.peek()
+            .is_none_or(|byte| is_edge(byte) && !begins_process(&self.text[self.at..]))
     }
 
     /// Passes over blanks and joined lines.
@@ -450,7 +491,9 @@ impl<'t> Reader<'t> {
                 Some(b' ' | b'\t') => self.at += 1,
                 Some(b'\\') if self.ahead(1) == Some(b'\n') => {
                     let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
-                    if before.is_some_and(|byte| is_operator(*byte)) && !matches!(self.ahead(2), Some(b' ' | b'\t')) {
+                    if before.is_some_and(|byte| is_operator(*byte))
+                        && !matches!(self.ahead(2), Some(b' ' | b'\t'))
+                    {
                         return self.outside("a line that is joined within a sign");
                     }
                     self.at += 2;
@@ -514,13 +557,19 @@ impl<'t> Reader<'t> {
             return None;
         }
         let rest = &self.text[self.at..];
-        let end = rest.iter().position(|byte| is_edge(*byte)).unwrap_or(rest.len());
+        let end = rest
+            .iter()
+            .position(|byte| is_edge(*byte))
+            .unwrap_or(rest.len());
         let word = &rest[..end];
         // `done>(x)` is one word.
         if begins_process(&rest[end..]) {
             return None;
         }
-        KEYWORDS.iter().find(|keyword| keyword.as_bytes() == word).copied()
+        KEYWORDS
+            .iter()
+            .find(|keyword| keyword.as_bytes() == word)
+            .copied()
     }
 
     /// Whether a keyword stands here with a joined line in it or right behind it.
@@ -574,7 +623,8 @@ impl<'t> Reader<'t> {
             self.comment();
             match self.peek() {
                 None | Some(b'\n' | b')') => {}
-                Some(b';') if until == Until::Arm && matches!(self.ahead(1), Some(b';' | b'&')) => {}
+                Some(b';') if until == Until::Arm && matches!(self.ahead(1), Some(b';' | b'&')) => {
+                }
                 Some(b';') => {
                     self.at += 1;
                     if matches!(self.peek(), Some(b';' | b'&' | b'|')) {
@@ -590,7 +640,8 @@ impl<'t> Reader<'t> {
                     if let Some(last) = list.0.last_mut() {
                         last.background = true;
                     }
-                    let ends_arm = until == Until::Arm && (self.starts_with(";;") || self.starts_with(";&"));
+                    let ends_arm =
+                        until == Until::Arm && (self.starts_with(";;") || self.starts_with(";&"));
                     match self.peek() {
                         Some(b';') if ends_arm => {}
                         Some(b';' | b'|') => return self.refused("`&` before another sign"),
@@ -624,7 +675,9 @@ impl<'t> Reader<'t> {
             },
             Until::Words(words) => match self.keyword() {
                 Some(keyword) if words.contains(&keyword) => true,
-                _ if self.peek().is_none() => return self.outside("a compound command without its end"),
+                _ if self.peek().is_none() => {
+                    return self.outside("a compound command without its end");
+                }
                 _ => false,
             },
             Until::Arm => {
@@ -673,7 +726,13 @@ impl<'t> Reader<'t> {
         let first = self.stage()?;
         self.blanks()?;
         if !self.at_pipe() {
-            return Ok(Pipeline { stages: [first].into(), joint, negated, background: false, timed });
+            return Ok(Pipeline {
+                stages: [first].into(),
+                joint,
+                negated,
+                background: false,
+                timed,
+            });
         }
         let mut stages = vec![first];
         while self.at_pipe() {
@@ -686,7 +745,13 @@ impl<'t> Reader<'t> {
             stages.push(self.stage()?);
             self.blanks()?;
         }
-        Ok(Pipeline { stages: stages.into(), joint, negated, background: false, timed })
+        Ok(Pipeline {
+            stages: stages.into(),
+            joint,
+            negated,
+            background: false,
+            timed,
+        })
     }
 
     fn at_pipe(&self) -> bool {
@@ -717,7 +782,11 @@ impl<'t> Reader<'t> {
                 None => {
                     let node = self.simple(&mut redirects)?;
                     let end = self.at;
-                    return Ok(Stage { node, redirects, span: from..end });
+                    return Ok(Stage {
+                        node,
+                        redirects,
+                        span: from..end,
+                    });
                 }
             },
         };
@@ -731,10 +800,15 @@ impl<'t> Reader<'t> {
                 }
             }
         }
-        Ok(Stage { node, redirects, span: from..self.at })
+        Ok(Stage {
+            node,
+            redirects,
+            span: from..self.at,
+        })
     }
 
-    /// `((a; b) | c)`: what the second parenthesis opens doesn't end in `))`, so no shell takes it for arithmetic.
+    /// `((a; b) | c)`: what the second parenthesis opens doesn't end in `))`, so no shell takes it
+    /// for arithmetic.
     fn is_subshell_in_subshell(&self) -> bool {
         let rest = &self.text[self.at + 2..];
         let mut open = 1usize;
@@ -764,11 +838,15 @@ impl<'t> Reader<'t> {
     }
 
     fn compound(&mut self, keyword: &'static str) -> Read<Node> {
-        if matches!(keyword, "then" | "else" | "elif" | "fi" | "do" | "done" | "esac") {
+        if matches!(
+            keyword,
+            "then" | "else" | "elif" | "fi" | "do" | "done" | "esac"
+        ) {
             return self.refused("a keyword where none belongs");
         }
         let after = self.peek();
-        let is_apart = matches!(after, Some(b' ' | b'\t' | b'\n' | b';')) || after == Some(b'(') && keyword != "{";
+        let is_apart = matches!(after, Some(b' ' | b'\t' | b'\n' | b';'))
+            || after == Some(b'(') && keyword != "{";
         if !is_apart {
             return self.outside("a keyword without what belongs to it");
         }
@@ -800,7 +878,10 @@ impl<'t> Reader<'t> {
             "while" | "until" => {
                 let head = self.list(Until::Words(&["do"]))?;
                 let body = self.body()?;
-                Ok(Node::Loop { condition: head, body })
+                Ok(Node::Loop {
+                    condition: head,
+                    body,
+                })
             }
             "for" | "select" => self.for_loop(keyword),
             "case" => self.case(),
@@ -846,7 +927,10 @@ impl<'t> Reader<'t> {
 
     fn name(&mut self) -> Read<String> {
         let from = self.at;
-        while self.peek().is_some_and(|byte| is_name_byte(byte) || (self.at > from && byte == b'-')) {
+        while self
+            .peek()
+            .is_some_and(|byte| is_name_byte(byte) || (self.at > from && byte == b'-'))
+        {
             self.at += 1;
         }
         match self.source.get(from..self.at) {
@@ -875,8 +959,15 @@ impl<'t> Reader<'t> {
             self.eat(";");
             self.gap()?;
             let body = self.body()?;
-            let head = Stage { node: Node::Arithmetic(parts), redirects: Vec::new(), span: self.at..self.at };
-            return Ok(Node::Loop { condition: List(vec![Pipeline::of(head)]), body });
+            let head = Stage {
+                node: Node::Arithmetic(parts),
+                redirects: Vec::new(),
+                span: self.at..self.at,
+            };
+            return Ok(Node::Loop {
+                condition: List(vec![Pipeline::of(head)]),
+                body,
+            });
         }
         let from = self.at;
         let name = self.name()?;
@@ -887,8 +978,14 @@ impl<'t> Reader<'t> {
         let mut words = Vec::new();
         if keyword == "select" {
             // The answer may be none of them.
-            let none = Part::Text { text: CompactString::default(), quoted: true };
-            words.push(Word { parts: [none].into(), span: from..self.at });
+            let none = Part::Text {
+                text: CompactString::default(),
+                quoted: true,
+            };
+            words.push(Word {
+                parts: [none].into(),
+                span: from..self.at,
+            });
         }
         if self.keyword() == Some("in") {
             self.at += 2;
@@ -906,8 +1003,15 @@ impl<'t> Reader<'t> {
         } else if !matches!(self.peek(), Some(b';' | b'\n')) {
             return self.outside("a `for` in another form");
         } else {
-            let all = Part::Variable { name: "@".into(), change: Change::None, quoted: true };
-            words.push(Word { parts: [all].into(), span: from..self.at });
+            let all = Part::Variable {
+                name: "@".into(),
+                change: Change::None,
+                quoted: true,
+            };
+            words.push(Word {
+                parts: [all].into(),
+                span: from..self.at,
+            });
         }
         self.eat(";");
         self.gap()?;
@@ -925,7 +1029,11 @@ impl<'t> Reader<'t> {
             self.gap()?;
             if self.keyword() == Some("esac") {
                 self.at += 4;
-                return Ok(Node::Case { subject, patterns, arms });
+                return Ok(Node::Case {
+                    subject,
+                    patterns,
+                    arms,
+                });
             }
             if self.eat("(") {
                 self.blanks()?;
@@ -947,7 +1055,9 @@ impl<'t> Reader<'t> {
                 self.bash_only()?;
             }
             arms.push(Arm { list, goes_on });
-            if !(self.eat(";;&") || self.eat(";;") || self.eat(";&")) && self.keyword() != Some("esac") {
+            if !(self.eat(";;&") || self.eat(";;") || self.eat(";&"))
+                && self.keyword() != Some("esac")
+            {
                 return self.outside("an arm of `case` without its end");
             }
         }
@@ -963,7 +1073,10 @@ impl<'t> Reader<'t> {
             return self.outside("a function whose body isn't in braces");
         }
         let body = self.deeper(Self::stage)?;
-        Ok(Node::Function { name, body: Rc::new(body) })
+        Ok(Node::Function {
+            name,
+            body: Rc::new(body),
+        })
     }
 
     /// `[[ … ]]`, its start already taken.
@@ -1005,7 +1118,9 @@ impl<'t> Reader<'t> {
                     let word = self.word(Context::Test)?;
                     match word.plain() {
                         Some("=~") => regex = true,
-                        Some("-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v" | "-R") => numbers = true,
+                        Some("-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v" | "-R") => {
+                            numbers = true
+                        }
                         _ => {}
                     }
                     words.push(word);
@@ -1028,12 +1143,17 @@ impl<'t> Reader<'t> {
         let (mut parts, mut open) = (Vec::new(), 0usize);
         let mut names = String::new();
         loop {
-            let Some(byte) = self.peek() else { return self.outside("arithmetic without its end") };
+            let Some(byte) = self.peek() else {
+                return self.outside("arithmetic without its end");
+            };
             match byte {
                 _ if byte == end && open == 0 => {
                     self.at += 1;
                     if !names.is_empty() {
-                        parts.push(Part::Text { text: names.into(), quoted: false });
+                        parts.push(Part::Text {
+                            text: names.into(),
+                            quoted: false,
+                        });
                     }
                     return Ok(parts);
                 }
@@ -1061,8 +1181,8 @@ impl<'t> Reader<'t> {
                 }
                 // `16#ff`
                 b'#' if self.text[self.at - 1].is_ascii_digit() => self.at += 1,
-                b' ' | b'\t' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'!' | b'&' | b'|' | b'^'
-                | b'~' | b'?' | b':' | b',' => self.at += 1,
+                b' ' | b'\t' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'!'
+                | b'&' | b'|' | b'^' | b'~' | b'?' | b':' | b',' => self.at += 1,
                 _ if is_name_byte(byte) => self.at += 1,
                 _ => return self.outside("arithmetic in another form"),
             }
@@ -1087,13 +1207,20 @@ impl<'t> Reader<'t> {
                 // A `#` that isn't inside a word begins a comment.
                 Some(b'#') => break,
                 Some(b'(') => {
-                    let [word] = words.as_slice() else { return self.parenthesis() };
-                    let name = word.plain().map(str::to_string);
-                    let touches = word.span.end == self.at || self.starts_with("()");
-                    let (Some(name), true, true) = (name, touches, assigns.is_empty() && redirects.is_empty()) else {
+                    let [word] = words.as_slice() else {
                         return self.parenthesis();
                     };
-                    if !name.bytes().all(|byte| is_name_byte(byte) || matches!(byte, b'-' | b'.' | b':')) {
+                    let name = word.plain().map(str::to_string);
+                    let touches = word.span.end == self.at || self.starts_with("()");
+                    let (Some(name), true, true) =
+                        (name, touches, assigns.is_empty() && redirects.is_empty())
+                    else {
+                        return self.parenthesis();
+                    };
+                    if !name
+                        .bytes()
+                        .all(|byte| is_name_byte(byte) || matches!(byte, b'-' | b'.' | b':'))
+                    {
                         return self.outside("a function's name");
                     }
                     self.at += 1;
@@ -1108,7 +1235,10 @@ impl<'t> Reader<'t> {
             if (words.is_empty() || declares)
                 && let Some(assign) = self.assignment()?
             {
-                assigns.push(Assign { argument: declares, ..assign });
+                assigns.push(Assign {
+                    argument: declares,
+                    ..assign
+                });
                 continue;
             }
             if words.is_empty() && self.shell == Shell::Zsh && self.peek() == Some(b'{') {
@@ -1120,8 +1250,12 @@ impl<'t> Reader<'t> {
             }
             if words.is_empty() {
                 let plain = word.plain();
-                declares =
-                    plain.is_some_and(|name| matches!(name, "export" | "declare" | "local" | "readonly" | "typeset"));
+                declares = plain.is_some_and(|name| {
+                    matches!(
+                        name,
+                        "export" | "declare" | "local" | "readonly" | "typeset"
+                    )
+                });
                 if self.shell == Shell::Zsh && plain.is_some_and(|name| ZSH_WORDS.has(name)) {
                     return self.outside("a command that changes how zsh reads");
                 }
@@ -1137,14 +1271,19 @@ impl<'t> Reader<'t> {
         Ok(Node::Simple { assigns, words })
     }
 
-    /// A `(` between a command's words. Bash may know a pattern that it is a part of, and `let x=(1)`.
+    /// A `(` between a command's words. Bash may know a pattern that it is a part of, and `let
+    /// x=(1)`.
     fn parenthesis<T>(&mut self) -> Read<T> {
         let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
-        let next = self.text[self.at + 1..].iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+        let next = self.text[self.at + 1..]
+            .iter()
+            .find(|byte| !matches!(byte, b' ' | b'\t'));
         match before {
             // `"name"() { …; }` is an error only when it is come to.
             _ if next == Some(&b')') => self.outside("`(` within a command"),
-            Some(b'?' | b'*' | b'+' | b'@' | b'!' | b'=') | None => self.outside("`(` within a command"),
+            Some(b'?' | b'*' | b'+' | b'@' | b'!' | b'=') | None => {
+                self.outside("`(` within a command")
+            }
             Some(_) => self.refused("`(` within a command"),
         }
     }
@@ -1152,12 +1291,19 @@ impl<'t> Reader<'t> {
     fn assignment(&mut self) -> Read<Option<Assign>> {
         let from = self.at;
         // Zsh assigns to what a function is given, too: `1=x`.
-        let begins_name = |byte: u8| is_name_start(byte) || self.shell == Shell::Zsh && byte.is_ascii_digit();
+        let begins_name =
+            |byte: u8| is_name_start(byte) || self.shell == Shell::Zsh && byte.is_ascii_digit();
         if !self.peek().is_some_and(begins_name) {
             return Ok(None);
         }
         let is_number = self.peek().is_some_and(|byte| byte.is_ascii_digit());
-        let is_part = |byte: u8| if is_number { byte.is_ascii_digit() } else { is_name_byte(byte) };
+        let is_part = |byte: u8| {
+            if is_number {
+                byte.is_ascii_digit()
+            } else {
+                is_name_byte(byte)
+            }
+        };
         let mut at = from;
         while self.text.get(at).copied().is_some_and(is_part) {
             at += 1;
@@ -1169,8 +1315,12 @@ impl<'t> Reader<'t> {
         let mut element = None;
         if self.text.get(at) == Some(&b'[') {
             // `x[ 1 ]=` and the like: whatever isn't a plain subscript is left to nobody's guess.
-            let end = self.subscript_end(at + 1).filter(|end| matches!(self.text.get(end + 1), Some(b'=' | b'+')));
-            let Some(end) = end else { return self.outside("a subscript or pattern at a command's start") };
+            let end = self
+                .subscript_end(at + 1)
+                .filter(|end| matches!(self.text.get(end + 1), Some(b'=' | b'+')));
+            let Some(end) = end else {
+                return self.outside("a subscript or pattern at a command's start");
+            };
             self.bash_only()?;
             element = self.source.get(at + 1..end).map(str::to_string);
             at = end + 1;
@@ -1198,22 +1348,48 @@ impl<'t> Reader<'t> {
             if matches!(self.peek(), Some(b'<' | b'>')) {
                 return self.outside("a redirection at an assignment");
             }
-            Value::One(Word { parts: Parts::new(), span: self.at..self.at })
+            Value::One(Word {
+                parts: Parts::new(),
+                span: self.at..self.at,
+            })
         } else {
             Value::One(self.word(Context::Value)?)
         };
-        Ok(Some(Assign { name, append, element, value, span: from..self.at, argument: false }))
+        Ok(Some(Assign {
+            name,
+            append,
+            element,
+            value,
+            span: from..self.at,
+            argument: false,
+        }))
     }
 
-    /// Where a subscript ends that is plain: names, numbers, variables and signs that change nothing, in quotes too.
+    /// Where a subscript ends that is plain: names, numbers, variables and signs that change
+    /// nothing, in quotes too.
     fn subscript_end(&self, from: usize) -> Option<usize> {
-        let quote = self.text.get(from).copied().filter(|byte| matches!(byte, b'"' | b'\''));
+        let quote = self
+            .text
+            .get(from)
+            .copied()
+            .filter(|byte| matches!(byte, b'"' | b'\''));
         let start = from + usize::from(quote.is_some());
-        let is_plain = |byte: u8| is_name_byte(byte) || b"${}-+./:".contains(&byte) || quote.is_some() && byte == b' ';
-        let end = start + self.text.get(start..)?.iter().position(|byte| !is_plain(*byte))?;
+        let is_plain = |byte: u8| {
+            is_name_byte(byte) || b"${}-+./:".contains(&byte) || quote.is_some() && byte == b' '
+        };
+        let end = start
+            + self
+                .text
+                .get(start..)?
+                .iter()
+                .position(|byte| !is_plain(*byte))?;
         let inner = &self.text[start..end];
         let sets = |pair: &[u8]| matches!(pair, b"++" | b"--");
-        let close = if quote.is_some() && self.text.get(end).copied() == quote { end + 1 } else { end };
+        let close = if quote.is_some() && self.text.get(end).copied() == quote {
+            end + 1
+        } else {
+            end
+        };
         let is_closed = (close > end) == quote.is_some() && self.text.get(close) == Some(&b']');
         (is_closed && !inner.is_empty() && !inner.windows(2).any(sets)).then_some(close)
     }
@@ -1234,8 +1410,12 @@ impl<'t> Reader<'t> {
                 Some(b'\n') if self.pending.is_empty() => self.at += 1,
                 Some(b'#') => return self.outside("a comment in an array"),
                 Some(b'[') => {
-                    let end = self.subscript_end(self.at + 1).filter(|end| self.text.get(end + 1) == Some(&b'='));
-                    let Some(end) = end else { return self.outside("an array with a pattern or a subscript") };
+                    let end = self
+                        .subscript_end(self.at + 1)
+                        .filter(|end| self.text.get(end + 1) == Some(&b'='));
+                    let Some(end) = end else {
+                        return self.outside("an array with a pattern or a subscript");
+                    };
                     keys.extend(self.source.get(self.at + 1..end).map(str::to_string));
                     self.at = end + 2;
                     if !self.at_edge() {
@@ -1278,7 +1458,10 @@ impl<'t> Reader<'t> {
                 if !matches!(self.peek(), None | Some(b';' | b')' | b'\n')) {
                     self.bash_only()?;
                 }
-                return Ok(Some(Redirect { fd: None, kind: RedirectKind::Write(to) }));
+                return Ok(Some(Redirect {
+                    fd: None,
+                    kind: RedirectKind::Write(to),
+                }));
             }
             _ => return Ok(None),
         }
@@ -1303,7 +1486,12 @@ impl<'t> Reader<'t> {
             let slot = self.documents.len();
             let (delimiter, expands) = self.delimiter()?;
             self.documents.push(None);
-            self.pending.push(Pending { delimiter, expands, strips, slot });
+            self.pending.push(Pending {
+                delimiter,
+                expands,
+                strips,
+                slot,
+            });
             RedirectKind::HereDocument(slot)
         } else if self.eat("<>") {
             self.blanks()?;
@@ -1315,10 +1503,17 @@ impl<'t> Reader<'t> {
             self.blanks()?;
             let word = self.word(Context::Plain)?;
             // The whole of it is what can't be told.
-            let outside = |parser: &Self, why| Err(Outside { why, at: from..parser.at });
+            let outside = |parser: &Self, why| {
+                Err(Outside {
+                    why,
+                    at: from..parser.at,
+                })
+            };
             match word.plain() {
                 Some("-") => RedirectKind::Duplicate(word),
-                Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => RedirectKind::Duplicate(word),
+                Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    RedirectKind::Duplicate(word)
+                }
                 Some(text) if text.starts_with('-') || text.ends_with('-') || reads => {
                     return outside(self, "a redirection in another form");
                 }
@@ -1336,7 +1531,11 @@ impl<'t> Reader<'t> {
             self.at += 1;
             self.blanks()?;
             let target = self.target()?;
-            if reads { RedirectKind::Read(target) } else { RedirectKind::Write(target) }
+            if reads {
+                RedirectKind::Read(target)
+            } else {
+                RedirectKind::Write(target)
+            }
         };
         Ok(Some(Redirect { fd, kind }))
     }
@@ -1358,7 +1557,10 @@ impl<'t> Reader<'t> {
         let (mut delimiter, mut quoted) = (String::new(), false);
         for part in &word.parts {
             match part {
-                Part::Text { text, quoted: is_quoted } => {
+                Part::Text {
+                    text,
+                    quoted: is_quoted,
+                } => {
                     delimiter.push_str(text);
                     quoted |= is_quoted;
                 }
@@ -1366,12 +1568,19 @@ impl<'t> Reader<'t> {
             }
         }
         // Signs and white space in it are read by each shell in its own way.
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'!' | b'+' | b'%');
+        let plain = |byte: u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'!' | b'+' | b'%')
+        };
         if delimiter.is_empty() || !delimiter.bytes().all(plain) {
             return self.outside("a here-document whose end is no plain word");
         }
         let raw = &self.source[word.span.clone()];
-        let spelt = [delimiter.clone(), format!("'{delimiter}'"), format!("\"{delimiter}\""), format!("\\{delimiter}")];
+        let spelt = [
+            delimiter.clone(),
+            format!("'{delimiter}'"),
+            format!("\"{delimiter}\""),
+            format!("\\{delimiter}"),
+        ];
         if !spelt.iter().any(|it| it == raw) {
             return self.outside("a here-document whose end is quoted in parts");
         }
@@ -1389,7 +1598,11 @@ impl<'t> Reader<'t> {
             let rest = &self.source[self.at..];
             let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
             let next = self.at + line.len();
-            let shown = if pending.strips { line.trim_start_matches('\t') } else { line };
+            let shown = if pending.strips {
+                line.trim_start_matches('\t')
+            } else {
+                line
+            };
             if shown == pending.delimiter {
                 self.at = next;
                 break;
@@ -1398,9 +1611,15 @@ impl<'t> Reader<'t> {
             if self.depth > 0 && shown.trim_start().starts_with(&pending.delimiter) {
                 return self.outside("a line that looks like the end of a here-document");
             }
-            if pending.expands && line.ends_with('\\') && (line.len() - line.trim_end_matches('\\').len()) % 2 == 1 {
+            if pending.expands
+                && line.ends_with('\\')
+                && (line.len() - line.trim_end_matches('\\').len()) % 2 == 1
+            {
                 let following = self.source.get(next + 1..).unwrap_or_default();
-                if following.trim_start_matches('\t').starts_with(&pending.delimiter) {
+                if following
+                    .trim_start_matches('\t')
+                    .starts_with(&pending.delimiter)
+                {
                     return self.outside("a joined line before the end of a here-document");
                 }
             }
@@ -1424,13 +1643,24 @@ impl<'t> Reader<'t> {
             self.documents = inner.documents;
             match parts {
                 Ok(parts) => parts,
-                Err(outside) => return Err(Outside { why: outside.why, at: span }),
+                Err(outside) => {
+                    return Err(Outside {
+                        why: outside.why,
+                        at: span,
+                    });
+                }
             }
         } else {
-            vec![Part::Text { text: body.into(), quoted: true }]
+            vec![Part::Text {
+                text: body.into(),
+                quoted: true,
+            }]
         };
         if let Some(slot) = self.documents.get_mut(pending.slot) {
-            *slot = Some(Word { parts: parts.into(), span });
+            *slot = Some(Word {
+                parts: parts.into(),
+                span,
+            });
         }
         Ok(())
     }
@@ -1443,11 +1673,16 @@ impl<'t> Reader<'t> {
                 b'\\' => reader.backslash(&mut text, b"$`\\"),
                 b'$' | b'`' => {
                     let from = reader.at;
-                    let part = if byte == b'$' { reader.dollar(true)? } else { reader.back_quotes(true)? };
+                    let part = if byte == b'$' {
+                        reader.dollar(true)?
+                    } else {
+                        reader.back_quotes(true)?
+                    };
                     // bash joins all lines of a body before it reads them: a comment goes on, too.
                     let read = &reader.source[from..reader.at];
                     if read.contains("\\\n") && read.contains(['#', '\'']) {
-                        return reader.outside("a joined line within a substitution of a here-document");
+                        return reader
+                            .outside("a joined line within a substitution of a here-document");
                     }
                     push(&mut parts, &mut text, true, part);
                 }
@@ -1459,7 +1694,11 @@ impl<'t> Reader<'t> {
     }
 
     fn take_char(&mut self) -> char {
-        match self.source.get(self.at..).and_then(|rest| rest.chars().next()) {
+        match self
+            .source
+            .get(self.at..)
+            .and_then(|rest| rest.chars().next())
+        {
             Some(c) => {
                 self.at += c.len_utf8();
                 c
@@ -1478,11 +1717,25 @@ impl<'t> Reader<'t> {
         }
         // Most words are plain.
         let rest = &self.text[from..];
-        let end = rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len());
-        if end > 0 && rest.get(end).is_none_or(|byte| matches!(byte, b' ' | b'\n' | b';')) {
+        let end = rest
+            .iter()
+            .position(|byte| !is_plain(*byte))
+            .unwrap_or(rest.len());
+        if end > 0
+            && rest
+                .get(end)
+                .is_none_or(|byte| matches!(byte, b' ' | b'\n' | b';'))
+        {
             self.at += end;
             let text = self.source[from..self.at].into();
-            return Ok(Word { parts: [Part::Text { text, quoted: false }].into(), span: from..self.at });
+            return Ok(Word {
+                parts: [Part::Text {
+                    text,
+                    quoted: false,
+                }]
+                .into(),
+                span: from..self.at,
+            });
         }
         let parts: Parts = self.parts(context)?.into();
         if self.at == from {
@@ -1492,21 +1745,27 @@ impl<'t> Reader<'t> {
                 _ => self.outside("no word where one belongs"),
             };
         }
-        Ok(Word { parts, span: from..self.at })
+        Ok(Word {
+            parts,
+            span: from..self.at,
+        })
     }
 
-    /// The `~` that is next, if a shell puts a directory in its place. A name is one up to the first slash, as far as nothing
-    /// in it is quoted or expanded.
+    /// The `~` that is next, if a shell puts a directory in its place. A name is one up to the
+    /// first slash, as far as nothing in it is quoted or expanded.
     fn tilde(&mut self, context: Context) -> Read<Option<Tilde>> {
         let ends = |byte: &u8| {
-            matches!(byte, b'/' | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
-                || *byte == b':' && context == Context::Value
+            matches!(
+                byte,
+                b'/' | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>'
+            ) || *byte == b':' && context == Context::Value
                 || *byte == b'}' && context == Context::Alternative
         };
         let rest = &self.text[self.at + 1..];
         let name = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
         let is_number = |digits: &[u8]| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-        let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+        let is_of_name =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
         let tilde = match name {
             [] => Tilde::Home,
             b"+" => Tilde::Here,
@@ -1514,10 +1773,12 @@ impl<'t> Reader<'t> {
             [b'+' | b'-', digits @ ..] | digits if is_number(digits) => {
                 return self.outside("`~` in another form");
             }
-            [first, ..] if first.is_ascii_alphabetic() || *first == b'_' => match name.iter().all(is_of_name) {
-                true => Tilde::User(self.source[self.at + 1..self.at + 1 + name.len()].into()),
-                false => return Ok(None),
-            },
+            [first, ..] if first.is_ascii_alphabetic() || *first == b'_' => {
+                match name.iter().all(is_of_name) {
+                    true => Tilde::User(self.source[self.at + 1..self.at + 1 + name.len()].into()),
+                    false => return Ok(None),
+                }
+            }
             [first, ..] if first.is_ascii_digit() => return Ok(None),
             [b'"' | b'\'' | b'=' | b'@' | b'.' | b'~' | b':', ..] => return Ok(None),
             _ => return self.outside("`~` in another form"),
@@ -1532,15 +1793,22 @@ impl<'t> Reader<'t> {
         if self.peek() == Some(b'~') && context != Context::Alternative {
             parts.extend(self.tilde(context)?.map(Part::Tilde));
         }
-        if self.shell == Shell::Zsh && self.peek() == Some(b'=') && matches!(context, Context::Plain | Context::Value) {
+        if self.shell == Shell::Zsh
+            && self.peek() == Some(b'=')
+            && matches!(context, Context::Plain | Context::Value)
+        {
             return self.outside("`=` at a word's start, which zsh expands");
         }
         let mut parens = 0usize;
         while let Some(byte) = self.peek() {
             match byte {
-                b' ' | b'\t' | b'\n' | b';' | b'&' if context != Context::Regex || byte != b'&' => break,
+                b' ' | b'\t' | b'\n' | b';' | b'&' if context != Context::Regex || byte != b'&' => {
+                    break;
+                }
                 b'}' | b',' if context == Context::Alternative => break,
-                b'(' | b')' | b'|' | b'<' | b'>' if context == Context::Regex && byte != b'<' && byte != b'>' => {
+                b'(' | b')' | b'|' | b'<' | b'>'
+                    if context == Context::Regex && byte != b'<' && byte != b'>' =>
+                {
                     match byte {
                         b'(' => parens += 1,
                         b')' if parens == 0 => break,
@@ -1555,7 +1823,15 @@ impl<'t> Reader<'t> {
                     self.bash_or_refused()?;
                     self.at += 2;
                     let list = Rc::new(self.inner_list()?);
-                    push(&mut parts, &mut text, false, Part::Process { list, reads: byte == b'<' });
+                    push(
+                        &mut parts,
+                        &mut text,
+                        false,
+                        Part::Process {
+                            list,
+                            reads: byte == b'<',
+                        },
+                    );
                 }
                 b'<' | b'>' | b'|' | b')' => break,
                 b'(' => match self.pattern_list_end(from, context) {
@@ -1568,22 +1844,34 @@ impl<'t> Reader<'t> {
                         self.at = end;
                     }
                     // After a name it begins a function; `simple` knows.
-                    None if context == Context::Plain && !text.is_empty() && parts.is_empty() => break,
+                    None if context == Context::Plain && !text.is_empty() && parts.is_empty() => {
+                        break;
+                    }
                     None => return self.outside("`(` within a word"),
                 },
-                b'~' if is_before_tilde(&text, parts.is_empty(), context) => match self.tilde(context)? {
-                    Some(tilde) => push(&mut parts, &mut text, false, Part::Tilde(tilde)),
-                    None => {
-                        text.push('~');
-                        self.at += 1;
+                b'~' if is_before_tilde(&text, parts.is_empty(), context) => {
+                    match self.tilde(context)? {
+                        Some(tilde) => push(&mut parts, &mut text, false, Part::Tilde(tilde)),
+                        None => {
+                            text.push('~');
+                            self.at += 1;
+                        }
                     }
-                },
+                }
                 b'\'' => {
                     let quoted = self.single_quotes()?;
                     if quoted.contains('\n') {
                         self.no_pending()?;
                     }
-                    push(&mut parts, &mut text, false, Part::Text { text: quoted.into(), quoted: true });
+                    push(
+                        &mut parts,
+                        &mut text,
+                        false,
+                        Part::Text {
+                            text: quoted.into(),
+                            quoted: true,
+                        },
+                    );
                 }
                 b'"' => {
                     push_text(&mut parts, &mut text, false);
@@ -1593,13 +1881,22 @@ impl<'t> Reader<'t> {
                 b'\\' => {
                     match self.ahead(1) {
                         // To bash and dash it is itself.
-                        None if self.at == from && self.shell.is_bash_or_dash() && context == Context::Plain => {
+                        None if self.at == from
+                            && self.shell.is_bash_or_dash()
+                            && context == Context::Plain =>
+                        {
                             self.at += 1;
-                            parts.push(Part::Text { text: "\\".into(), quoted: true });
+                            parts.push(Part::Text {
+                                text: "\\".into(),
+                                quoted: true,
+                            });
                             break;
                         }
                         None => return self.outside("a backslash at the end"),
-                        Some(b'\n') if matches!(self.ahead(2), None | Some(b' ' | b'\t' | b'\n')) && self.at > from => {
+                        Some(b'\n')
+                            if matches!(self.ahead(2), None | Some(b' ' | b'\t' | b'\n'))
+                                && self.at > from =>
+                        {
                             break;
                         }
                         Some(b'\n') => return self.outside("a line that is joined within a word"),
@@ -1608,7 +1905,10 @@ impl<'t> Reader<'t> {
                     push_text(&mut parts, &mut text, false);
                     self.at += 1;
                     let escaped = self.take_char();
-                    parts.push(Part::Text { text: CompactString::from_iter([escaped]), quoted: true });
+                    parts.push(Part::Text {
+                        text: CompactString::from_iter([escaped]),
+                        quoted: true,
+                    });
                 }
                 b'$' if self.dollar_quotes(&mut parts, &mut text)? => {}
                 b'$' => {
@@ -1630,13 +1930,18 @@ impl<'t> Reader<'t> {
                     push(&mut parts, &mut text, false, Part::Glob('['));
                     self.at += 1;
                 }
-                b'{' if context != Context::Value && context != Context::Test && context != Context::Regex => {
+                b'{' if context != Context::Value
+                    && context != Context::Test
+                    && context != Context::Regex =>
+                {
                     match self.brace()? {
                         Some(part) => {
                             push(&mut parts, &mut text, false, part);
                         }
                         // Its own end would be taken for that of the braces around it.
-                        None if context == Context::Alternative => return self.outside("braces within braces"),
+                        None if context == Context::Alternative => {
+                            return self.outside("braces within braces");
+                        }
                         None => {
                             if self.at == from && self.is_fd_name() {
                                 return self.outside("a redirection with a variable");
@@ -1653,14 +1958,19 @@ impl<'t> Reader<'t> {
         Ok(parts)
     }
 
-    /// Where a list of patterns ends whose `(` stands here: `!(*.txt)`, `@(a|b)`. Without `extglob` it is an error to bash, as
-    /// it is to dash. It holds nothing that is expanded, and names neither `..` nor an option.
+    /// Where a list of patterns ends whose `(` stands here: `!(*.txt)`, `@(a|b)`. Without `extglob`
+    /// it is an error to bash, as it is to dash. It holds nothing that is expanded, and names
+    /// neither `..` nor an option.
     fn pattern_list_end(&self, from: usize, context: Context) -> Option<usize> {
         if !matches!(context, Context::Plain | Context::Test) {
             return None;
         }
-        let is_sign = self.at > from && matches!(self.text[self.at - 1], b'?' | b'*' | b'+' | b'@' | b'!');
-        if !is_sign || !self.shell.is_bash_or_dash() || self.at - from > 1 && self.text[self.at - 2] == b'\\' {
+        let is_sign =
+            self.at > from && matches!(self.text[self.at - 1], b'?' | b'*' | b'+' | b'@' | b'!');
+        if !is_sign
+            || !self.shell.is_bash_or_dash()
+            || self.at - from > 1 && self.text[self.at - 2] == b'\\'
+        {
             return None;
         }
         let mut before = b'(';
@@ -1680,12 +1990,19 @@ impl<'t> Reader<'t> {
     /// `{name}>`: the shell opens a file and keeps its number in the variable.
     fn is_fd_name(&self) -> bool {
         let rest = &self.text[self.at + 1..];
-        let name = rest.iter().position(|byte| !is_name_byte(*byte)).unwrap_or(rest.len());
+        let name = rest
+            .iter()
+            .position(|byte| !is_name_byte(*byte))
+            .unwrap_or(rest.len());
         name > 0 && rest.get(name) == Some(&b'}') && matches!(rest.get(name + 1), Some(b'<' | b'>'))
     }
 
     fn no_pending(&self) -> Read<()> {
-        if self.pending.is_empty() { Ok(()) } else { self.outside("a line's end within a word before a here-document") }
+        if self.pending.is_empty() {
+            Ok(())
+        } else {
+            self.outside("a line's end within a word before a here-document")
+        }
     }
 
     /// `{a,b}`, `{1..9}`; nothing is taken if it is neither.
@@ -1720,11 +2037,20 @@ impl<'t> Reader<'t> {
         if alternatives.len() == 1 {
             let inner = &self.source[from + 1..self.at - 1];
             if inner.contains("..") {
-                let ends = inner.split("..").take(2).map(|end| end.trim_start_matches(['-', '+']));
-                let plain =
-                    inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+'));
-                if plain && !inner.starts_with(['-', '.']) && ends.clone().all(|end| !end.is_empty()) {
-                    return Ok(Some(letters_between(inner).unwrap_or_else(|| Part::Range(inner.to_string()))));
+                let ends = inner
+                    .split("..")
+                    .take(2)
+                    .map(|end| end.trim_start_matches(['-', '+']));
+                let plain = inner
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+'));
+                if plain
+                    && !inner.starts_with(['-', '.'])
+                    && ends.clone().all(|end| !end.is_empty())
+                {
+                    return Ok(Some(
+                        letters_between(inner).unwrap_or_else(|| Part::Range(inner.to_string())),
+                    ));
                 }
                 return self.outside("a range in another form");
             }
@@ -1733,7 +2059,8 @@ impl<'t> Reader<'t> {
             return Ok(None);
         }
         // Another shell may take it as it is written, which is easily told of plain text.
-        let is_text = |parts: &Vec<Part>| matches!(parts.as_slice(), [] | [Part::Text { quoted: false, .. }]);
+        let is_text =
+            |parts: &Vec<Part>| matches!(parts.as_slice(), [] | [Part::Text { quoted: false, .. }]);
         if !alternatives.iter().all(is_text) {
             self.bash_only()?;
         }
@@ -1743,14 +2070,25 @@ impl<'t> Reader<'t> {
     /// The inside of `'…'`.
     fn single_quotes(&mut self) -> Read<&'t str> {
         let body = self.at + 1;
-        let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else { return self.outside(UNCLOSED) };
+        let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else {
+            return self.outside(UNCLOSED);
+        };
         self.at = body + length + 1;
         Ok(&self.source[body..body + length])
     }
 
     /// What `$` or a back-quote begins, behind the text before it.
-    fn expansion(&mut self, parts: &mut Vec<Part>, text: &mut CompactString, quoted: bool) -> Read<()> {
-        let part = if self.peek() == Some(b'$') { self.dollar(quoted)? } else { self.back_quotes(quoted)? };
+    fn expansion(
+        &mut self,
+        parts: &mut Vec<Part>,
+        text: &mut CompactString,
+        quoted: bool,
+    ) -> Read<()> {
+        let part = if self.peek() == Some(b'$') {
+            self.dollar(quoted)?
+        } else {
+            self.back_quotes(quoted)?
+        };
         match part {
             Part::Text { text: sign, .. } => text.push_str(&sign),
             part => push(parts, text, quoted, part),
@@ -1758,7 +2096,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// A backslash in double quotes, or in what is read so: it is a plain sign but before one of these.
+    /// A backslash in double quotes, or in what is read so: it is a plain sign but before one of
+    /// these.
     fn backslash(&mut self, text: &mut CompactString, escapes: &[u8]) {
         self.at += 1;
         match self.peek() {
@@ -1776,7 +2115,9 @@ impl<'t> Reader<'t> {
         let mut text = CompactString::default();
         let before = parts.len();
         loop {
-            let Some(byte) = self.peek() else { return self.outside(UNCLOSED) };
+            let Some(byte) = self.peek() else {
+                return self.outside(UNCLOSED);
+            };
             match byte {
                 b'"' => {
                     self.at += 1;
@@ -1796,7 +2137,9 @@ impl<'t> Reader<'t> {
                 _ => {
                     // A run of plain bytes at once.
                     let rest = &self.text[self.at..];
-                    let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'$' | b'`' | b'\n'));
+                    let end = rest
+                        .iter()
+                        .position(|byte| matches!(byte, b'"' | b'\\' | b'$' | b'`' | b'\n'));
                     let end = self.at + end.unwrap_or(rest.len());
                     text.push_str(&self.source[self.at..end]);
                     self.at = end;
@@ -1837,7 +2180,12 @@ impl<'t> Reader<'t> {
             Some(b'(') => {
                 self.at += 1;
                 let list = Rc::new(self.inner_list()?);
-                Ok(Part::Command { list, quoted, moved: false, span: from..self.at })
+                Ok(Part::Command {
+                    list,
+                    quoted,
+                    moved: false,
+                    span: from..self.at,
+                })
             }
             Some(b'{') => {
                 self.at += 1;
@@ -1848,16 +2196,29 @@ impl<'t> Reader<'t> {
                 self.skip_while(is_name_byte);
                 let name = self.source[start..self.at].to_string();
                 self.no_zsh_subscript()?;
-                Ok(Part::Variable { name, change: Change::None, quoted })
+                Ok(Part::Variable {
+                    name,
+                    change: Change::None,
+                    quoted,
+                })
             }
-            Some(byte) if byte.is_ascii_digit() || matches!(byte, b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => {
+            Some(byte)
+                if byte.is_ascii_digit()
+                    || matches!(byte, b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') =>
+            {
                 self.at += 1;
                 if self.shell == Shell::Zsh && !quoted && self.peek() == Some(b'\'') {
-                    return self.outside("a `$` before a quote, whose end zsh looks for by the rules of `$'…'`");
+                    return self.outside(
+                        "a `$` before a quote, whose end zsh looks for by the rules of `$'…'`",
+                    );
                 }
                 self.no_zsh_subscript()?;
                 let name = (byte as char).to_string();
-                Ok(Part::Variable { name, change: Change::None, quoted })
+                Ok(Part::Variable {
+                    name,
+                    change: Change::None,
+                    quoted,
+                })
             }
             Some(b'[') if self.reads_brackets() => {
                 self.at += 1;
@@ -1865,16 +2226,21 @@ impl<'t> Reader<'t> {
                 Ok(Part::Arithmetic { parts })
             }
             Some(b'[') => self.outside("`$[`"),
-            Some(b'\\') if self.ahead(1) == Some(b'\n') => self.outside("a line that is joined within a sign"),
+            Some(b'\\') if self.ahead(1) == Some(b'\n') => {
+                self.outside("a line that is joined within a sign")
+            }
             Some(b'~' | b'=' | b'^' | b'+') if self.shell == Shell::Zsh => {
                 self.outside("an expansion that only zsh knows")
             }
-            _ => Ok(Part::Text { text: "$".into(), quoted: true }),
+            _ => Ok(Part::Text {
+                text: "$".into(),
+                quoted: true,
+            }),
         }
     }
 
-    /// What goes on in zsh behind a variable's name. A `:` begins a modifier before a letter, a `&` and little else; before
-    /// these it is a colon.
+    /// What goes on in zsh behind a variable's name. A `:` begins a modifier before a letter, a `&`
+    /// and little else; before these it is a colon.
     fn no_zsh_subscript(&mut self) -> Read<()> {
         let is_colon = || {
             let next = self.ahead(1);
@@ -1887,9 +2253,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether `$[` begins arithmetic, as it does in bash. To dash it is text, of which blanks would make further words.
+    /// Whether `$[` begins arithmetic, as it does in bash. To dash it is text, of which blanks
+    /// would make further words.
     fn reads_brackets(&self) -> bool {
-        let inner = self.text[self.at + 1..].iter().take_while(|byte| **byte != b']');
+        let inner = self.text[self.at + 1..]
+            .iter()
+            .take_while(|byte| **byte != b']');
         let is_one_word = |byte: &u8| is_name_byte(*byte) || b"$+-*/%{}".contains(byte);
         match self.shell {
             Shell::Bash => true,
@@ -1904,14 +2273,22 @@ impl<'t> Reader<'t> {
             return Ok(None);
         }
         let start = self.at + 1;
-        let end = start + self.text[start..].iter().take_while(|byte| is_name_byte(**byte)).count();
+        let end = start
+            + self.text[start..]
+                .iter()
+                .take_while(|byte| is_name_byte(**byte))
+                .count();
         if !matches!(self.text.get(end..end + 4), Some(b"[@]}" | b"[*]}")) {
             return Ok(None);
         }
         self.bash_only()?;
         let name = self.source[start..end].to_string();
         self.at = end + 4;
-        Ok(Some(Part::Variable { name, change: Change::Element(KEYS.into()), quoted }))
+        Ok(Some(Part::Variable {
+            name,
+            change: Change::Element(KEYS.into()),
+            quoted,
+        }))
     }
 
     /// The inside of `${…}` with its end.
@@ -1933,15 +2310,25 @@ impl<'t> Reader<'t> {
         if self.peek() == Some(b'[') {
             self.bash_only()?;
             if self.skips_no_substitution() {
-                return Ok(Part::Variable { name, change: Change::Length, quoted });
+                return Ok(Part::Variable {
+                    name,
+                    change: Change::Length,
+                    quoted,
+                });
             }
             let is_all = matches!(self.text.get(self.at + 1..self.at + 3), Some(b"@]" | b"*]"));
             if let Some(subscript) = self.escaped_subscript().filter(|_| quoted) {
                 self.at += subscript.len() + r#"[\"\"]"#.len();
                 element = Some(subscript);
             } else {
-                let end = if is_all { Some(self.at + 2) } else { self.subscript_end(self.at + 1) };
-                let Some(end) = end else { return self.outside("a subscript that is computed") };
+                let end = if is_all {
+                    Some(self.at + 2)
+                } else {
+                    self.subscript_end(self.at + 1)
+                };
+                let Some(end) = end else {
+                    return self.outside("a subscript that is computed");
+                };
                 element = self.source.get(self.at + 1..end).map(str::to_string);
                 self.at = end + 1;
             }
@@ -1949,12 +2336,20 @@ impl<'t> Reader<'t> {
         let plain = element.map_or(Change::None, Change::Element);
         if length {
             return match self.eat("}") {
-                true => Ok(Part::Variable { name, change: Change::Length, quoted }),
+                true => Ok(Part::Variable {
+                    name,
+                    change: Change::Length,
+                    quoted,
+                }),
                 false => self.outside("an expansion in another form"),
             };
         }
         let change = if self.eat("}") {
-            return Ok(Part::Variable { name, change: plain, quoted });
+            return Ok(Part::Variable {
+                name,
+                change: plain,
+                quoted,
+            });
         } else if self.eat(":-") || self.eat("-") {
             Change::Default(self.operand(quoted, false)?)
         } else if self.eat(":+") || self.eat("+") {
@@ -1965,14 +2360,28 @@ impl<'t> Reader<'t> {
             self.at += 1;
             let longest = self.peek() == Some(sign);
             self.at += usize::from(longest);
-            let edit = Some(Edit::Cut { end: sign == b'%', longest });
-            Change::Cut { operands: self.operand(quoted, self.shell == Shell::Bash)?, numbers: false, edit }
+            let edit = Some(Edit::Cut {
+                end: sign == b'%',
+                longest,
+            });
+            Change::Cut {
+                operands: self.operand(quoted, self.shell == Shell::Bash)?,
+                numbers: false,
+                edit,
+            }
         } else if self.eat(":?") || self.eat("?") {
             let operands = self.operand(quoted, false)?;
             // It is the value, or the shell leaves with a message.
-            match operands.iter().all(|part| matches!(part, Part::Text { .. })) {
+            match operands
+                .iter()
+                .all(|part| matches!(part, Part::Text { .. }))
+            {
                 true => Change::None,
-                false => Change::Cut { operands, numbers: false, edit: None },
+                false => Change::Cut {
+                    operands,
+                    numbers: false,
+                    edit: None,
+                },
             }
         } else if self.peek() == Some(b'/') {
             self.bash_only()?;
@@ -1983,57 +2392,103 @@ impl<'t> Reader<'t> {
             self.at += 1;
             let all = self.peek() == Some(sign);
             self.at += usize::from(all);
-            let edit = Some(Edit::Case { upper: sign == b'^', all });
-            Change::Cut { operands: self.operand(quoted, false)?, numbers: false, edit }
+            let edit = Some(Edit::Case {
+                upper: sign == b'^',
+                all,
+            });
+            Change::Cut {
+                operands: self.operand(quoted, false)?,
+                numbers: false,
+                edit,
+            }
         } else if self.starts_with("@L}") || self.starts_with("@U}") {
             self.bash_only()?;
-            let edit = Some(Edit::Case { upper: self.starts_with("@U"), all: true });
+            let edit = Some(Edit::Case {
+                upper: self.starts_with("@U"),
+                all: true,
+            });
             self.at += "@L".len();
-            Change::Cut { operands: self.operand(quoted, false)?, numbers: false, edit }
-        } else if self.shell == Shell::Zsh && [":&", "::", ":s", ":g"].iter().any(|sign| self.starts_with(sign)) {
+            Change::Cut {
+                operands: self.operand(quoted, false)?,
+                numbers: false,
+                edit,
+            }
+        } else if self.shell == Shell::Zsh
+            && [":&", "::", ":s", ":g"]
+                .iter()
+                .any(|sign| self.starts_with(sign))
+        {
             // `::=` sets the variable, `:s/a/b/` puts in something else.
             return self.outside("an expansion in another form");
         } else if self.peek() == Some(b':') {
             self.bash_only()?;
             self.at += 1;
             let operands = self.operand(quoted, false)?;
-            Change::Cut { operands, numbers: true, edit: Some(Edit::Slice) }
+            Change::Cut {
+                operands,
+                numbers: true,
+                edit: Some(Edit::Slice),
+            }
         } else {
             return self.outside("an expansion in another form");
         };
-        Ok(Part::Variable { name, change, quoted })
+        Ok(Part::Variable {
+            name,
+            change,
+            quoted,
+        })
     }
 
-    /// Passes over what stands behind the name in `${df[\"price\"].mean():.2f}`, as code for another program has it in
-    /// double quotes. To bash and dash it is an error, so the command that it belongs to doesn't run.
+    /// Passes over what stands behind the name in `${df[\"price\"].mean():.2f}`, as code for
+    /// another program has it in double quotes. To bash and dash it is an error, so the command
+    /// that it belongs to doesn't run.
     fn skips_no_substitution(&mut self) -> bool {
         let rest = &self.text[self.at..];
-        let Some(end) = rest.iter().position(|byte| matches!(byte, b'}' | b'{' | b'$' | b'`' | b'\n')) else {
+        let Some(end) = rest
+            .iter()
+            .position(|byte| matches!(byte, b'}' | b'{' | b'$' | b'`' | b'\n'))
+        else {
             return false;
         };
-        let inner = self.source.get(self.at..self.at + end).unwrap_or_default().replace("\\\"", "");
+        let inner = self
+            .source
+            .get(self.at..self.at + end)
+            .unwrap_or_default()
+            .replace("\\\"", "");
         let is_plain = |c: char| c.is_alphanumeric() || "_.,:()[] +-*/%<>=".contains(c);
         // What follows a subscript in bash is one of `}:-=?+#%/^,@~`.
-        let is_member = inner
-            .split_once(']')
-            .is_some_and(|(subscript, rest)| !subscript[1..].contains('[') && rest.starts_with(['.', '[', '(']));
-        let is_error = rest[end] == b'}' && is_member && inner.chars().all(is_plain) && self.shell.is_bash_or_dash();
+        let is_member = inner.split_once(']').is_some_and(|(subscript, rest)| {
+            !subscript[1..].contains('[') && rest.starts_with(['.', '[', '('])
+        });
+        let is_error = rest[end] == b'}'
+            && is_member
+            && inner.chars().all(is_plain)
+            && self.shell.is_bash_or_dash();
         self.at += if is_error { end + 1 } else { 0 };
         is_error
     }
 
     /// The name in `[\"name\"]`, as it stands in double quotes.
     fn escaped_subscript(&self) -> Option<String> {
-        let (name, rest) = self.source.get(self.at..)?.strip_prefix(r#"[\""#)?.split_once(r#"\"]"#)?;
-        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ' '));
+        let (name, rest) = self
+            .source
+            .get(self.at..)?
+            .strip_prefix(r#"[\""#)?
+            .split_once(r#"\"]"#)?;
+        let is_name = name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ' '));
         (is_name && !name.is_empty() && rest.starts_with('}')).then(|| name.to_string())
     }
 
-    /// What follows the sign in `${name:-…}`, with the brace. In `${name/…}` bash knows `$'…'` in double quotes, too.
+    /// What follows the sign in `${name:-…}`, with the brace. In `${name/…}` bash knows `$'…'` in
+    /// double quotes, too.
     fn operand(&mut self, quoted: bool, has_ansi_quotes: bool) -> Read<Vec<Part>> {
         let (mut parts, mut text) = (Vec::new(), CompactString::default());
         loop {
-            let Some(byte) = self.peek() else { return self.outside("an expansion without its end") };
+            let Some(byte) = self.peek() else {
+                return self.outside("an expansion without its end");
+            };
             match byte {
                 b'}' => {
                     self.at += 1;
@@ -2043,13 +2498,23 @@ impl<'t> Reader<'t> {
                 b'\n' | b'{' => return self.outside("an expansion in another form"),
                 // In double quotes it depends on the sign whether this quotes anything.
                 b'\'' | b'"' if quoted => return self.outside("a quote in an expansion in quotes"),
-                b'~' if !quoted && parts.is_empty() && text.is_empty() => match self.tilde(Context::Alternative)? {
-                    Some(tilde) => parts.push(Part::Tilde(tilde)),
-                    None => text.push(self.take_char()),
-                },
+                b'~' if !quoted && parts.is_empty() && text.is_empty() => {
+                    match self.tilde(Context::Alternative)? {
+                        Some(tilde) => parts.push(Part::Tilde(tilde)),
+                        None => text.push(self.take_char()),
+                    }
+                }
                 b'\'' => {
                     let inner = self.single_quotes()?.into();
-                    push(&mut parts, &mut text, quoted, Part::Text { text: inner, quoted: true });
+                    push(
+                        &mut parts,
+                        &mut text,
+                        quoted,
+                        Part::Text {
+                            text: inner,
+                            quoted: true,
+                        },
+                    );
                 }
                 b'"' => {
                     self.at += 1;
@@ -2065,18 +2530,27 @@ impl<'t> Reader<'t> {
                                 &mut parts,
                                 &mut text,
                                 quoted,
-                                Part::Text { text: CompactString::from_iter([self.take_char()]), quoted: true },
+                                Part::Text {
+                                    text: CompactString::from_iter([self.take_char()]),
+                                    quoted: true,
+                                },
                             );
                         }
                     }
                 }
                 b'$' if !quoted && self.dollar_quotes(&mut parts, &mut text)? => {}
-                b'$' if has_ansi_quotes && [r"$'\n'", r"$'\t'", r"$'\r'"].iter().any(|it| self.starts_with(it)) => {
+                b'$' if has_ansi_quotes
+                    && [r"$'\n'", r"$'\t'", r"$'\r'"]
+                        .iter()
+                        .any(|it| self.starts_with(it)) =>
+                {
                     text.push('\n');
                     self.at += r"$'\n'".len();
                 }
                 b'$' | b'`' => self.expansion(&mut parts, &mut text, quoted)?,
-                b'<' | b'>' if self.ahead(1) == Some(b'(') => return self.outside("an expansion in another form"),
+                b'<' | b'>' if self.ahead(1) == Some(b'(') => {
+                    return self.outside("an expansion in another form");
+                }
                 _ => text.push(self.take_char()),
             }
         }
@@ -2092,7 +2566,10 @@ impl<'t> Reader<'t> {
                 None => return self.outside("a back-quote without its end"),
                 Some(b'`') => break,
                 Some(b'\\') => {
-                    escapes |= matches!(self.text.get(body + length + 1), Some(b'$' | b'`' | b'\\' | b'"'));
+                    escapes |= matches!(
+                        self.text.get(body + length + 1),
+                        Some(b'$' | b'`' | b'\\' | b'"')
+                    );
                     length += 2;
                 }
                 Some(_) => length += 1,
@@ -2102,8 +2579,13 @@ impl<'t> Reader<'t> {
         if inner.contains("<<") || (inner.contains('\n') && !self.pending.is_empty()) {
             return self.outside("a here-document in back-quotes");
         }
-        // bash looks for braces before it knows that back-quotes hold a text: a quote in them ends the one around them.
-        let has_braces = || inner.contains('{') && inner.contains('}') && (inner.contains(',') || inner.contains(".."));
+        // bash looks for braces before it knows that back-quotes hold a text: a quote in them ends
+        // the one around them.
+        let has_braces = || {
+            inner.contains('{')
+                && inner.contains('}')
+                && (inner.contains(',') || inner.contains(".."))
+        };
         if quoted && self.shell != Shell::Posix && inner.contains('"') && has_braces() {
             return self.outside("braces in back-quotes within quotes");
         }
@@ -2111,12 +2593,14 @@ impl<'t> Reader<'t> {
             return self.outside("it is nested too deeply");
         }
         let end = body + length;
-        // A backslash is taken off before `$`, a back-quote and itself, and in quotes before a quote; then places are those
-        // of the whole.
+        // A backslash is taken off before `$`, a back-quote and itself, and in quotes before a
+        // quote; then places are those of the whole.
         let is_taken_off = |next: char| matches!(next, '$' | '`' | '\\') || quoted && next == '"';
         let taken_off = escapes.then(|| without_backslashes(inner, is_taken_off));
         // zsh reads ``git>\\push`` in back-quotes as the words `git push`, without a redirection.
-        let is_odd = ["\\\\$", "<\\\\", ">\\\\"].iter().any(|odd| inner.contains(odd));
+        let is_odd = ["\\\\$", "<\\\\", ">\\\\"]
+            .iter()
+            .any(|odd| inner.contains(odd));
         let is_zsh = !self.shell.is_bash_or_dash();
         if escapes && (is_odd || is_zsh && (quoted || inner.contains("\\`"))) {
             return self.outside("back-quotes with a backslash");
@@ -2130,19 +2614,34 @@ impl<'t> Reader<'t> {
         };
         let list = match reader.list(Until::Text) {
             Ok(list) => list,
-            // In one with an error dash runs what stands before it, and every shell runs what stands around it.
+            // In one with an error dash runs what stands before it, and every shell runs what
+            // stands around it.
             Err(outside) => {
-                let why = if outside.why == UNCLOSED { "a quote without its end in back-quotes" } else { outside.why };
-                return Err(Outside { why, at: if escapes { from..end } else { outside.at } });
+                let why = if outside.why == UNCLOSED {
+                    "a quote without its end in back-quotes"
+                } else {
+                    outside.why
+                };
+                return Err(Outside {
+                    why,
+                    at: if escapes { from..end } else { outside.at },
+                });
             }
         };
         self.at = end + 1;
-        Ok(Part::Command { list: Rc::new(list), quoted, moved: escapes, span: from..self.at })
+        Ok(Part::Command {
+            list: Rc::new(list),
+            quoted,
+            moved: escapes,
+            span: from..self.at,
+        })
     }
 
     /// `$'…'` and `$"…"` where quotes quote; nothing is taken if it is neither.
     fn dollar_quotes(&mut self, parts: &mut Vec<Part>, text: &mut CompactString) -> Read<bool> {
-        let Some(quote @ (b'\'' | b'"')) = self.ahead(1) else { return Ok(false) };
+        let Some(quote @ (b'\'' | b'"')) = self.ahead(1) else {
+            return Ok(false);
+        };
         self.bash_only()?;
         push_text(parts, text, false);
         self.at += 2;
@@ -2159,7 +2658,9 @@ impl<'t> Reader<'t> {
     fn ansi_quotes(&mut self) -> Read<String> {
         let mut text = String::new();
         loop {
-            let Some(byte) = self.peek() else { return self.outside(UNCLOSED) };
+            let Some(byte) = self.peek() else {
+                return self.outside(UNCLOSED);
+            };
             match byte {
                 b'\'' => {
                     self.at += 1;
@@ -2188,7 +2689,9 @@ impl<'t> Reader<'t> {
                             self.digits(8, 3)?
                         }
                         // Bash keeps the backslash.
-                        b'[' | b']' | b'(' | b')' | b'.' | b'/' | b' ' if self.shell == Shell::Bash => {
+                        b'[' | b']' | b'(' | b')' | b'.' | b'/' | b' '
+                            if self.shell == Shell::Bash =>
+                        {
                             text.push('\\');
                             escape as char
                         }
@@ -2250,11 +2753,14 @@ pub(super) fn without_backslashes(text: &str, is_taken_off: impl Fn(char) -> boo
     read
 }
 
-/// Whether what stands before a `~` in a word makes it one that is expanded: `NAME=` of a word, a colon of what is assigned.
+/// Whether what stands before a `~` in a word makes it one that is expanded: `NAME=` of a word, a
+/// colon of what is assigned.
 fn is_before_tilde(text: &str, is_first: bool, context: Context) -> bool {
     let is_name = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     match context {
         Context::Value => text.ends_with(':'),
@@ -2271,8 +2777,8 @@ fn is_plain(byte: u8) -> bool {
         let mut byte = 0;
         while byte < 256 {
             let it = byte as u8;
-            plain[byte] =
-                it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.' | b'/' | b':' | b'@' | b'%' | b'+');
+            plain[byte] = it.is_ascii_alphanumeric()
+                || matches!(it, b'-' | b'_' | b'.' | b'/' | b':' | b'@' | b'%' | b'+');
             byte += 1;
         }
         plain
@@ -2282,7 +2788,10 @@ fn is_plain(byte: u8) -> bool {
 
 fn push_text(parts: &mut Vec<Part>, text: &mut CompactString, quoted: bool) {
     if !text.is_empty() {
-        parts.push(Part::Text { text: std::mem::take(text), quoted });
+        parts.push(Part::Text {
+            text: std::mem::take(text),
+            quoted,
+        });
     }
 }
 
@@ -2296,7 +2805,12 @@ impl Word {
     /// The word's text if it is nothing but unquoted text.
     pub(super) fn plain(&self) -> Option<&str> {
         match self.parts.as_slice() {
-            [Part::Text { text, quoted: false }] => Some(text),
+            [
+                Part::Text {
+                    text,
+                    quoted: false,
+                },
+            ] => Some(text),
             _ => None,
         }
     }
@@ -2305,12 +2819,19 @@ impl Word {
 /// The letters of `{a..e}`, in braces; nothing if it is another range.
 fn letters_between(range: &str) -> Option<Part> {
     let (first, last) = range.split_once("..")?;
-    let (&[first], &[last]) = (first.as_bytes(), last.as_bytes()) else { return None };
+    let (&[first], &[last]) = (first.as_bytes(), last.as_bytes()) else {
+        return None;
+    };
     let is_case = |of: fn(&u8) -> bool| of(&first) && of(&last);
     if !is_case(u8::is_ascii_lowercase) && !is_case(u8::is_ascii_uppercase) {
         return None;
     }
-    let letter = |byte: u8| vec![Part::Text { text: CompactString::from_iter([char::from(byte)]), quoted: false }];
+    let letter = |byte: u8| {
+        vec![Part::Text {
+            text: CompactString::from_iter([char::from(byte)]),
+            quoted: false,
+        }]
+    };
     let mut letters: Vec<_> = (first.min(last)..=first.max(last)).map(letter).collect();
     if first > last {
         letters.reverse();
@@ -2318,7 +2839,8 @@ fn letters_between(range: &str) -> Option<Part> {
     Some(Part::Brace(letters))
 }
 
-/// Whether a word has a brace that closes none of its own, and isn't quoted. To zsh it ends a group wherever it stands.
+/// Whether a word has a brace that closes none of its own, and isn't quoted. To zsh it ends a group
+/// wherever it stands.
 fn closes_brace(word: &str) -> bool {
     if !word.contains('}') {
         return false;

@@ -1,5 +1,6 @@
-//! What rules said of a script's commands before: it depends on nothing but the rule and the commands. A call is judged
-//! when it is about to run, when a permission is asked for it, and after it ran; and agents repeat what they do.
+//! What rules said of a script's commands before: it depends on nothing but the rule and the
+//! commands. A call is judged when it is about to run, when a permission is asked for it, and after
+//! it ran; and agents repeat what they do.
 
 use smallvec::SmallVec;
 use std::fmt;

@@ -1,8 +1,10 @@
-//! What a shell text would do, and rules over it. This library knows nothing of hooks, hosts and agents.
+//! What a shell text would do, and rules over it. This library knows nothing of hooks, hosts and
+//! agents.
 //!
-//! [`read`] lists every simple command on any control path of a text, and says what it can't tell. It reads a small grammar of
-//! which it is certain; whatever stands outside is a gap. [`Script::file_acts`] lists the files that the text reads and writes.
-//! [`hits`] and [`covers`] hold rules against the commands: a rule names an act, not characters.
+//! [`read`] lists every simple command on any control path of a text, and says what it can't tell.
+//! It reads a small grammar of which it is certain; whatever stands outside is a gap.
+//! [`Script::file_acts`] lists the files that the text reads and writes. [`hits`] and [`covers`]
+//! hold rules against the commands: a rule names an act, not characters.
 //!
 //! # Where things are
 //!
@@ -17,8 +19,8 @@
 //! | `told` | one command's words as its program reads them |
 //! | `judge`, `path`, `meeting`, `judged` | rules over commands |
 //!
-//! A new program is a row of `programs.txt`, whose head says what the columns are, and examples in `tests/acts.txt`, which
-//! are run beside the real program.
+//! A new program is a row of `programs.txt`, whose head says what the columns are, and examples in
+//! `tests/acts.txt`, which are run beside the real program.
 
 mod act;
 mod commands;
@@ -85,7 +87,12 @@ impl Shell {
 
     /// The shell of that name or path.
     pub fn named(name: &str) -> Shell {
-        match name.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".exe") {
+        match name
+            .rsplit(['/', '\\'])
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(".exe")
+        {
             "bash" | "rbash" => Shell::Bash,
             "zsh" => Shell::Zsh,
             "dash" | "ash" | "sh" | "posh" | "yash" | "busybox" => Shell::Posix,
@@ -161,7 +168,9 @@ impl Writes {
     fn and(self, other: Writes) -> Writes {
         match (self, other) {
             (Writes::Nothing, only) | (only, Writes::Nothing) => only,
-            (Writes::Files(some), Writes::Files(more)) => Writes::Files(some.iter().chain(&*more).cloned().collect()),
+            (Writes::Files(some), Writes::Files(more)) => {
+                Writes::Files(some.iter().chain(&*more).cloned().collect())
+            }
             (Writes::Anything(some), Writes::Files(more) | Writes::Anything(more))
             | (Writes::Files(some), Writes::Anything(more)) => {
                 Writes::Anything(some.iter().chain(&*more).cloned().collect())
@@ -179,12 +188,14 @@ enum Role {
 }
 
 impl Command {
-    /// Whether it may write into a file, by a redirection. Every redirection of a text that writes is a command's.
+    /// Whether it may write into a file, by a redirection. Every redirection of a text that writes
+    /// is a command's.
     pub fn writes(&self) -> bool {
         self.writes != Writes::Nothing
     }
 
-    /// The files that its redirections write, each by a constant path; nothing if some can't be told.
+    /// The files that its redirections write, each by a constant path; nothing if some can't be
+    /// told.
     pub fn files_written(&self) -> Option<&[Word]> {
         match &self.writes {
             Writes::Nothing => Some(&[]),
@@ -211,8 +222,9 @@ impl Command {
         }
     }
 
-    /// The directories that it may run in, and its relative paths count from: each from where the text begins, which is the
-    /// empty one, from the root, or from the home, which is `~`; nothing if it may be any.
+    /// The directories that it may run in, and its relative paths count from: each from where the
+    /// text begins, which is the empty one, from the root, or from the home, which is `~`; nothing
+    /// if it may be any.
     pub fn directories(&self) -> Option<impl Iterator<Item = &str>> {
         (!self.directories.is_unknown()).then(|| self.directories.all())
     }
@@ -220,7 +232,13 @@ impl Command {
     /// This command with other words.
     fn with(&self, words: Vec<Word>) -> Command {
         let (span, writes) = (self.span.clone(), self.writes.clone());
-        Command { words, span, writes, directories: self.directories.clone(), ..*self }
+        Command {
+            words,
+            span,
+            writes,
+            directories: self.directories.clone(),
+            ..*self
+        }
     }
 
     /// The command that its words are from one of them on.
@@ -230,14 +248,26 @@ impl Command {
 
     /// Its words and the files that it writes by redirections, as paths.
     pub fn paths(&self) -> impl Iterator<Item = String> {
-        self.words.iter().chain(self.written()).map(|word| word.path().to_string())
+        self.words
+            .iter()
+            .chain(self.written())
+            .map(|word| word.path().to_string())
     }
 
     /// The words joined by blanks; of a redirection by itself, what it writes.
     pub fn normal(&self) -> String {
         if self.words.is_empty() {
-            let files = self.files_written().unwrap_or_default().iter().map(Word::path).collect::<Vec<_>>();
-            return if files.is_empty() { "> …".into() } else { format!("> {}", files.join(" > ")) };
+            let files = self
+                .files_written()
+                .unwrap_or_default()
+                .iter()
+                .map(Word::path)
+                .collect::<Vec<_>>();
+            return if files.is_empty() {
+                "> …".into()
+            } else {
+                format!("> {}", files.join(" > "))
+            };
         }
         let words: Vec<_> = self.words.iter().map(Word::path).collect();
         words.join(" ")
@@ -264,15 +294,23 @@ pub struct Place<'a> {
     pub files: Option<&'a Files<'a>>,
     /// Says where links lead an absolute path, as far as it exists; nothing if that can't be told.
     pub links: Option<&'a Files<'a>>,
-    /// Says where links lead that an absolute pattern of file names comes across, by its parts; nothing if that can't be
-    /// told.
+    /// Says where links lead that an absolute pattern of file names comes across, by its parts;
+    /// nothing if that can't be told.
     pub linked: Option<&'a Linked<'a>>,
 }
 
 impl<'a> Place<'a> {
     /// A directory, and nothing is known of homes, files and links.
     pub fn at(cwd: &'a Path) -> Place<'a> {
-        Place { cwd, patterns: cwd, home: None, may_write: None, files: None, links: None, linked: None }
+        Place {
+            cwd,
+            patterns: cwd,
+            home: None,
+            may_write: None,
+            files: None,
+            links: None,
+            linked: None,
+        }
     }
 }
 
@@ -310,12 +348,25 @@ pub fn read(text: &str, shell: Shell) -> Script {
     read_given(text, shell, MAX_WORK, &[]).0
 }
 
-/// Reads a text that is given one of these environments: where they differ and the text asks, what it would do in any of
-/// them is listed. A text may take many steps, because functions call each other; says whether so many were enough.
-pub fn read_given(text: &str, shell: Shell, max_work: usize, given: &[Arc<Environment>]) -> (Script, bool) {
+/// Reads a text that is given one of these environments: where they differ and the text asks, what
+/// it would do in any of them is listed. A text may take many steps, because functions call each
+/// other; says whether so many were enough.
+pub fn read_given(
+    text: &str,
+    shell: Shell,
+    max_work: usize,
+    given: &[Arc<Environment>],
+) -> (Script, bool) {
     let refused = |why, at: Span| {
         let doubt = Doubt { why, at };
-        (Script { gaps: vec![doubt.clone()], refused: Some(doubt), ..Script::default() }, true)
+        (
+            Script {
+                gaps: vec![doubt.clone()],
+                refused: Some(doubt),
+                ..Script::default()
+            },
+            true,
+        )
     };
     if text.len() > MAX_TEXT {
         return refused("the text is too long", 0..0);
@@ -328,7 +379,11 @@ pub fn read_given(text: &str, shell: Shell, max_work: usize, given: &[Arc<Enviro
         walk.read(text);
         (walk.asks_environment(), walk.has_work_left(), walk.script)
     };
-    let (first, others) = given.split_first().map_or((Arc::default(), &[][..]), |(it, others)| (it.clone(), others));
+    let (first, others) = given
+        .split_first()
+        .map_or((Arc::default(), &[][..]), |(it, others)| {
+            (it.clone(), others)
+        });
     let (asks, mut was_enough, mut script) = read_in(first.clone());
     for other in others.iter().filter(|other| asks && !other.is_same(&first)) {
         let (_, is_all, also) = read_in(other.clone());
@@ -340,8 +395,10 @@ pub fn read_given(text: &str, shell: Shell, max_work: usize, given: &[Arc<Enviro
 
 /// Words that every shell reads alike.
 fn is_plain(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'_' | b'.' | b'/' | b':' | b'+'))
+    text.bytes().all(|byte| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b' ' | b'-' | b'_' | b'.' | b'/' | b':' | b'+')
+    })
 }
 
 impl Script {
@@ -362,7 +419,12 @@ impl Script {
         } else {
             let before = self.commands.len();
             let moved = |stage: std::ops::Range<usize>| stage.start + before..stage.end + before;
-            self.flows.extend(other.flows.into_iter().map(|stages| stages.into_iter().map(moved).collect()));
+            self.flows.extend(
+                other
+                    .flows
+                    .into_iter()
+                    .map(|stages| stages.into_iter().map(moved).collect()),
+            );
             self.commands.extend(other.commands);
         }
         add_new(&mut self.gaps, other.gaps);
@@ -403,22 +465,32 @@ impl Script {
 
     /// The scripts that it would run, by each path from where the text begins at which one may be.
     pub fn scripts_at_hand(&self) -> impl Iterator<Item = &str> {
-        self.scripts.iter().chain(&self.moved_scripts).map(String::as_str)
+        self.scripts
+            .iter()
+            .chain(&self.moved_scripts)
+            .map(String::as_str)
     }
 
-    /// Constants that may end up as code: what a here-document gives to a program, a variable's value.
+    /// Constants that may end up as code: what a here-document gives to a program, a variable's
+    /// value.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.texts.iter().map(|(text, _)| text.as_str())
     }
 
-    /// The files that it runs, as far as it names them: programs by their paths as written, and scripts.
+    /// The files that it runs, as far as it names them: programs by their paths as written, and
+    /// scripts.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        let programs = self.commands.iter().filter_map(|command| command.words.first()?.as_constant());
-        programs.filter(|program| program.contains('/')).chain(self.scripts.iter().map(String::as_str))
+        let programs = self
+            .commands
+            .iter()
+            .filter_map(|command| command.words.first()?.as_constant());
+        programs
+            .filter(|program| program.contains('/'))
+            .chain(self.scripts.iter().map(String::as_str))
     }
 
-    /// Every name that the [program](CommandRule::program) of a rule must be one of for the rule to hold or be
-    /// in doubt; nothing if any program could be run.
+    /// Every name that the [program](CommandRule::program) of a rule must be one of for the rule to
+    /// hold or be in doubt; nothing if any program could be run.
     pub fn programs(&self) -> Option<Vec<&str>> {
         // A script may name any.
         if !self.gaps.is_empty() || !self.scripts.is_empty() {
@@ -426,7 +498,9 @@ impl Script {
         }
         let mut names = Vec::with_capacity(self.commands.len());
         for command in &self.commands {
-            let Some(head) = command.words.first() else { continue };
+            let Some(head) = command.words.first() else {
+                continue;
+            };
             let name = names::base_name(head.as_constant()?);
             let program = programs::known(name);
             names.extend([Some(name), program.same()].into_iter().flatten());
@@ -435,7 +509,9 @@ impl Script {
         if self.runs_constants {
             // `prlimit g$x push`: a program may be one whose name a variable ends.
             let is_open = |word: &Word| {
-                word.openness.from().is_some() && !word.beginning().is_empty() && !word.beginning().contains('/')
+                word.openness.from().is_some()
+                    && !word.beginning().is_empty()
+                    && !word.beginning().contains('/')
             };
             let unknown = self.commands.iter().filter(|command| command.runs_words);
             if unknown.flat_map(|command| &command.words).any(is_open) {
@@ -443,7 +519,11 @@ impl Script {
             }
             let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
             let texts = self.texts.iter().map(|(text, _)| text.as_str());
-            let words = self.commands.iter().filter(|command| !command.data).flat_map(|command| &command.words);
+            let words = self
+                .commands
+                .iter()
+                .filter(|command| !command.data)
+                .flat_map(|command| &command.words);
             let (mut has_expansions, mut has_settings) = (false, false);
             for text in texts.chain(words.map(|word| word.text.as_str())) {
                 has_expansions |= text.contains('$');
@@ -451,11 +531,15 @@ impl Script {
                 for name in text.split(|c| !is_part(c)).filter(|name| !name.is_empty()) {
                     // `1egit push` is how sed runs git.
                     names.extend(
-                        name.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(['e', 'i', 'a', 'c']),
+                        name.trim_start_matches(|c: char| c.is_ascii_digit())
+                            .strip_prefix(['e', 'i', 'a', 'c']),
                     );
                     // `-@+git push` is how make runs it.
                     names.extend(name.split(|c: char| !c.is_alphanumeric() && c != '_'));
-                    names.extend([name, name.trim_start_matches(|c: char| !c.is_alphanumeric())]);
+                    names.extend([
+                        name,
+                        name.trim_start_matches(|c: char| !c.is_alphanumeric()),
+                    ]);
                 }
             }
             // `g$(IT) push`: what make expands may be any.

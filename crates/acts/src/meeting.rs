@@ -1,4 +1,5 @@
-//! Whether two patterns of names may name the same: a rule's, and one that a shell or a tool expands.
+//! Whether two patterns of names may name the same: a rule's, and one that a shell or a tool
+//! expands.
 
 /// A glob over one word: `*` is any text.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
@@ -19,7 +20,9 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
     }
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
     let mut pieces = pieces.peekable();
     while let Some(piece) = pieces.next() {
         if pieces.peek().is_none() {
@@ -35,19 +38,34 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
 
 /// Whether a name of a pattern of file names may be one that a rule's glob over one word names.
 pub(super) fn may_be(name: &str, word: &str) -> bool {
-    let word: Vec<Token> = word.chars().map(|c| if c == '*' { Token::Many } else { Token::Is(c) }).collect();
+    let word: Vec<Token> = word
+        .chars()
+        .map(|c| if c == '*' { Token::Many } else { Token::Is(c) })
+        .collect();
     name.contains('(') || characters_meet(&tokens(name), &word)
 }
 
-/// Whether some sequence fits two sequences of which some elements stand for any number of others. `fit`: whether two
-/// other elements may be the same one.
-pub fn meet<T>(one: &[T], other: &[T], is_any: impl Fn(&T) -> bool, fit: impl Fn(usize, usize) -> bool) -> bool {
+/// Whether some sequence fits two sequences of which some elements stand for any number of others.
+/// `fit`: whether two other elements may be the same one.
+pub fn meet<T>(
+    one: &[T],
+    other: &[T],
+    is_any: impl Fn(&T) -> bool,
+    fit: impl Fn(usize, usize) -> bool,
+) -> bool {
     beginnings(one, other, is_any, fit)[other.len()]
 }
 
-/// For each number of elements, whether so many first ones of the other sequence may be the same as all of the first.
-fn beginnings<T>(one: &[T], other: &[T], is_any: impl Fn(&T) -> bool, fit: impl Fn(usize, usize) -> bool) -> Vec<bool> {
-    // Which beginnings of the other one the beginning of the first that has been looked at may be the same as.
+/// For each number of elements, whether so many first ones of the other sequence may be the same as
+/// all of the first.
+fn beginnings<T>(
+    one: &[T],
+    other: &[T],
+    is_any: impl Fn(&T) -> bool,
+    fit: impl Fn(usize, usize) -> bool,
+) -> Vec<bool> {
+    // Which beginnings of the other one the beginning of the first that has been looked at may be
+    // the same as.
     let mut reached = vec![false; other.len() + 1];
     reached[0] = true;
     let pass = |reached: &mut Vec<bool>| {
@@ -60,7 +78,9 @@ fn beginnings<T>(one: &[T], other: &[T], is_any: impl Fn(&T) -> bool, fit: impl 
         let mut next = vec![false; other.len() + 1];
         if is_any(element) {
             let first = reached.iter().position(|it| *it);
-            next.iter_mut().skip(first.unwrap_or(other.len() + 1)).for_each(|it| *it = true);
+            next.iter_mut()
+                .skip(first.unwrap_or(other.len() + 1))
+                .for_each(|it| *it = true);
         } else {
             for j in 0..other.len() {
                 if reached[j] && is_any(&other[j]) {
@@ -96,7 +116,12 @@ pub fn characters_meet(one: &[Token], other: &[Token]) -> bool {
 
 /// For each number of characters, whether so many first ones of a text fit a pattern.
 pub(super) fn beginnings_that_fit(pattern: &[Token], text: &[Token]) -> Vec<bool> {
-    beginnings(pattern, text, |it| *it == Token::Many, |i, j| pattern[i] == Token::One || pattern[i] == text[j])
+    beginnings(
+        pattern,
+        text,
+        |it| *it == Token::Many,
+        |i, j| pattern[i] == Token::One || pattern[i] == text[j],
+    )
 }
 
 /// A name of a pattern in pieces. A class is any character.
@@ -109,10 +134,15 @@ pub fn tokens(name: &str) -> Vec<Token> {
             '?' => Token::One,
             '\\' => Token::Is(rest.next().unwrap_or('\\')),
             '[' => {
-                // A bracket right behind the opening one, or behind its negation, is a character of the class.
+                // A bracket right behind the opening one, or behind its negation, is a character of
+                // the class.
                 let class = rest.as_str();
                 let start = class.len() - class.trim_start_matches(['!', '^']).len();
-                match class.char_indices().skip_while(|(at, _)| *at <= start).find(|(_, c)| *c == ']') {
+                match class
+                    .char_indices()
+                    .skip_while(|(at, _)| *at <= start)
+                    .find(|(_, c)| *c == ']')
+                {
                     Some((end, _)) => {
                         rest = class[end + 1..].chars();
                         Token::One

@@ -23,5 +23,8 @@ pub(super) fn is_of_name(c: char) -> bool {
 
 /// Whether the shell sets a variable to what it has run, or to a part of it.
 pub(super) fn tells_what_ran(name: &str) -> bool {
-    matches!(name, "_" | "BASH_COMMAND" | "BASH_EXECUTION_STRING" | "BASH_REMATCH" | "MATCH" | "match")
+    matches!(
+        name,
+        "_" | "BASH_COMMAND" | "BASH_EXECUTION_STRING" | "BASH_REMATCH" | "MATCH" | "match"
+    )
 }

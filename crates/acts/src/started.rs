@@ -9,15 +9,20 @@ use super::{Command, Script, Shell, Span};
 const MOST: usize = 4;
 
 impl Script {
-    /// What a program does itself that starts with these words: it is one command, and nothing of it is in doubt. A program
-    /// that it starts in turn is a start of its own, so that no word is read as another command's; but for programs that
-    /// carry a command out without starting one: `busybox rm x`. `at`: what its words are as a text, in bytes.
+    /// What a program does itself that starts with these words: it is one command, and nothing of
+    /// it is in doubt. A program that it starts in turn is a start of its own, so that no word is
+    /// read as another command's; but for programs that carry a command out without starting one:
+    /// `busybox rm x`. `at`: what its words are as a text, in bytes.
     pub fn of_program<'w>(argv: impl IntoIterator<Item = &'w str>, at: Span) -> Script {
         let mut words: Vec<Word> = argv.into_iter().map(Word::constant).collect();
         let mut script = Script::default();
         while !words.is_empty() && script.commands.len() < MOST {
             let behind = behind(&words);
-            script.commands.push(Command { words, span: at.clone(), ..Command::default() });
+            script.commands.push(Command {
+                words,
+                span: at.clone(),
+                ..Command::default()
+            });
             words = behind;
         }
         script
@@ -29,15 +34,30 @@ pub fn text_of_shell<'e>(argv: &[&'e str]) -> Option<(Shell, &'e str)> {
     let (program, rest) = argv.split_first()?;
     let shell = Shell::named(program);
     let is_text = |word: &str| !word.starts_with("--") && word.ends_with('c');
-    let at = rest.iter().take_while(|word| word.starts_with('-')).position(|word| is_text(word))?;
-    rest.get(at + 1).filter(|_| !matches!(shell, Shell::Other | Shell::Unknown)).map(|text| (shell, *text))
+    let at = rest
+        .iter()
+        .take_while(|word| word.starts_with('-'))
+        .position(|word| is_text(word))?;
+    rest.get(at + 1)
+        .filter(|_| !matches!(shell, Shell::Other | Shell::Unknown))
+        .map(|text| (shell, *text))
 }
 
-/// What commands of git start as steps of their own work: how a command begins, and how its steps do. The first row that fits
-/// decides. A step that destroys something stands here with the options that git gives it, because settings of git may have
-/// it start itself with other words: `GIT_EXTERNAL_DIFF=git`.
+/// What commands of git start as steps of their own work: how a command begins, and how its steps
+/// do. The first row that fits decides. A step that destroys something stands here with the options
+/// that git gives it, because settings of git may have it start itself with other words:
+/// `GIT_EXTERNAL_DIFF=git`.
 const STEPS: &[(&str, &[&str])] = &[
-    ("am", &["apply", "gc --auto", "mailinfo", "mailsplit", "maintenance run --auto"]),
+    (
+        "am",
+        &[
+            "apply",
+            "gc --auto",
+            "mailinfo",
+            "mailsplit",
+            "maintenance run --auto",
+        ],
+    ),
     ("checkout", PATCHES),
     ("cherry-pick", &["commit", "reset --merge"]),
     ("commit", &["gc --auto", "maintenance run --auto"]),
@@ -56,9 +76,26 @@ const STEPS: &[(&str, &[&str])] = &[
     ),
     (
         "maintenance run",
-        &["commit-graph write", "fetch", "gc", "multi-pack-index", "pack-refs", "prune-packed", "repack -d"],
+        &[
+            "commit-graph write",
+            "fetch",
+            "gc",
+            "multi-pack-index",
+            "pack-refs",
+            "prune-packed",
+            "repack -d",
+        ],
     ),
-    ("merge", &["gc --auto", "maintenance run --auto", "stash apply", "stash create", "stash store"]),
+    (
+        "merge",
+        &[
+            "gc --auto",
+            "maintenance run --auto",
+            "stash apply",
+            "stash create",
+            "stash store",
+        ],
+    ),
     ("pull", &["fetch", "merge", "rebase", "submodule update"]),
     (
         "rebase",
@@ -101,24 +138,60 @@ const STEPS: &[(&str, &[&str])] = &[
     ),
     (
         "submodule--helper add",
-        &["add --dry-run", "add --force", "add --no-warn-embedded-repo", "checkout -f -q", CLONE],
+        &[
+            "add --dry-run",
+            "add --force",
+            "add --no-warn-embedded-repo",
+            "checkout -f -q",
+            CLONE,
+        ],
     ),
     ("submodule--helper clone", &[CLONE]),
-    ("submodule--helper update", &["checkout -f -q", "checkout -q", "fetch", "merge", "rebase", CLONE]),
+    (
+        "submodule--helper update",
+        &[
+            "checkout -f -q",
+            "checkout -q",
+            "fetch",
+            "merge",
+            "rebase",
+            CLONE,
+        ],
+    ),
     ("switch", PATCHES),
-    ("worktree add", &["branch", "reset --hard", "symbolic-ref HEAD", "update-ref"]),
+    (
+        "worktree add",
+        &["branch", "reset --hard", "symbolic-ref HEAD", "update-ref"],
+    ),
     ("worktree remove", &["status --porcelain"]),
 ];
 const CLONE: &str = "clone --no-checkout";
-const PATCHES: &[&str] = &["apply", "diff-files -p", "diff-index -p", "read-tree", "update-index"];
+const PATCHES: &[&str] = &[
+    "apply",
+    "diff-files -p",
+    "diff-index -p",
+    "read-tree",
+    "update-index",
+];
 /// Commands of git that speak to other repositories, by the programs below.
 const CALLERS: &[&str] = &["archive", "clone", "fetch", "ls-remote", "push", "remote"];
 /// What speaks to another repository. It pushes nothing itself: `send-pack` and `http-push` do.
-const HELPERS: &[&str] = &["remote-ext", "remote-fd", "remote-ftp", "remote-ftps", "remote-http", "remote-https"];
+const HELPERS: &[&str] = &[
+    "remote-ext",
+    "remote-fd",
+    "remote-ftp",
+    "remote-ftps",
+    "remote-http",
+    "remote-https",
+];
 /// What git starts for a repository of the same machine, by a shell.
 const SERVERS: &[&str] = &["receive-pack", "upload-archive", "upload-pack"];
 /// Where git has such programs, whoever installed it.
-const GIT_PROGRAMS: &[&str] = &["/usr/lib/git-core", "/usr/libexec/git-core", "/usr/local/libexec/git-core"];
+const GIT_PROGRAMS: &[&str] = &[
+    "/usr/lib/git-core",
+    "/usr/libexec/git-core",
+    "/usr/local/libexec/git-core",
+];
 
 /// Who starts a program.
 #[derive(Debug, Default)]
@@ -131,22 +204,29 @@ pub struct Starter<'e> {
     pub file: Option<&'e str>,
 }
 
-/// Whether a program that starts is a step of the work of those that start it, the nearest first. Rules are about what
-/// somebody asks for, and that was judged when the first one started. Nobody stands between: what a hook of an allowed push
-/// starts, the hook has asked for.
+/// Whether a program that starts is a step of the work of those that start it, the nearest first.
+/// Rules are about what somebody asks for, and that was judged when the first one started. Nobody
+/// stands between: what a hook of an allowed push starts, the hook has asked for.
 pub fn is_step<'e>(started: &[&str], by: impl FnOnce() -> Vec<Starter<'e>>) -> bool {
-    let Some(step) = git_words(started).filter(|it| !it.is_empty()) else { return false };
+    let Some(step) = git_words(started).filter(|it| !it.is_empty()) else {
+        return false;
+    };
     let by = by();
-    let Some((nearest, others)) = by.split_first() else { return false };
+    let Some((nearest, others)) = by.split_first() else {
+        return false;
+    };
     match step[0] {
         verb if HELPERS.contains(&verb) => nearest.is_git(CALLERS),
         // `git submodule` is a script.
         "submodule--helper" => {
             matches!(*nearest.argv, ["/bin/sh", script, ..] if is_gits(script, &["git-submodule"]))
-                && others.first().is_some_and(|caller| caller.is_git(&["submodule"]))
+                && others
+                    .first()
+                    .is_some_and(|caller| caller.is_git(&["submodule"]))
         }
         verb if SERVERS.contains(&verb) => {
-            let is_shells = text_of_shell(&nearest.argv).is_some_and(|(_, text)| text == text_of(&step));
+            let is_shells =
+                text_of_shell(&nearest.argv).is_some_and(|(_, text)| text == text_of(&step));
             is_shells && others.first().is_some_and(|caller| caller.is_git(CALLERS))
                 || verb != "receive-pack" && nearest.runs(&["git-daemon", "git-http-backend"])
         }
@@ -167,7 +247,9 @@ pub fn is_step<'e>(started: &[&str], by: impl FnOnce() -> Vec<Starter<'e>>) -> b
 impl Starter<'_> {
     /// Its words from git's command on; none if it isn't certainly git.
     fn git_words(&self) -> Vec<&str> {
-        git_words(&self.argv).filter(|_| self.is_same).unwrap_or_default()
+        git_words(&self.argv)
+            .filter(|_| self.is_same)
+            .unwrap_or_default()
     }
 
     /// Whether it certainly runs one of these programs that git has.
@@ -177,7 +259,9 @@ impl Starter<'_> {
 
     /// Whether it is one of these commands of git.
     fn is_git(&self, verbs: &[&str]) -> bool {
-        self.git_words().first().is_some_and(|verb| verbs.contains(verb))
+        self.git_words()
+            .first()
+            .is_some_and(|verb| verbs.contains(verb))
     }
 }
 
@@ -194,7 +278,9 @@ fn begins(words: &[&str], with: &str) -> bool {
 
 /// The text by which git has a shell start one of its commands.
 fn text_of(words: &[&str]) -> String {
-    let quoted = words[1..].iter().map(|word| format!(" '{}'", word.replace('\'', "'\\''").replace('!', "'\\!'")));
+    let quoted = words[1..]
+        .iter()
+        .map(|word| format!(" '{}'", word.replace('\'', "'\\''").replace('!', "'\\!'")));
     format!("git-{}{}", words[0], quoted.collect::<String>())
 }
 
@@ -213,7 +299,9 @@ fn git_words<'e>(argv: &[&'e str]) -> Option<Vec<&'e str>> {
 
 /// The command as it is mostly written, or the one that a program carries out in its own process.
 fn behind(words: &[Word]) -> Vec<Word> {
-    let Some(name) = words.first().and_then(Word::as_constant).map(base_name) else { return Vec::new() };
+    let Some(name) = words.first().and_then(Word::as_constant).map(base_name) else {
+        return Vec::new();
+    };
     if let Some(short) = programs::in_short(name, words) {
         return short;
     }
@@ -221,11 +309,13 @@ fn behind(words: &[Word]) -> Vec<Word> {
     if !program.runs().has("itself") {
         return Vec::new();
     }
-    let first = wrapper_of(&program, words).and_then(|wrapper| wrapper.operands().first().map(|item| item.at + 1));
+    let first = wrapper_of(&program, words)
+        .and_then(|wrapper| wrapper.operands().first().map(|item| item.at + 1));
     first.map_or_else(Vec::new, |first| words[first..].to_vec())
 }
 
-/// The programs whose start rules may be about that name these programs, by their names without a directory.
+/// The programs whose start rules may be about that name these programs, by their names without a
+/// directory.
 pub fn starts_of(is_named: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str> {
     let is_it = move |name: &&'static str| {
         let program = programs::known(name);

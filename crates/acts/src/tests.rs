@@ -14,7 +14,10 @@ fn judgement(pattern: &str, text: &str) -> Judgement {
 
 fn judgement_in(shell: Shell, pattern: &str, text: &str) -> Judgement {
     let rule = CommandRule::new(pattern).unwrap();
-    let place = Place { home: Some(Path::new("/home/u")), ..bare() };
+    let place = Place {
+        home: Some(Path::new("/home/u")),
+        ..bare()
+    };
     hits(&[&rule], &[], &read(text, shell), &place)
 }
 
@@ -50,7 +53,10 @@ fn a_long_text_hides_no_option_of_code() {
         "python3 -c 'import os, sys; os.system(\"git push \" + sys.argv[1])' LONG -f",
     ] {
         for filled in [text.replace("LONG", "y"), text.replace("LONG", &long)] {
-            assert!(matches!(judgement("git push --force*", &filled), Judgement::Doubt(_)), "{text}");
+            assert!(
+                matches!(judgement("git push --force*", &filled), Judgement::Doubt(_)),
+                "{text}"
+            );
         }
     }
 }
@@ -94,19 +100,33 @@ fn hostile_texts_end() {
         }
     }
     // Words that an unknown program is given may each begin a command.
-    for (begin, word, end) in
-        [("x=\"", "a $y ", "\"; git $x"), ("nope ", "git ", ""), ("ls | nope ", "sh ", ""), ("ls | env ", "head ", "")]
-    {
-        judgement("git push --force*", &format!("{begin}{}{end}", word.repeat(15_000)));
+    for (begin, word, end) in [
+        ("x=\"", "a $y ", "\"; git $x"),
+        ("nope ", "git ", ""),
+        ("ls | nope ", "sh ", ""),
+        ("ls | env ", "head ", ""),
+    ] {
+        judgement(
+            "git push --force*",
+            &format!("{begin}{}{end}", word.repeat(15_000)),
+        );
     }
     let long = judgement("git push", &"a;".repeat(MAX_TEXT));
-    assert_eq!(long, Judgement::Doubt(Doubt { why: "the text is too long", at: 0..0 }));
+    assert_eq!(
+        long,
+        Judgement::Doubt(Doubt {
+            why: "the text is too long",
+            at: 0..0
+        })
+    );
     let pieces: Vec<char> = "$(){}[]<>|&;'\"`\\ \n#=*ag1é!-".chars().collect();
     let mut seed = 1u64;
     for _ in 0..20_000 {
         let mut text = String::new();
         for _ in 0..24 {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             text.push(pieces[(seed >> 33) as usize % pieces.len()]);
         }
         judgement("git push --force*", &text);
@@ -121,17 +141,31 @@ fn characters_of_several_bytes_are_no_panic() {
         command: String,
     }
     judgement("rm -rf *", "printf '%s' o rm -rf x  '\u{a0}sh rm -rf'");
-    let rules = ["git push --force*", "rm -rf *", "curl * | sh"].map(|it| CommandRule::new(it).unwrap());
-    let texts = ["corpora/shell_evasions.jsonl", "corpora/covers.jsonl"].into_iter().flat_map(rows::rows::<Command>);
+    let rules =
+        ["git push --force*", "rm -rf *", "curl * | sh"].map(|it| CommandRule::new(it).unwrap());
+    let texts = ["corpora/shell_evasions.jsonl", "corpora/covers.jsonl"]
+        .into_iter()
+        .flat_map(rows::rows::<Command>);
     for text in texts.map(|(_, row)| row.command) {
         let ends = text.char_indices().map(|(at, c)| at..at + c.len_utf8());
-        let places: Vec<_> = ends.filter(|it| !text[it.clone()].starts_with(char::is_alphanumeric)).collect();
-        for (number, at) in places.iter().enumerate().step_by(places.len().div_ceil(24).max(1)) {
+        let places: Vec<_> = ends
+            .filter(|it| !text[it.clone()].starts_with(char::is_alphanumeric))
+            .collect();
+        for (number, at) in places
+            .iter()
+            .enumerate()
+            .step_by(places.len().div_ceil(24).max(1))
+        {
             let sign = ["\u{a0}", "é", "…", "\u{3000}"][number % 4];
             let text = format!("{}{sign}{}", &text[..at.start], &text[at.end..]);
             for shell in [Shell::Bash, Shell::Posix] {
                 let script = read(&text, shell);
-                hits(&[&rules[0], &rules[1], &rules[2]], &[&rules[1]], &script, &bare());
+                hits(
+                    &[&rules[0], &rules[1], &rules[2]],
+                    &[&rules[1]],
+                    &script,
+                    &bare(),
+                );
                 covers(&[&rules[0], &rules[1]], &[&rules[2]], &script, &bare());
             }
         }
@@ -165,24 +199,38 @@ fn every_redirection_that_writes_is_listed() {
         ("{ cd x && ls > a; } > f", "f x/a"),
         ("cd y; > g", ",y/g"),
         ("(cd x && ls > a); > ~/g; > /h", "x/a ~/g /h"),
-        ("for i in a; do ls; done > f; while ls; do ls; done > g; if ls; then ls; fi > h", "f g h"),
-        ("[[ x ]] > f; ((1)) > g; case x in x) ls;; esac > h; exec > i", "f g h i"),
+        (
+            "for i in a; do ls; done > f; while ls; do ls; done > g; if ls; then ls; fi > h",
+            "f g h",
+        ),
+        (
+            "[[ x ]] > f; ((1)) > g; case x in x) ls;; esac > h; exec > i",
+            "f g h i",
+        ),
         ("f() { ls; } > f; f", "f"),
         ("ls $(> f) \"`> g`\" <(> h); a=$(ls > i)", "f g h i"),
         ("> $f; ls > *; cd $x; > g", "? ? ?/g"),
         ("bash -c '> f'; eval '> g'; trap '> h' EXIT", "f g ?/h ?/h"),
     ] {
         let script = read(text, Shell::Bash);
-        let listed = script.commands().iter().filter(|command| command.writes()).flat_map(|command| {
-            let Some(files) = command.files_written() else { return vec!["?".to_string()] };
-            let directories = command.directories().map(|it| it.collect::<Vec<_>>());
-            let from = |file: &Word| match (&directories, &*file.path()) {
-                (_, path) if path.starts_with(['/', '~']) => path.to_string(),
-                (None, path) => format!("?/{path}"),
-                (Some(all), path) => format!("{}/{path}", all.join(",")).trim_start_matches('/').to_string(),
-            };
-            files.iter().map(from).collect::<Vec<_>>()
-        });
+        let listed = script
+            .commands()
+            .iter()
+            .filter(|command| command.writes())
+            .flat_map(|command| {
+                let Some(files) = command.files_written() else {
+                    return vec!["?".to_string()];
+                };
+                let directories = command.directories().map(|it| it.collect::<Vec<_>>());
+                let from = |file: &Word| match (&directories, &*file.path()) {
+                    (_, path) if path.starts_with(['/', '~']) => path.to_string(),
+                    (None, path) => format!("?/{path}"),
+                    (Some(all), path) => format!("{}/{path}", all.join(","))
+                        .trim_start_matches('/')
+                        .to_string(),
+                };
+                files.iter().map(from).collect::<Vec<_>>()
+            });
         assert_eq!(listed.collect::<Vec<_>>().join(" "), written, "{text}");
     }
 }
@@ -202,18 +250,28 @@ fn given() -> [Arc<Environment>; 2] {
     ["/home/u", "/app/v"].map(environment)
 }
 
-/// What a text is given is known wherever a shell expands it, in each of the environments that it may run in.
+/// What a text is given is known wherever a shell expands it, in each of the environments that it
+/// may run in.
 #[test]
 fn what_a_text_is_given_is_known() {
     for (text, files) in [
         ("cat $HOME/x", "/home/u/x /app/v/x"),
         ("k=$HOME/x; cat \"$k\"", "/home/u/x /app/v/x"),
         ("a=~; b=$a/y; cat \"${b%y}x\"", "/home/u/x /app/v/x"),
-        ("dd of=$HOME/x; dd of=~/y", "/home/u/x /home/u/y /app/v/x /app/v/y"),
-        ("cat ${HOME%/}/x; > ~/y", "/home/u/y /app/v/y /home/u/x /app/v/x"),
+        (
+            "dd of=$HOME/x; dd of=~/y",
+            "/home/u/x /home/u/y /app/v/x /app/v/y",
+        ),
+        (
+            "cat ${HOME%/}/x; > ~/y",
+            "/home/u/y /app/v/y /home/u/x /app/v/x",
+        ),
         ("cat \"$(printenv HOME)/x\"", "/home/u/x /app/v/x"),
         ("cd && cat x; cd ~root && cat y", "/home/ux /rooty /app/vx"),
-        ("cat ~root/x ~nobody/x '~root/x' \"~\"root/x", "/root/x ~nobody/x ~root/x ~root/x"),
+        (
+            "cat ~root/x ~nobody/x '~root/x' \"~\"root/x",
+            "/root/x ~nobody/x ~root/x ~root/x",
+        ),
         ("x=a:~root/x; cat ${x#a:}; dd if=~root/y", "/root/x /root/y"),
         ("cat /srv/$USER/$UID", "/srv/u/7"),
         ("HOME=/h; cat $HOME/x ~/x", "/h/x /h/x"),
@@ -225,9 +283,15 @@ fn what_a_text_is_given_is_known() {
         let (script, _) = read_given(text, Shell::Bash, MAX_WORK, &given());
         assert!(script.names_all(), "{text}");
         let acts = script.file_acts();
-        let certain = acts.iter().filter(|act| act.certainty == Certainty::Certain);
+        let certain = acts
+            .iter()
+            .filter(|act| act.certainty == Certainty::Certain);
         let named = certain.map(|act| match act.named() {
-            Named::Path(path) => act.directories().unwrap().map(|it| format!("{it}{path}")).collect::<String>(),
+            Named::Path(path) => act
+                .directories()
+                .unwrap()
+                .map(|it| format!("{it}{path}"))
+                .collect::<String>(),
             other => format!("{other:?}"),
         });
         assert_eq!(named.collect::<Vec<_>>().join(" "), files, "{text}");
@@ -238,14 +302,29 @@ fn what_a_text_is_given_is_known() {
 #[test]
 fn an_allow_names_both_homes() {
     let rules = ["cat /home/u/**", "cat /app/**"].map(|it| CommandRule::new(it).unwrap());
-    for (text, first, both) in
-        [("cat $HOME/x", false, true), ("cat /home/u/x", true, true), ("ls | cat ~/x", false, false)]
-    {
+    for (text, first, both) in [
+        ("cat $HOME/x", false, true),
+        ("cat /home/u/x", true, true),
+        ("ls | cat ~/x", false, false),
+    ] {
         let (script, _) = read_given(text, Shell::Bash, MAX_WORK, &given());
-        let is_covered = |rules: &[&CommandRule]| matches!(covers(rules, &[], &script, &bare()), Judgement::Yes(_));
-        assert_eq!((is_covered(&[&rules[0]]), is_covered(&[&rules[0], &rules[1]])), (first, both), "{text}");
+        let is_covered = |rules: &[&CommandRule]| {
+            matches!(covers(rules, &[], &script, &bare()), Judgement::Yes(_))
+        };
+        assert_eq!(
+            (
+                is_covered(&[&rules[0]]),
+                is_covered(&[&rules[0], &rules[1]])
+            ),
+            (first, both),
+            "{text}"
+        );
         let one = hits(&[&rules[1]], &[], &script, &bare());
-        assert_eq!(matches!(one, Judgement::Yes(_)), text != "cat /home/u/x", "{text}");
+        assert_eq!(
+            matches!(one, Judgement::Yes(_)),
+            text != "cat /home/u/x",
+            "{text}"
+        );
     }
 }
 

@@ -22,9 +22,20 @@ impl Command {
         let (program, args) = self.words.split_first()?;
         let row = options::any_row(base_name(program.as_constant()?))?;
         let parsed = Parsed::new(args, Some(row));
-        let names: Vec<_> = parsed.rows.iter().filter_map(|row| row.names.first().copied()).collect();
-        let dashes = parsed.dashes.map(|n| n.saturating_sub(names.len().saturating_sub(1)));
-        Some(Told { operands: parsed.operand_words().collect(), options: parsed.given().collect(), names, dashes })
+        let names: Vec<_> = parsed
+            .rows
+            .iter()
+            .filter_map(|row| row.names.first().copied())
+            .collect();
+        let dashes = parsed
+            .dashes
+            .map(|n| n.saturating_sub(names.len().saturating_sub(1)));
+        Some(Told {
+            operands: parsed.operand_words().collect(),
+            options: parsed.given().collect(),
+            names,
+            dashes,
+        })
     }
 }
 
@@ -44,7 +55,8 @@ pub enum Ends {
 }
 
 impl Command {
-    /// What it may end: its program is there for that, and of those that do other things as well, a word says so.
+    /// What it may end: its program is there for that, and of those that do other things as well, a
+    /// word says so.
     pub fn ends(&self) -> Option<Ends> {
         static NUMBERS: Names = Names::new("ends-by-number");
         static NAMES: Names = Names::new("ends-by-name");
@@ -76,11 +88,16 @@ impl Command {
 impl Told<'_> {
     /// Whether an option is given, by any of its names.
     pub fn has(&self, name: &str) -> bool {
-        self.options.iter().any(|it| it.option.names.contains(&name))
+        self.options
+            .iter()
+            .any(|it| it.option.names.contains(&name))
     }
 
     /// The values that an option is given, by any of its names.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &Word> {
-        self.options.iter().filter(move |it| it.option.names.contains(&name)).filter_map(|it| it.value.as_ref())
+        self.options
+            .iter()
+            .filter(move |it| it.option.names.contains(&name))
+            .filter_map(|it| it.value.as_ref())
     }
 }

@@ -17,8 +17,8 @@ pub(super) enum Openness {
     /// All of it.
     #[default]
     Constant,
-    /// What follows its first `usize` bytes comes from a variable that the text doesn't set, a number, a
-    /// program that prints no options: an operand, not an option.
+    /// What follows its first `usize` bytes comes from a variable that the text doesn't set, a
+    /// number, a program that prints no options: an operand, not an option.
     Operand(usize),
     /// It is a pattern of file names from there on.
     Files(usize),
@@ -66,13 +66,17 @@ pub struct Word {
     pub(super) vanishes: bool,
     /// A declaration's assignment, as written: what it sets is known.
     pub(super) assigned: bool,
-    /// A pattern of what find comes across: `**` is any number of directories, and it follows no links.
+    /// A pattern of what find comes across: `**` is any number of directories, and it follows no
+    /// links.
     pub(super) found: bool,
 }
 
 impl Word {
     pub(super) fn constant(text: impl Into<CompactString>) -> Word {
-        Word { text: text.into(), ..Word::default() }
+        Word {
+            text: text.into(),
+            ..Word::default()
+        }
     }
 
     /// This word and others behind it.
@@ -82,7 +86,11 @@ impl Word {
 
     /// What only the run will tell.
     pub(super) fn computed() -> Word {
-        Word { text: "…".into(), openness: Openness::Computed(0, true), ..Word::default() }
+        Word {
+            text: "…".into(),
+            openness: Openness::Computed(0, true),
+            ..Word::default()
+        }
     }
 
     /// Whether it may become several words.
@@ -102,7 +110,10 @@ impl Word {
 
     /// Whether nothing but the run tells what it is.
     pub fn is_unknown(&self) -> bool {
-        let is_open = matches!(self.openness, Openness::Operand(0) | Openness::Computed(0, _));
+        let is_open = matches!(
+            self.openness,
+            Openness::Operand(0) | Openness::Computed(0, _)
+        );
         is_open && self.text.starts_with(['…', '$']) && !self.text.contains('/')
     }
 
@@ -113,7 +124,11 @@ impl Word {
 
     /// The text, with the `~` that it may begin with.
     pub fn path(&self) -> Cow<'_, str> {
-        if self.home { format!("~{}", self.text).into() } else { self.text.as_str().into() }
+        if self.home {
+            format!("~{}", self.text).into()
+        } else {
+            self.text.as_str().into()
+        }
     }
 
     /// This word with `.` for the working directory; nothing if it has none.
@@ -122,12 +137,19 @@ impl Word {
             return None;
         }
         let text = from_here(&self.text);
-        let glob = text.find(['*', '?', '[']).filter(|_| !self.quoted).map(Openness::Files);
+        let glob = text
+            .find(['*', '?', '['])
+            .filter(|_| !self.quoted)
+            .map(Openness::Files);
         let open = text.find(['$', '`', '…']).map(|at| match self.openness {
             Openness::Computed(_, splits) => Openness::Computed(at, splits),
             _ => Openness::Operand(at),
         });
-        Some(Word { openness: open.or(glob).unwrap_or_default(), text: text.as_ref().into(), ..self.clone() })
+        Some(Word {
+            openness: open.or(glob).unwrap_or_default(),
+            text: text.as_ref().into(),
+            ..self.clone()
+        })
     }
 
     /// The text with its `~`, if all of it is constant.
@@ -172,7 +194,10 @@ impl Globs {
     /// The patterns that are meant, too.
     pub(super) fn also(self, word: &Word) -> Vec<Word> {
         let mut also: Vec<Word> = Vec::new();
-        let with = |text: String| Word { text: text.into(), ..word.clone() };
+        let with = |text: String| Word {
+            text: text.into(),
+            ..word.clone()
+        };
         if self.hidden {
             let parts: Vec<&str> = word.text.split('/').collect();
             let hidden = |part: &str| match part.as_bytes().first() {
@@ -187,7 +212,10 @@ impl Globs {
             };
             for (at, part) in parts.iter().enumerate().rev().take(4) {
                 let Some(hidden) = hidden(part) else { continue };
-                let parts = parts.iter().enumerate().map(|(n, part)| if n == at { &*hidden } else { part });
+                let parts = parts
+                    .iter()
+                    .enumerate()
+                    .map(|(n, part)| if n == at { &*hidden } else { part });
                 also.push(with(parts.collect::<Vec<_>>().join("/")));
             }
         }
@@ -199,14 +227,22 @@ impl Globs {
                 };
                 text.chars().map(each).collect()
             };
-            let texts: Vec<String> = also.iter().chain([word]).map(|word| either(&word.text)).collect();
-            also.extend(texts.into_iter().map(|text| Word { openness: Openness::Files(0), ..with(text) }));
+            let texts: Vec<String> = also
+                .iter()
+                .chain([word])
+                .map(|word| either(&word.text))
+                .collect();
+            also.extend(texts.into_iter().map(|text| Word {
+                openness: Openness::Files(0),
+                ..with(text)
+            }));
         }
         also
     }
 }
 
-/// A text in which `.` stands for the working directory, where it begins a path: what it is where a command runs.
+/// A text in which `.` stands for the working directory, where it begins a path: what it is where a
+/// command runs.
 pub(super) fn from_here(text: &str) -> Cow<'_, str> {
     const SPELT: &[&str] = &[DIRECTORY, "$PWD", "${outer_PWD}"];
     if !text.contains("PWD") {
@@ -214,7 +250,12 @@ pub(super) fn from_here(text: &str) -> Cow<'_, str> {
     }
     let mut made = String::with_capacity(text.len());
     let mut rest = text;
-    let next = |rest: &str| SPELT.iter().filter_map(|it| Some((rest.find(it)?, it.len()))).min();
+    let next = |rest: &str| {
+        SPELT
+            .iter()
+            .filter_map(|it| Some((rest.find(it)?, it.len())))
+            .min()
+    };
     while let Some((at, length)) = next(rest) {
         let (before, directory) = rest.split_at(at);
         let (directory, behind) = directory.split_at(length);
@@ -234,9 +275,10 @@ pub(super) fn join(length: usize, first: Openness, then: Openness) -> Openness {
         (Constant, moved) => moved,
         (first, Constant) => first,
         // A word that may become several does so wherever that stands.
-        (first, Computed(_, splits)) => {
-            Computed(first.from().unwrap_or(0), splits || matches!(first, Computed(_, true)))
-        }
+        (first, Computed(_, splits)) => Computed(
+            first.from().unwrap_or(0),
+            splits || matches!(first, Computed(_, true)),
+        ),
         (first, _) => first,
     }
 }
@@ -244,7 +286,12 @@ pub(super) fn join(length: usize, first: Openness, then: Openness) -> Openness {
 /// A word without its first `skip` bytes.
 pub(super) fn tail(word: &Word, skip: usize) -> Word {
     let openness = word.openness.moved(|at| at.saturating_sub(skip));
-    Word { text: word.text.get(skip..).unwrap_or_default().into(), openness, quoted: word.quoted, ..Word::default() }
+    Word {
+        text: word.text.get(skip..).unwrap_or_default().into(),
+        openness,
+        quoted: word.quoted,
+        ..Word::default()
+    }
 }
 
 /// What follows the expansions that a text begins with.
@@ -252,7 +299,9 @@ pub(super) fn behind_expansions(text: &str) -> &str {
     let mut rest = text;
     loop {
         rest = rest.trim_start_matches('"');
-        let Some(name) = rest.strip_prefix('$') else { return rest };
+        let Some(name) = rest.strip_prefix('$') else {
+            return rest;
+        };
         let end = match name.as_bytes().first() {
             Some(b'{') => name.find('}').map(|at| at + 1),
             Some(b'(') => name.rfind(')').map(|at| at + 1),
@@ -267,7 +316,9 @@ pub(super) fn behind_expansions(text: &str) -> &str {
 
 /// A text as it is if whatever is expanded in it is empty: `s.sh` of `s$x.sh`.
 pub(super) fn without_expansions(text: &str) -> Cow<'_, str> {
-    let Some((first, rest)) = text.split_once('$') else { return text.into() };
+    let Some((first, rest)) = text.split_once('$') else {
+        return text.into();
+    };
     let mut made = first.to_string();
     let mut rest = &text[text.len() - rest.len() - 1..];
     while let Some(at) = rest.find('$') {

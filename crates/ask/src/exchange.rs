@@ -15,7 +15,8 @@ const STUCK: Duration = Duration::from_secs(4);
 /// The longest line that a host may answer with, in bytes.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
 
-/// The codes with which a host of another version says that it doesn't know the method, or a member of the question.
+/// The codes with which a host of another version says that it doesn't know the method, or a member
+/// of the question.
 const NOT_UNDERSTOOD: [i64; 2] = [-32601, -32602];
 
 /// An event that an agent's hook asks about.
@@ -58,7 +59,13 @@ impl Unanswered {
 impl<'a> Question<'a> {
     /// A question with what holds unless a command line says otherwise.
     pub fn new(agent: &'a str, sent: &'a str) -> Question<'a> {
-        Question { agent, event: None, fails_open: false, time_limit: TIME_LIMIT, sent }
+        Question {
+            agent,
+            event: None,
+            fails_open: false,
+            time_limit: TIME_LIMIT,
+            sent,
+        }
     }
 
     /// Asks a host, to which `connect` connects, by its socket.
@@ -77,7 +84,8 @@ impl<'a> Question<'a> {
             stream.write_all(request.as_bytes())?;
             Ok(stream)
         };
-        let is_stuck = |error: &Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        let is_stuck =
+            |error: &Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
         let stream = match send() {
             // It may end just now, because it was idle.
             Err(error) if !is_stuck(&error) => send(),
@@ -88,9 +96,14 @@ impl<'a> Question<'a> {
             false => Unanswered::Unreached(error),
         })?;
         let until = Instant::now() + self.time_limit;
-        let mut line = Line { stream, read: Vec::new() };
+        let mut line = Line {
+            stream,
+            read: Vec::new(),
+        };
         let answer = match line.answer(until.min(Instant::now() + SILENCE)) {
-            Err(error) if error.kind() == ErrorKind::TimedOut => is_alive(socket).and_then(|()| line.answer(until)),
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                is_alive(socket).and_then(|()| line.answer(until))
+            }
             answer => answer,
         };
         Question::read(answer.map_err(Unanswered::Lost)?)
@@ -107,25 +120,37 @@ impl<'a> Question<'a> {
     /// It is none, or the host says why it judges nothing.
     pub fn read(mut answer: Value) -> std::result::Result<Said, Unanswered> {
         if let Some(problem) = answer["error"]["message"].as_str() {
-            let is_older = answer["error"]["code"].as_i64().is_some_and(|code| NOT_UNDERSTOOD.contains(&code));
+            let is_older = answer["error"]["code"]
+                .as_i64()
+                .is_some_and(|code| NOT_UNDERSTOOD.contains(&code));
             return Err(match is_older {
-                true => Unanswered::Unreached(unreadable(format_args!("it is another version: {problem}"))),
+                true => Unanswered::Unreached(unreadable(format_args!(
+                    "it is another version: {problem}"
+                ))),
                 false => Unanswered::Refused(problem.to_string()),
             });
         }
         let lost = || Unanswered::Lost(unreadable("it isn't an answer"));
         let result = &mut answer["result"];
-        let exit = result["exit"].as_i64().and_then(|exit| i32::try_from(exit).ok()).ok_or_else(lost)?;
+        let exit = result["exit"]
+            .as_i64()
+            .and_then(|exit| i32::try_from(exit).ok())
+            .ok_or_else(lost)?;
         let mut text = |name: &str| match result[name].take() {
             Value::String(text) => Ok(text),
             _ => Err(lost()),
         };
-        Ok(Said { stdout: text("stdout")?, stderr: text("stderr")?, exit })
+        Ok(Said {
+            stdout: text("stdout")?,
+            stderr: text("stderr")?,
+            exit,
+        })
     }
 
     fn params(&self) -> Value {
         let time_limit = u64::try_from(self.time_limit.as_millis()).unwrap_or(u64::MAX);
-        let mut params = json!({ "agent": self.agent, "deadlineMs": time_limit, "failsOpen": self.fails_open });
+        let mut params =
+            json!({ "agent": self.agent, "deadlineMs": time_limit, "failsOpen": self.fails_open });
         if let Some(event) = self.event {
             params["event"] = event.into();
         }
@@ -135,7 +160,8 @@ impl<'a> Question<'a> {
 }
 
 fn request(method: &str, params: &Value) -> String {
-    let mut text = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let mut text =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
     text.push('\n');
     text
 }
@@ -145,7 +171,12 @@ fn is_alive(path: &Path) -> Result<()> {
     let mut stream = socket::connect(path)?;
     stream.set_write_timeout(Some(SILENCE))?;
     stream.write_all(request("state/list", &json!({ "limit": 0 })).as_bytes())?;
-    Line { stream, read: Vec::new() }.answer(Instant::now() + SILENCE).map(drop)
+    Line {
+        stream,
+        read: Vec::new(),
+    }
+    .answer(Instant::now() + SILENCE)
+    .map(drop)
 }
 
 /// A connection of which the lines are read.
@@ -160,7 +191,11 @@ impl Line {
         let mut bytes = vec![0; 16 * 1024];
         let mut n_searched = 0;
         loop {
-            let end = self.read.iter().skip(n_searched).position(|byte| *byte == b'\n');
+            let end = self
+                .read
+                .iter()
+                .skip(n_searched)
+                .position(|byte| *byte == b'\n');
             if let Some(end) = end.map(|end| n_searched + end) {
                 let rest = self.read.split_off(end + 1);
                 let line = std::mem::replace(&mut self.read, rest);
@@ -182,9 +217,17 @@ impl Line {
             }
             self.stream.set_read_timeout(Some(left))?;
             match self.stream.read(&mut bytes) {
-                Ok(0) => return Err(Error::new(ErrorKind::UnexpectedEof, "the host has closed the connection")),
-                Ok(read) => self.read.extend_from_slice(bytes.get(..read).unwrap_or_default()),
-                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+                Ok(0) => {
+                    return Err(Error::new(
+                        ErrorKind::UnexpectedEof,
+                        "the host has closed the connection",
+                    ));
+                }
+                Ok(read) => self
+                    .read
+                    .extend_from_slice(bytes.get(..read).unwrap_or_default()),
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -203,14 +246,36 @@ mod tests {
     /// Of whatever a host may answer, only an answer counts as one.
     #[test]
     fn an_answer_is_told_from_everything_else() {
-        let said = |text: &str| Said { stdout: text.into(), stderr: "e".into(), exit: 2 };
+        let said = |text: &str| Said {
+            stdout: text.into(),
+            stderr: "e".into(),
+            exit: 2,
+        };
         for (sent, expected) in [
-            (r#"{"id":1,"result":{"stdout":"a","stderr":"e","exit":2}}"#, Ok(said("a"))),
-            ("{\"method\":\"x\"}\n{\"id\":1,\"result\":{\"stdout\":\"a\",\"stderr\":\"e\",\"exit\":2}}", Ok(said("a"))),
-            (r#"{"id":1,"error":{"code":1,"message":"no"}}"#, Err("Refused(\"no\")")),
-            (r#"{"id":1,"error":{"code":-32601,"message":"no"}}"#, Err("it is another version: no")),
-            (r#"{"id":1,"result":{"stdout":"a","stderr":"e"}}"#, Err("it isn't an answer")),
-            (r#"{"id":1,"result":{"stdout":1,"stderr":"e","exit":0}}"#, Err("it isn't an answer")),
+            (
+                r#"{"id":1,"result":{"stdout":"a","stderr":"e","exit":2}}"#,
+                Ok(said("a")),
+            ),
+            (
+                "{\"method\":\"x\"}\n{\"id\":1,\"result\":{\"stdout\":\"a\",\"stderr\":\"e\",\"exit\":2}}",
+                Ok(said("a")),
+            ),
+            (
+                r#"{"id":1,"error":{"code":1,"message":"no"}}"#,
+                Err("Refused(\"no\")"),
+            ),
+            (
+                r#"{"id":1,"error":{"code":-32601,"message":"no"}}"#,
+                Err("it is another version: no"),
+            ),
+            (
+                r#"{"id":1,"result":{"stdout":"a","stderr":"e"}}"#,
+                Err("it isn't an answer"),
+            ),
+            (
+                r#"{"id":1,"result":{"stdout":1,"stderr":"e","exit":0}}"#,
+                Err("it isn't an answer"),
+            ),
             ("not JSON", Err("can't be read")),
             ("", Err("can't be read")),
         ] {
@@ -226,11 +291,14 @@ mod tests {
                 }
                 stream.write_all(line.as_bytes()).unwrap();
             });
-            let answered = Question::new("claude-code", "{}").ask(&socket, || socket::connect(&socket));
+            let answered =
+                Question::new("claude-code", "{}").ask(&socket, || socket::connect(&socket));
             host.join().unwrap();
             match (answered, expected) {
                 (Ok(said), Ok(expected)) => assert_eq!(said, expected, "{sent}"),
-                (Err(error), Err(expected)) => assert!(format!("{error:?}").contains(expected), "{sent}: {error:?}"),
+                (Err(error), Err(expected)) => {
+                    assert!(format!("{error:?}").contains(expected), "{sent}: {error:?}")
+                }
                 (answered, _) => panic!("{sent}: {answered:?}"),
             }
         }

@@ -1,4 +1,5 @@
-//! Files whose places others may have written: whoever has put one there may have put a pipe, a device or a terabyte.
+//! Files whose places others may have written: whoever has put one there may have put a pipe, a
+//! device or a terabyte.
 
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -8,7 +9,8 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Opens the regular file that a path leads to, without ever waiting. Flags that the options have are lost.
+/// Opens the regular file that a path leads to, without ever waiting. Flags that the options have
+/// are lost.
 ///
 /// # Errors
 /// It can't be opened, or is something else.
@@ -32,10 +34,17 @@ pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     open_regular(OpenOptions::new().read(true), OFlags::empty(), path)
 }
 
-fn open_regular(options: &mut OpenOptions, flags: OFlags, path: &Path) -> io::Result<(File, Metadata)> {
-    // Opening a named pipe would wait for a writer; opening a terminal could make it this process's own.
+fn open_regular(
+    options: &mut OpenOptions,
+    flags: OFlags,
+    path: &Path,
+) -> io::Result<(File, Metadata)> {
+    // Opening a named pipe would wait for a writer; opening a terminal could make it this process's
+    // own.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+    let file = options
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
     let metadata = file.metadata()?;
     match metadata.is_file() {
         true => Ok((file, metadata)),
@@ -44,8 +53,8 @@ fn open_regular(options: &mut OpenOptions, flags: OFlags, path: &Path) -> io::Re
     }
 }
 
-/// The bytes of a regular file of at most so many, whoever has put it there: it never waits, and holds no more. All files
-/// that an event or a project names are read by this.
+/// The bytes of a regular file of at most so many, whoever has put it there: it never waits, and
+/// holds no more. All files that an event or a project names are read by this.
 ///
 /// # Errors
 /// It can't be read, is no regular file or is larger.
@@ -54,7 +63,10 @@ pub fn read_small(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // What it says of its size may be wrong: files of the kernel say 0, and others grow.
     if metadata.len() > most || file.take(most + 1).read_to_end(&mut bytes)? as u64 > most {
-        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {}", size_in_words(most))));
+        return Err(io::Error::new(
+            ErrorKind::FileTooLarge,
+            format!("it is larger than {}", size_in_words(most)),
+        ));
     }
     Ok(bytes)
 }
@@ -72,7 +84,10 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
 ///
 /// # Errors
 /// It can't be opened.
-#[expect(clippy::disallowed_methods, reason = "who runs the command has named the file, and can end it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "who runs the command has named the file, and can end it"
+)]
 pub fn open_given(path: &Path) -> io::Result<File> {
     File::open(path)
 }
@@ -81,7 +96,10 @@ pub fn open_given(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// It can't be opened, or the disk fails.
-#[expect(clippy::disallowed_methods, reason = "opening a directory waits for nobody")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "opening a directory waits for nobody"
+)]
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
@@ -105,9 +123,14 @@ pub fn lock(file: &File, patience: Duration) -> io::Result<()> {
         match file.try_lock() {
             Ok(()) => return Ok(()),
             Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if began.elapsed() < patience => sleep(Duration::from_millis(10)),
+            Err(TryLockError::WouldBlock) if began.elapsed() < patience => {
+                sleep(Duration::from_millis(10))
+            }
             Err(TryLockError::WouldBlock) => {
-                let problem = format!("another process has held its lock for {} s", patience.as_secs());
+                let problem = format!(
+                    "another process has held its lock for {} s",
+                    patience.as_secs()
+                );
                 return Err(io::Error::new(ErrorKind::TimedOut, problem));
             }
         }
@@ -125,7 +148,10 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let other = file.reopen().unwrap();
         lock(&other, Duration::ZERO).unwrap();
-        assert_eq!(lock(file.as_file(), Duration::ZERO).unwrap_err().kind(), ErrorKind::TimedOut);
+        assert_eq!(
+            lock(file.as_file(), Duration::ZERO).unwrap_err().kind(),
+            ErrorKind::TimedOut
+        );
         drop(other);
         lock(file.as_file(), Duration::ZERO).unwrap();
     }

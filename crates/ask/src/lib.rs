@@ -1,9 +1,10 @@
 //! How an agent's event reaches the host of its project, and how the host's answer is said.
 //!
-//! Two programs that agents start share this: `hookwire hook`, which can do everything, and the small `hookwire-run hook`,
-//! which is quick and does no more than this. Both must find the same host, so where it is gets computed here and nowhere
-//! else. The rules, the agents' words and the directions of failures are the host's and the large program's. [`mod@file`] is here
-//! because every crate that opens files stands on this one.
+//! Two programs that agents start share this: `hookwire hook`, which can do everything, and the
+//! small `hookwire-run hook`, which is quick and does no more than this. Both must find the same
+//! host, so where it is gets computed here and nowhere else. The rules, the agents' words and the
+//! directions of failures are the host's and the large program's. [`mod@file`] is here because
+//! every crate that opens files stands on this one.
 
 pub mod exchange;
 pub mod file;
@@ -31,9 +32,11 @@ pub fn refusal(problem: &str) -> String {
 
 /// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing into memory doesn't fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            // Writing into memory doesn't fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }

@@ -1,7 +1,8 @@
 //! What a look at the system finds: something, nothing, or that it couldn't look.
 //!
-//! A guard that takes "I couldn't look" for "nothing is there" lets pass what it was made to stop, and whoever can make its
-//! looks fail has switched it off. So the two are told apart here, by one table, for all who look.
+//! A guard that takes "I couldn't look" for "nothing is there" lets pass what it was made to stop,
+//! and whoever can make its looks fail has switched it off. So the two are told apart here, by one
+//! table, for all who look.
 
 use rustix::io::Errno;
 use std::io::Error;
@@ -18,12 +19,14 @@ pub enum Look<T> {
     Failed(Errno),
 }
 
-/// The errors that say that nothing is there, to whoever looks. Any other one says that it couldn't be looked: no file may
-/// be opened any more (`EMFILE`, `ENFILE`), there is no memory (`ENOMEM`), the disk or the network fails (`EIO`, `ESTALE`,
-/// `ETIMEDOUT`), it isn't allowed (`EACCES`, `EPERM`), or something that nobody has thought of.
+/// The errors that say that nothing is there, to whoever looks. Any other one says that it couldn't
+/// be looked: no file may be opened any more (`EMFILE`, `ENFILE`), there is no memory (`ENOMEM`),
+/// the disk or the network fails (`EIO`, `ESTALE`, `ETIMEDOUT`), it isn't allowed (`EACCES`,
+/// `EPERM`), or something that nobody has thought of.
 const NOTHING: [Errno; 4] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NAMETOOLONG];
 
-/// The errors of a directory that this process may not search. Then what it starts finds nothing there either.
+/// The errors of a directory that this process may not search. Then what it starts finds nothing
+/// there either.
 const CLOSED: [Errno; 2] = [Errno::ACCESS, Errno::PERM];
 
 /// Whether an error says that nothing is there.
@@ -46,7 +49,8 @@ impl<T> Look<T> {
         Look::of(looked.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)))
     }
 
-    /// Where a directory that may not be searched has nothing for anybody: one of PATH, one that a walk comes by.
+    /// Where a directory that may not be searched has nothing for anybody: one of PATH, one that a
+    /// walk comes by.
     pub fn or_closed(self) -> Look<T> {
         match self {
             Look::Failed(error) if CLOSED.contains(&error) => Look::Nothing,
@@ -89,18 +93,53 @@ mod tests {
             (Errno::NAMETOOLONG, Look::Nothing, Look::Nothing),
             (Errno::ACCESS, Look::Failed(Errno::ACCESS), Look::Nothing),
             (Errno::PERM, Look::Failed(Errno::PERM), Look::Nothing),
-            (Errno::MFILE, Look::Failed(Errno::MFILE), Look::Failed(Errno::MFILE)),
-            (Errno::NFILE, Look::Failed(Errno::NFILE), Look::Failed(Errno::NFILE)),
-            (Errno::NOMEM, Look::Failed(Errno::NOMEM), Look::Failed(Errno::NOMEM)),
+            (
+                Errno::MFILE,
+                Look::Failed(Errno::MFILE),
+                Look::Failed(Errno::MFILE),
+            ),
+            (
+                Errno::NFILE,
+                Look::Failed(Errno::NFILE),
+                Look::Failed(Errno::NFILE),
+            ),
+            (
+                Errno::NOMEM,
+                Look::Failed(Errno::NOMEM),
+                Look::Failed(Errno::NOMEM),
+            ),
             (Errno::IO, Look::Failed(Errno::IO), Look::Failed(Errno::IO)),
-            (Errno::STALE, Look::Failed(Errno::STALE), Look::Failed(Errno::STALE)),
-            (Errno::TIMEDOUT, Look::Failed(Errno::TIMEDOUT), Look::Failed(Errno::TIMEDOUT)),
-            (Errno::XDEV, Look::Failed(Errno::XDEV), Look::Failed(Errno::XDEV)),
+            (
+                Errno::STALE,
+                Look::Failed(Errno::STALE),
+                Look::Failed(Errno::STALE),
+            ),
+            (
+                Errno::TIMEDOUT,
+                Look::Failed(Errno::TIMEDOUT),
+                Look::Failed(Errno::TIMEDOUT),
+            ),
+            (
+                Errno::XDEV,
+                Look::Failed(Errno::XDEV),
+                Look::Failed(Errno::XDEV),
+            ),
         ] {
             let look = || Look::<()>::of(Err(error));
-            assert_eq!((look(), look().or_closed()), (of_file, of_directory), "{error:?}");
-            assert_eq!(is_nothing(&error.into()), look() == Look::Nothing, "{error:?}");
+            assert_eq!(
+                (look(), look().or_closed()),
+                (of_file, of_directory),
+                "{error:?}"
+            );
+            assert_eq!(
+                is_nothing(&error.into()),
+                look() == Look::Nothing,
+                "{error:?}"
+            );
         }
-        assert_eq!(Look::of_io(Err::<(), _>(Error::other("x"))), Look::Failed(Errno::IO));
+        assert_eq!(
+            Look::of_io(Err::<(), _>(Error::other("x"))),
+            Look::Failed(Errno::IO)
+        );
     }
 }

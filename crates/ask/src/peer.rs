@@ -1,8 +1,9 @@
 //! Which process is at the other end of a socket, and whether `hookwire run` holds it.
 //!
-//! Both sides ask this: the host of who has connected to it, and whoever asks a host of who listens there. The kernel names
-//! the process that connected or that has called `listen`. It may have ended since and have left the socket to anybody, so
-//! only one that is there can be told from those that are held.
+//! Both sides ask this: the host of who has connected to it, and whoever asks a host of who listens
+//! there. The kernel names the process that connected or that has called `listen`. It may have
+//! ended since and have left the socket to anybody, so only one that is there can be told from
+//! those that are held.
 
 use crate::look::Look;
 use rustix::io::Errno;
@@ -26,8 +27,8 @@ pub struct Peer {
 enum Process {
     /// The kernel has given what stands for it.
     Known(Arc<OwnedFd>),
-    /// The kernel gives nothing: it was there at this time, in hundredths of a second since the machine was started, as
-    /// /proc counts.
+    /// The kernel gives nothing: it was there at this time, in hundredths of a second since the
+    /// machine was started, as /proc counts.
     Seen(u64),
     /// It has ended.
     Gone,
@@ -46,16 +47,21 @@ impl Peer {
             Ok(Some(process)) => Process::Known(Arc::new(process)),
             Ok(None) => {
                 let now = clock_gettime(ClockId::Boottime);
-                let [seconds, nanoseconds] = [now.tv_sec, now.tv_nsec].map(|it| u64::try_from(it).unwrap_or_default());
+                let [seconds, nanoseconds] =
+                    [now.tv_sec, now.tv_nsec].map(|it| u64::try_from(it).unwrap_or_default());
                 Process::Seen(seconds * 100 + nanoseconds / 10_000_000)
             }
             Err(_) => Process::Gone,
         };
-        Ok(Peer { pid: about.pid.as_raw_nonzero().get(), uid: about.uid.as_raw(), process })
+        Ok(Peer {
+            pid: about.pid.as_raw_nonzero().get(),
+            uid: about.uid.as_raw(),
+            process,
+        })
     }
 
-    /// Whether it is, or may be, below a seccomp filter that this process isn't below. One that can't be looked at may be:
-    /// nobody knows to whom one that is gone has left its socket.
+    /// Whether it is, or may be, below a seccomp filter that this process isn't below. One that
+    /// can't be looked at may be: nobody knows to whom one that is gone has left its socket.
     pub fn is_held(&self) -> bool {
         let own = match filters("self") {
             Look::Found(own) => own,
@@ -92,7 +98,11 @@ impl Peer {
     /// # Errors
     /// None here.
     pub fn of(_: &UnixStream) -> Result<Peer> {
-        Ok(Peer { pid: 0, uid: rustix::process::getuid().as_raw(), process: Process::Gone })
+        Ok(Peer {
+            pid: 0,
+            uid: rustix::process::getuid().as_raw(),
+            process: Process::Gone,
+        })
     }
 
     /// Nothing holds a process here.
@@ -101,12 +111,14 @@ impl Peer {
     }
 }
 
-/// How many seccomp filters a process is below, where the kernel counts them: each that is held has one more than its
-/// supervisor.
+/// How many seccomp filters a process is below, where the kernel counts them: each that is held has
+/// one more than its supervisor.
 pub fn filters(pid: &str) -> Look<u32> {
     match Look::of_io(std::fs::read_to_string(format!("/proc/{pid}/status"))) {
         Look::Found(status) => {
-            let count = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:")?.trim().parse().ok());
+            let count = status
+                .lines()
+                .find_map(|line| line.strip_prefix("Seccomp_filters:")?.trim().parse().ok());
             count.map_or(Look::Nothing, Look::Found)
         }
         // It ended while it was looked at.
@@ -142,9 +154,16 @@ mod linux {
         };
         if result != 0 {
             let error = Error::last_os_error();
-            return if error.raw_os_error() == Some(libc::ENOPROTOOPT) { Ok(None) } else { Err(error) };
+            return if error.raw_os_error() == Some(libc::ENOPROTOOPT) {
+                Ok(None)
+            } else {
+                Err(error)
+            };
         }
-        #[expect(unsafe_code, reason = "a descriptor that an option of a socket has brought has only a number")]
+        #[expect(
+            unsafe_code,
+            reason = "a descriptor that an option of a socket has brought has only a number"
+        )]
         // SAFETY: the kernel has just made this descriptor for the caller.
         Ok(Some(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
@@ -153,7 +172,13 @@ mod linux {
     pub fn has_ended(process: &OwnedFd) -> bool {
         let mut ready = [PollFd::new(process, PollFlags::IN)];
         // Whether it is there must be certain.
-        poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) != Ok(0)
+        poll(
+            &mut ready,
+            Some(&Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            }),
+        ) != Ok(0)
     }
 
     /// When a process was started, in hundredths of a second since the machine was.
@@ -176,7 +201,10 @@ mod tests {
         let path = dir.path().join("s");
         let listener = UnixListener::bind(&path).unwrap();
         let ours = Peer::of(&UnixStream::connect(&path).unwrap()).unwrap();
-        assert_eq!((ours.pid, ours.is_there(), ours.is_held()), (std::process::id() as i32, true, false));
+        assert_eq!(
+            (ours.pid, ours.is_there(), ours.is_held()),
+            (std::process::id() as i32, true, false)
+        );
         // A process that listens, hands the listener on and ends.
         let text = "import os,socket,sys\ns=socket.socket(fileno=0)\ns.listen()\nos._exit(0)";
         let Ok(mut child) = Command::new("python3")
@@ -189,13 +217,20 @@ mod tests {
         };
         assert!(child.wait().unwrap().success());
         let gone = Peer::of(&UnixStream::connect(&path).unwrap()).unwrap();
-        assert_eq!((gone.pid, gone.is_there(), gone.is_held()), (child.id() as i32, false, true));
+        assert_eq!(
+            (gone.pid, gone.is_there(), gone.is_held()),
+            (child.id() as i32, false, true)
+        );
     }
 
     #[test]
     fn a_number_that_means_another_by_now_is_one_that_is_gone() {
         let process = Process::Seen(0);
-        let peer = Peer { pid: std::process::id() as i32, uid: 0, process };
+        let peer = Peer {
+            pid: std::process::id() as i32,
+            uid: 0,
+            process,
+        };
         assert!(peer.is_held(), "this process was started later");
     }
 }

@@ -1,8 +1,9 @@
 //! The programs, and where they stand.
 //!
-//! The large program, [`HOST`], does everything. The small one asks a host that runs and holds what starts, because loading the
-//! large one takes longer than either. People type the small one's name, `hookwire`; it has the large one do what it doesn't do
-//! itself. Packages for Linux have it as [`SMALL`], too. Where `hookwire` stands alone, as in some containers, it is the large one.
+//! The large program, [`HOST`], does everything. The small one asks a host that runs and holds what
+//! starts, because loading the large one takes longer than either. People type the small one's
+//! name, `hookwire`; it has the large one do what it doesn't do itself. Packages for Linux have it
+//! as [`SMALL`], too. Where `hookwire` stands alone, as in some containers, it is the large one.
 
 use std::path::PathBuf;
 
@@ -20,7 +21,13 @@ pub const NAMES: [&str; 3] = [TYPED, HOST, SMALL];
 /// # Errors
 /// There is none; names where it was looked for.
 pub fn large() -> Result<PathBuf, PathBuf> {
-    beside(HOST).or_else(|place| if is_called(TYPED) { Err(place) } else { beside(TYPED) })
+    beside(HOST).or_else(|place| {
+        if is_called(TYPED) {
+            Err(place)
+        } else {
+            beside(TYPED)
+        }
+    })
 }
 
 /// The small program beside the one that runs. It takes `run` as its first word.
@@ -29,7 +36,13 @@ pub fn large() -> Result<PathBuf, PathBuf> {
 /// There is none; names where it was looked for.
 pub fn small() -> Result<PathBuf, PathBuf> {
     // A `hookwire` beside the large program is the small one.
-    beside(SMALL).or_else(|place| if is_called(HOST) { beside(TYPED) } else { Err(place) })
+    beside(SMALL).or_else(|place| {
+        if is_called(HOST) {
+            beside(TYPED)
+        } else {
+            Err(place)
+        }
+    })
 }
 
 /// Whether the program that runs has this name, wherever links lead.

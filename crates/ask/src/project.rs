@@ -11,42 +11,62 @@ pub const DEFINITIONS: &str = ".hookwire";
 pub const TRUST: &str = "trust";
 const GIT: &str = ".git";
 
-/// The project that the working directory is in: the nearest directory upwards that has definitions, else one that has a
-/// repository, else the working directory. Written as it looks from here.
+/// The project that the working directory is in: the nearest directory upwards that has
+/// definitions, else one that has a repository, else the working directory. Written as it looks
+/// from here.
 pub fn project() -> PathBuf {
     let holding = |name: &str| nearest(|dir| dir.join(name).exists());
-    holding(DEFINITIONS).or_else(|| holding(GIT)).unwrap_or_else(|| ".".into())
+    holding(DEFINITIONS)
+        .or_else(|| holding(GIT))
+        .unwrap_or_else(|| ".".into())
 }
 
 fn nearest(is: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let n_up = here.ancestors().position(is)?;
-    Some(if n_up == 0 { ".".into() } else { PathBuf::from_iter(std::iter::repeat_n("..", n_up)) })
+    Some(if n_up == 0 {
+        ".".into()
+    } else {
+        PathBuf::from_iter(std::iter::repeat_n("..", n_up))
+    })
 }
 
-/// The projects that an agent works in whose root is said to be this, without symlinks. A clone may bring files of any kind
-/// and the environment, too, so the environment adds nothing from there.
+/// The projects that an agent works in whose root is said to be this, without symlinks. A clone may
+/// bring files of any kind and the environment, too, so the environment adds nothing from there.
 pub fn foreign(root: &Path) -> Vec<PathBuf> {
     let is_project = |dir: &PathBuf| dir.join(DEFINITIONS).exists() || dir.join(GIT).exists();
-    let projects = [root.to_path_buf(), project()].into_iter().filter_map(|dir| dir.canonicalize().ok());
+    let projects = [root.to_path_buf(), project()]
+        .into_iter()
+        .filter_map(|dir| dir.canonicalize().ok());
     projects.filter(is_project).collect()
 }
 
 /// The root whose definitions judge an agent, given what its command line says.
 ///
-/// The nearest directory upwards is a project's. A directory that nobody has trusted doesn't stand in the way of one that
-/// somebody has, or an agent could make one to be rid of its guards.
+/// The nearest directory upwards is a project's. A directory that nobody has trusted doesn't stand
+/// in the way of one that somebody has, or an agent could make one to be rid of its guards.
 ///
 /// # Errors
 /// The root that was named isn't there; for people.
-pub fn for_agents(root: &Path, counts_trusted: bool, data_dirs: &[PathBuf]) -> Result<PathBuf, String> {
+pub fn for_agents(
+    root: &Path,
+    counts_trusted: bool,
+    data_dirs: &[PathBuf],
+) -> Result<PathBuf, String> {
     if root != project() {
         return match root.is_dir() {
             true => Ok(root.to_path_buf()),
-            false => Err(format!("--root {}: there is no such directory", root.display())),
+            false => Err(format!(
+                "--root {}: there is no such directory",
+                root.display()
+            )),
         };
     }
-    let trusted = if counts_trusted { nearest(|dir| is_approved(data_dirs, dir)) } else { None };
+    let trusted = if counts_trusted {
+        nearest(|dir| is_approved(data_dirs, dir))
+    } else {
+        None
+    };
     let root = trusted.unwrap_or_else(|| root.to_path_buf());
     Ok(root.canonicalize().unwrap_or(root))
 }
@@ -60,11 +80,20 @@ pub fn current(store: &Path, root: &Path) -> PathBuf {
 
 /// Whether anything was approved of the project at a root, broken or not.
 pub fn is_approved(data_dirs: &[PathBuf], root: &Path) -> bool {
-    data_dirs.iter().any(|dir| fs::symlink_metadata(current(&dir.join(TRUST), root)).is_ok())
+    data_dirs
+        .iter()
+        .any(|dir| fs::symlink_metadata(current(&dir.join(TRUST), root)).is_ok())
 }
 
-/// Whether a project has definitions of its own that aren't loaded: nothing names them, and nobody has approved them.
-pub fn is_left_out(root: &Path, is_named: bool, isolated: bool, hooks: &[PathBuf], data_dirs: &[PathBuf]) -> bool {
+/// Whether a project has definitions of its own that aren't loaded: nothing names them, and nobody
+/// has approved them.
+pub fn is_left_out(
+    root: &Path,
+    is_named: bool,
+    isolated: bool,
+    hooks: &[PathBuf],
+    data_dirs: &[PathBuf],
+) -> bool {
     let own = root.join(DEFINITIONS);
     let full = |dir: &Path| dir.canonicalize().ok();
     let is_loaded = is_named || hooks.iter().any(|dir| full(dir) == full(&own));

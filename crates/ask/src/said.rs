@@ -17,7 +17,11 @@ pub struct Said {
 impl Said {
     /// A "no" by the exit code.
     pub fn no_by_exit(reason: &str) -> Said {
-        Said { stderr: reason.into(), exit: 2, ..Said::default() }
+        Said {
+            stderr: reason.into(),
+            exit: 2,
+            ..Said::default()
+        }
     }
 
     /// Says it; gives the exit code.
@@ -29,7 +33,9 @@ impl Said {
             Ok(()) => u8::try_from(self.exit).unwrap_or(2),
             // What can't be said must not pass for silence.
             Err(error) => {
-                tell(&format!("hookwire: failed to write the reply, so this is denied: {error}"));
+                tell(&format!(
+                    "hookwire: failed to write the reply, so this is denied: {error}"
+                ));
                 2
             }
         }
@@ -39,7 +45,10 @@ impl Said {
     pub fn say_and_end(&self) -> ! {
         let code = self.say();
         #[cfg(target_os = "linux")]
-        #[expect(unsafe_code, reason = "a function of the C library that has no safe form")]
+        #[expect(
+            unsafe_code,
+            reason = "a function of the C library that has no safe form"
+        )]
         // SAFETY: it takes a number and doesn't return.
         unsafe {
             libc::_exit(code.into());
@@ -68,6 +77,7 @@ fn nobody_reads() -> bool {
     let device = |about: rustix::fs::Stat| (FileType::from_raw_mode(about.st_mode), about.st_rdev);
     let stdout = rustix::fs::fstat(std::io::stdout()).map(device);
     stdout.is_ok_and(|stdout| {
-        stdout.0 == FileType::CharacterDevice && rustix::fs::stat("/dev/null").map(device) == Ok(stdout)
+        stdout.0 == FileType::CharacterDevice
+            && rustix::fs::stat("/dev/null").map(device) == Ok(stdout)
     })
 }

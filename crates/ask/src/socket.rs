@@ -52,10 +52,18 @@ pub fn directory() -> Result<PathBuf> {
         Err(error) => return Err(error.into()),
     }
     // Another user may have made it first: it must be a directory, ours, and closed to others.
-    let directory = rustix::fs::open(&path, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let directory = rustix::fs::open(
+        &path,
+        OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let stat = rustix::fs::fstat(&directory)?;
-    if stat.st_uid != user || Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
-        let problem = format!("{}: is not a directory of this user's alone", path.display());
+    if stat.st_uid != user || Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO)
+    {
+        let problem = format!(
+            "{}: is not a directory of this user's alone",
+            path.display()
+        );
         return Err(Error::new(ErrorKind::PermissionDenied, problem));
     }
     Ok(path)
@@ -66,8 +74,12 @@ pub fn directory() -> Result<PathBuf> {
 /// # Errors
 /// It is something else; says what to write.
 pub fn named(text: &str) -> std::result::Result<PathBuf, String> {
-    let path = text.strip_prefix("unix:").map(Path::new).filter(|path| path.is_absolute());
-    path.map(Path::to_path_buf).ok_or_else(|| "write `unix:` and the absolute path of a host's socket".into())
+    let path = text
+        .strip_prefix("unix:")
+        .map(Path::new)
+        .filter(|path| path.is_absolute());
+    path.map(Path::to_path_buf)
+        .ok_or_else(|| "write `unix:` and the absolute path of a host's socket".into())
 }
 
 /// Connects to a socket on which a process of this user listens.
@@ -87,7 +99,9 @@ pub fn connect(path: &Path) -> Result<UnixStream> {
 /// Connects without waiting for a process that takes no connections because it is stopped.
 #[cfg(target_os = "linux")]
 fn open(path: &Path) -> Result<UnixStream> {
-    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+    use rustix::net::{
+        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with,
+    };
     let address = SocketAddrUnix::new(path)?;
     let until = Instant::now() + BUSY;
     loop {
@@ -100,7 +114,9 @@ fn open(path: &Path) -> Result<UnixStream> {
                 return Ok(stream);
             }
             // More wait already than its queue holds.
-            Err(Errno::AGAIN) if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
+            Err(Errno::AGAIN) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(10))
+            }
             Err(Errno::AGAIN) => return Err(Error::other("the host takes no connections")),
             Err(error) => return Err(error.into()),
         }

@@ -34,13 +34,23 @@ impl Wanted {
         }
         args.extend(["--root".into(), std::path::absolute(&self.root)?.into()]);
         args.extend(self.more.iter().cloned());
-        let flags = [("--live", self.project), ("--isolated", self.isolated), ("--self-defense", self.self_defense)];
-        args.extend(flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.into()));
+        let flags = [
+            ("--live", self.project),
+            ("--isolated", self.isolated),
+            ("--self-defense", self.self_defense),
+        ];
+        args.extend(
+            flags
+                .into_iter()
+                .filter(|(_, is_set)| *is_set)
+                .map(|(flag, _)| flag.into()),
+        );
         Ok(args)
     }
 }
 
-/// The host of a project that is shared by all who want the same definitions, at the same places, of the same program.
+/// The host of a project that is shared by all who want the same definitions, at the same places,
+/// of the same program.
 #[derive(Clone, Debug)]
 pub struct Warm {
     /// Its socket.
@@ -61,12 +71,21 @@ impl Warm {
     pub fn new(program: PathBuf, mut wanted: Wanted, places: &Places) -> Result<Warm> {
         wanted.root = wanted.root.canonicalize()?;
         let mut args = wanted.to_args()?;
-        args.extend(places.to_args().flat_map(|(flag, place)| [flag.into(), place.into()]));
+        args.extend(
+            places
+                .to_args()
+                .flat_map(|(flag, place)| [flag.into(), place.into()]),
+        );
         let mut digest = Sha256::new();
         digest.update(program.as_os_str().as_encoded_bytes());
         // After an upgrade the old host is another one, which gives its place to this.
         let about = program.metadata()?;
-        digest.update(format!(" {} {} {}", about.mtime(), about.mtime_nsec(), about.len()));
+        digest.update(format!(
+            " {} {} {}",
+            about.mtime(),
+            about.mtime_nsec(),
+            about.len()
+        ));
         // `~` in rules is that directory, and commands of hooks get it.
         let home = std::env::var_os("HOME").unwrap_or_default();
         for arg in args.iter().chain([&home]) {
@@ -75,7 +94,12 @@ impl Warm {
         }
         let variant = hex(&digest.finalize()[..6]);
         let socket = socket::shared_path(&wanted.root, &format!("hook-{variant}"))?;
-        Ok(Warm { socket, program, args, root: wanted.root })
+        Ok(Warm {
+            socket,
+            program,
+            args,
+            root: wanted.root,
+        })
     }
 
     /// The command that starts it anew where it is gone, and prints its socket.
@@ -83,6 +107,11 @@ impl Warm {
         let words = ["run", "--warm", "--idle-exit", idle_exit].map(OsString::from);
         let own = (!self_defense).then(|| "--no-self-defense".into());
         let program = self.program.clone().into_os_string();
-        [program].into_iter().chain(words).chain(own).chain(self.args.iter().cloned()).collect()
+        [program]
+            .into_iter()
+            .chain(words)
+            .chain(own)
+            .chain(self.args.iter().cloned())
+            .collect()
     }
 }

@@ -2,7 +2,8 @@
 
 // These docs are for those who work on hookwire: a link may lead to what is private.
 #![allow(rustdoc::private_intra_doc_links)]
-// stdout belongs to the protocol, input never panics, and no file of anybody's is waited for (`clippy.toml`).
+// stdout belongs to the protocol, input never panics, and no file of anybody's is waited for
+// (`clippy.toml`).
 #![cfg_attr(
     not(test),
     warn(

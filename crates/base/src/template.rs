@@ -35,19 +35,35 @@ pub enum Style {
 
 /// hookwire's own: a path names a member of the event (`${tool.input.path}`), `${timestamp}` is the
 /// time in RFC 3339.
-pub const PATHS: Placeholders = Placeholders { style: Style::Paths, names: &[], knows: |_| true, value: at_path };
+pub const PATHS: Placeholders = Placeholders {
+    style: Style::Paths,
+    names: &[],
+    knows: |_| true,
+    value: at_path,
+};
 
-/// Names beside the event's members, with what they stand for: what a tool call is about, whatever the tool calls its
-/// argument. At an event without a tool's input they are members like others.
+/// Names beside the event's members, with what they stand for: what a tool call is about, whatever
+/// the tool calls its argument. At an event without a tool's input they are members like others.
 pub const OF_CALLS: [(&str, &str); 3] = [
-    ("path", "the path that the call is about, whatever its argument is called"),
-    ("command", "the command that the call runs, whatever its argument is called"),
-    ("url", "the URL that the call is about, whatever its argument is called"),
+    (
+        "path",
+        "the path that the call is about, whatever its argument is called",
+    ),
+    (
+        "command",
+        "the command that the call runs, whatever its argument is called",
+    ),
+    (
+        "url",
+        "the URL that the call is about, whatever its argument is called",
+    ),
 ];
 
 fn at_path(event: &Event, path: &str) -> Option<Value> {
     if path == "timestamp" {
-        return Some(Value::String(rfc3339(event.time.unwrap_or_else(SystemTime::now))));
+        return Some(Value::String(rfc3339(
+            event.time.unwrap_or_else(SystemTime::now),
+        )));
     }
     let step = |at: &'_ Value, key: &str| match at {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?).cloned(),
@@ -84,7 +100,8 @@ impl Template {
         }
     }
 
-    /// Takes a text apart at everything that is written as a name in this style, whether there is such a name or not.
+    /// Takes a text apart at everything that is written as a name in this style, whether there is
+    /// such a name or not.
     pub fn with_any_name(text: &str, style: Style) -> Template {
         Template::with_names(text, style, |name| !name.is_empty())
     }
@@ -113,7 +130,10 @@ impl Template {
                     parts.push(Part::Text(std::mem::take(&mut literal)));
                 }
                 let start = text.len() - rest.len();
-                parts.push(Part::Placeholder { name: name.to_string(), at: start..start + len + name.len() });
+                parts.push(Part::Placeholder {
+                    name: name.to_string(),
+                    at: start..start + len + name.len(),
+                });
                 rest = &rest[len + name.len()..];
             } else {
                 literal.push(sign);
@@ -139,16 +159,25 @@ impl Template {
                 continue;
             }
             literal.push_str(&rest[..at]);
-            let end = rest[at..].find('}').ok_or("a placeholder `${` is not closed")? + at;
+            let end = rest[at..]
+                .find('}')
+                .ok_or("a placeholder `${` is not closed")?
+                + at;
             let path = rest[at + 2..end].trim();
             if path.is_empty() || path.split('.').any(str::is_empty) {
-                return Err(format!("`{}` names no member; write `${{tool.name}}`", &rest[at..=end]));
+                return Err(format!(
+                    "`{}` names no member; write `${{tool.name}}`",
+                    &rest[at..=end]
+                ));
             }
             if !literal.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut literal)));
             }
             let start = text.len() - rest.len();
-            parts.push(Part::Placeholder { name: path.to_string(), at: start + at..start + end + 1 });
+            parts.push(Part::Placeholder {
+                name: path.to_string(),
+                at: start + at..start + end + 1,
+            });
             rest = &rest[end + 1..];
         }
         literal.push_str(rest);
@@ -214,9 +243,14 @@ impl Body {
         let new = |value| Body::new(value, placeholders);
         Ok(match value {
             Value::String(text) => Body::Text(Template::new(&text, placeholders)?),
-            Value::Array(items) => Body::List(items.into_iter().map(new).collect::<Result<_, _>>()?),
+            Value::Array(items) => {
+                Body::List(items.into_iter().map(new).collect::<Result<_, _>>()?)
+            }
             Value::Object(members) => Body::Map(
-                members.into_iter().map(|(key, value)| Ok((key, new(value)?))).collect::<Result<_, String>>()?,
+                members
+                    .into_iter()
+                    .map(|(key, value)| Ok((key, new(value)?)))
+                    .collect::<Result<_, String>>()?,
             ),
             other => Body::Other(other),
         })
@@ -227,9 +261,12 @@ impl Body {
         match self {
             Body::Text(template) => template.value(lookup),
             Body::List(items) => items.iter().map(|item| item.fill(lookup)).collect(),
-            Body::Map(members) => {
-                Value::Object(members.iter().map(|(key, body)| (key.clone(), body.fill(lookup))).collect())
-            }
+            Body::Map(members) => Value::Object(
+                members
+                    .iter()
+                    .map(|(key, body)| (key.clone(), body.fill(lookup)))
+                    .collect(),
+            ),
             Body::Other(value) => value.clone(),
         }
     }
@@ -237,7 +274,9 @@ impl Body {
 
 /// The name that a text begins with.
 fn word(text: &str) -> &str {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .unwrap_or(text.len());
     &text[..end]
 }
 
@@ -263,7 +302,11 @@ mod tests {
             ("[${missing}]", json!("[]")),
             ("a $${x} ${n}", json!("a ${x} {\"a\":1}")),
         ] {
-            assert_eq!(Template::new(text, &PATHS).unwrap().value(&lookup), expected, "{text}");
+            assert_eq!(
+                Template::new(text, &PATHS).unwrap().value(&lookup),
+                expected,
+                "{text}"
+            );
         }
         for bad in ["${", "a ${} b", "${a..b}"] {
             assert!(Template::new(bad, &PATHS).is_err(), "{bad}");
@@ -288,7 +331,11 @@ mod tests {
             ),
             (Style::Braces, "{", "{"),
         ] {
-            assert_eq!(Template::with_names(text, style, knows).text(&value), expected, "{text}");
+            assert_eq!(
+                Template::with_names(text, style, knows).text(&value),
+                expected,
+                "{text}"
+            );
         }
     }
 }

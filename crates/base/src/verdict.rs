@@ -1,4 +1,5 @@
-//! The answer of a hook, the outcome of its run, and the verdict: the one combined answer to an event.
+//! The answer of a hook, the outcome of its run, and the verdict: the one combined answer to an
+//! event.
 
 use crate::support::visible::safe_lines;
 use schemars::JsonSchema;
@@ -8,8 +9,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// An enum whose variants are words on the wire: what serde, the schema, `as_str` and `from_word` say
-/// comes from one table.
+/// An enum whose variants are words on the wire: what serde, the schema, `as_str` and `from_word`
+/// say comes from one table.
 #[macro_export]
 macro_rules! words {
     ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)* }) => {
@@ -70,8 +71,8 @@ pub struct Answer {
     /// The subject's new value; null is a value.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub subject: Option<Value>,
-    /// Instead of `subject`: a JSON merge patch (RFC 7396) over it, so that what isn't named stays as it is;
-    /// null removes a member. The subject must be an object.
+    /// Instead of `subject`: a JSON merge patch (RFC 7396) over it, so that what isn't named stays
+    /// as it is; null removes a member. The subject must be an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<Value>,
     /// Use the new value as it is and run no further hooks.
@@ -87,17 +88,19 @@ pub struct Answer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub additional_context: Vec<String>,
     /// A JSON merge patch (RFC 7396) over `metadata`, `messages`, `systemPrompt`, `responseFormat`,
-    /// `tool`, `errors`, `eventMetadata` (gone after the event) and `state` (whatever else the agent has).
+    /// `tool`, `errors`, `eventMetadata` (gone after the event) and `state` (whatever else the
+    /// agent has).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Value>,
     /// What to do about a failed model call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// What was odd about a reply in another vocabulary: the verdict lists it under `errors`. Not part
-    /// of the answer's form.
+    /// What was odd about a reply in another vocabulary: the verdict lists it under `errors`. Not
+    /// part of the answer's form.
     #[serde(skip)]
     pub remarks: Vec<String>,
-    /// The same as `stop` for systems that give the reason as a code. Not part of the answer's form.
+    /// The same as `stop` for systems that give the reason as a code. Not part of the answer's
+    /// form.
     #[serde(skip)]
     pub signals: Vec<StopSignal>,
     /// The reply in the hook's own vocabulary, where its dialect makes more of it than the members
@@ -156,12 +159,18 @@ words! {
 impl StopSignal {
     /// What it asks for, in words.
     pub fn text(&self) -> &str {
-        if self.message.is_empty() { self.reason.as_str() } else { &self.message }
+        if self.message.is_empty() {
+            self.reason.as_str()
+        } else {
+            &self.message
+        }
     }
 }
 
 /// `Some(null)` for a member that is there and null; serde alone would say `None`.
-pub fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+pub fn present<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
@@ -171,7 +180,8 @@ pub fn any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Value, D
 }
 
 impl Answer {
-    /// Spells out in the texts that people read what would hide or reorder others there; their lines stay.
+    /// Spells out in the texts that people read what would hide or reorder others there; their
+    /// lines stay.
     pub fn make_readable(&mut self) {
         spell_out(self.reason.iter_mut().chain(&mut self.user_messages));
     }
@@ -193,17 +203,28 @@ impl Answer {
 
     /// The subject is to be this; later hooks see it.
     pub fn rewrite(subject: impl Into<Value>) -> Answer {
-        Answer { subject: Some(subject.into()), ..Answer::default() }
+        Answer {
+            subject: Some(subject.into()),
+            ..Answer::default()
+        }
     }
 
-    /// These members of the subject are to be changed, by a JSON merge patch (RFC 7396): null removes one.
+    /// These members of the subject are to be changed, by a JSON merge patch (RFC 7396): null
+    /// removes one.
     pub fn patch(patch: impl Into<Value>) -> Answer {
-        Answer { patch: Some(patch.into()), ..Answer::default() }
+        Answer {
+            patch: Some(patch.into()),
+            ..Answer::default()
+        }
     }
 
     /// An answer that only decides.
     pub fn decide(decision: Decision, reason: impl Into<String>) -> Answer {
-        Answer { decision: Some(decision), reason: Some(reason.into()), ..Answer::default() }
+        Answer {
+            decision: Some(decision),
+            reason: Some(reason.into()),
+            ..Answer::default()
+        }
     }
 }
 
@@ -221,7 +242,8 @@ pub struct Retry {
     pub model: Option<String>,
 }
 
-/// In milliseconds, rounded up: a wait is not shorter than was asked for, and no bound becomes zero.
+/// In milliseconds, rounded up: a wait is not shorter than was asked for, and no bound becomes
+/// zero.
 pub fn millis_up(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
@@ -251,7 +273,8 @@ words! {
         Cancelled = "cancelled",
         /// It was selected but not run, for the reason given.
         Skipped = "skipped",
-        /// It is `async`: it was started, and nobody waits for it. `hooks/ended` tells how it ended.
+        /// It is `async`: it was started, and nobody waits for it. `hooks/ended` tells how it
+        /// ended.
         Started = "started",
     }
 }
@@ -341,8 +364,8 @@ pub struct Outcome {
     /// The hook judged the final value after another hook's rewrite.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub rejudged: bool,
-    /// The hook only observes: what it would have done. Of its decision, its rewrite and its messages, nothing is in
-    /// the verdict.
+    /// The hook only observes: what it would have done. Of its decision, its rewrite and its
+    /// messages, nothing is in the verdict.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub observed: Option<Observed>,
     /// What it did step by step, for the kinds that record it: sub-agents and judges.
@@ -379,13 +402,20 @@ pub struct LookedInto {
 impl Outcome {
     /// What it would have changed, if it only observes and would have changed something.
     pub fn would(&self) -> Option<Would> {
-        self.observed.as_ref().map(Observed::would).filter(|would| *would != Would::Allow)
+        self.observed
+            .as_ref()
+            .map(Observed::would)
+            .filter(|would| *would != Would::Allow)
     }
 
     /// Why it came out so: the error, else the reason, be it that of what the hook would have done.
     pub fn why(&self) -> Option<&str> {
         let observed = self.observed.as_ref().and_then(|it| it.reason.as_ref());
-        self.error.as_ref().or(self.reason.as_ref()).or(observed).map(String::as_str)
+        self.error
+            .as_ref()
+            .or(self.reason.as_ref())
+            .or(observed)
+            .map(String::as_str)
     }
 
     /// When the run began and when it ended, if it was run.
@@ -408,11 +438,15 @@ pub struct Verdict {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<Arc<str>>,
     /// The subject's new value; absent: unchanged, null is a value.
-    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "present")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        default,
+        deserialize_with = "present"
+    )]
     pub subject: Option<Value>,
-    /// The JSON merge patch (RFC 7396) from the event's subject to `subject`, if hooks only set members. Absent
-    /// where the subject is not an object, where a member becomes null, and where one is removed: the patch
-    /// would name it, and its name may be a secret.
+    /// The JSON merge patch (RFC 7396) from the event's subject to `subject`, if hooks only set
+    /// members. Absent where the subject is not an object, where a member becomes null, and where
+    /// one is removed: the patch would name it, and its name may be a secret.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub patch: Option<Value>,
     /// A hook gave `subject` as a replacement for whatever would have happened.
@@ -433,8 +467,8 @@ pub struct Verdict {
     /// What to do about a failed model call; the first hook's word wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// What the policies grant a tool call: `sandbox`, `timeoutMs`, `maxOutputBytes`, `callsLeft`. The agent
-    /// that runs the tool keeps to it.
+    /// What the policies grant a tool call: `sandbox`, `timeoutMs`, `maxOutputBytes`, `callsLeft`.
+    /// The agent that runs the tool keeps to it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub grant: Option<Value>,
     /// Every selected hook, in the order of running.
@@ -464,18 +498,33 @@ fn spell_out<'t>(texts: impl Iterator<Item = &'t mut String>) {
 impl Verdict {
     /// Whether an agent would do something else by the other one.
     pub fn differs(&self, other: &Verdict) -> bool {
-        (self.decision, &self.subject, self.stop.is_some()) != (other.decision, &other.subject, other.stop.is_some())
+        (self.decision, &self.subject, self.stop.is_some())
+            != (other.decision, &other.subject, other.stop.is_some())
     }
 
     /// A decision that no hook made, under definitions of this generation and content.
-    pub fn silent(decision: Decision, generation: u64, hash: Arc<str>, event_id: Arc<str>) -> Verdict {
-        Verdict { decision, generation, hash, event_id, ..Verdict::default() }
+    pub fn silent(
+        decision: Decision,
+        generation: u64,
+        hash: Arc<str>,
+        event_id: Arc<str>,
+    ) -> Verdict {
+        Verdict {
+            decision,
+            generation,
+            hash,
+            event_id,
+            ..Verdict::default()
+        }
     }
 
-    /// The doubts that the decision could hang on: hooks that couldn't tell whether they apply, and why. There are none
-    /// where another hook denies for certain, since then nothing that a doubt turns out to be would change it.
+    /// The doubts that the decision could hang on: hooks that couldn't tell whether they apply, and
+    /// why. There are none where another hook denies for certain, since then nothing that a doubt
+    /// turns out to be would change it.
     pub fn doubts(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
-        let is_certain = |outcome: &Outcome| outcome.decision == Some(Decision::Deny) && outcome.opaque.is_none();
+        let is_certain = |outcome: &Outcome| {
+            outcome.decision == Some(Decision::Deny) && outcome.opaque.is_none()
+        };
         let is_open = self.decision != Decision::Deny || !self.outcomes.iter().any(is_certain);
         // Nothing hangs on a hook that only observes.
         let count = self.outcomes.iter().filter(|it| it.observed.is_none());
@@ -483,24 +532,37 @@ impl Verdict {
         doubts.filter(move |_| is_open)
     }
 
-    /// Spells out in the texts that people read what would hide or reorder others there; their lines stay.
+    /// Spells out in the texts that people read what would hide or reorder others there; their
+    /// lines stay.
     pub fn make_readable(&mut self) {
         self.make_own_words_readable();
         let reasons = self.outcomes.iter_mut().flat_map(|it| {
-            let observed = it.observed.iter_mut().flat_map(|it| [&mut it.reason, &mut it.stop]);
+            let observed = it
+                .observed
+                .iter_mut()
+                .flat_map(|it| [&mut it.reason, &mut it.stop]);
             std::iter::once(&mut it.reason).chain(observed)
         });
-        let texts = [&mut self.reason, &mut self.stop].into_iter().chain(reasons).flatten();
+        let texts = [&mut self.reason, &mut self.stop]
+            .into_iter()
+            .chain(reasons)
+            .flatten();
         spell_out(texts.chain(&mut self.user_messages));
     }
 
-    /// The same in what hookwire itself says, which quotes what agents write. What hooks say goes to programs as it is.
+    /// The same in what hookwire itself says, which quotes what agents write. What hooks say goes
+    /// to programs as it is.
     pub fn make_own_words_readable(&mut self) {
-        let outcomes = self.outcomes.iter_mut().flat_map(|it| [&mut it.error, &mut it.opaque]).flatten();
+        let outcomes = self
+            .outcomes
+            .iter_mut()
+            .flat_map(|it| [&mut it.error, &mut it.opaque])
+            .flatten();
         spell_out(outcomes.chain(&mut self.errors));
     }
 
-    /// The verdict as if the hooks that only observe weren't there: the one that agents of other vocabularies read.
+    /// The verdict as if the hooks that only observe weren't there: the one that agents of other
+    /// vocabularies read.
     pub fn without_observers(&self) -> Cow<'_, Verdict> {
         let is_one = |it: &Outcome| it.observed.is_some();
         if !self.outcomes.iter().any(is_one) {
@@ -530,13 +592,17 @@ impl Verdict {
         }
     }
 
-    /// The hook that keeps the event from going on: the one that decided, or else the one that asked for
-    /// the end of the run.
+    /// The hook that keeps the event from going on: the one that decided, or else the one that
+    /// asked for the end of the run.
     pub fn refused_by(&self) -> Option<&Arc<str>> {
         match self.decision {
             Decision::Ask | Decision::Defer | Decision::Deny => self.decided_by.as_ref(),
             Decision::Allow => {
-                let stops = self.outcomes.iter().find(|outcome| outcome.stop.is_some()).map(|outcome| &outcome.hook);
+                let stops = self
+                    .outcomes
+                    .iter()
+                    .find(|outcome| outcome.stop.is_some())
+                    .map(|outcome| &outcome.hook);
                 stops.or(self.decided_by.as_ref())
             }
         }

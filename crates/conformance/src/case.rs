@@ -33,8 +33,8 @@ pub(crate) struct Case {
     pub(crate) steps: Vec<Step>,
 }
 
-/// Texts that are `$` and a name stand for what they met first; `$any` is anything, `$absent` a member that isn't
-/// there, `$long` a text of a million letters.
+/// Texts that are `$` and a name stand for what they met first; `$any` is anything, `$absent` a
+/// member that isn't there, `$long` a text of a million letters.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Step {
@@ -42,8 +42,8 @@ pub(crate) enum Step {
     Send(Value),
     /// A text as it is, with its line end.
     Raw(String),
-    /// A message from that side: the reply with this id, or the request or notification of this name. Others may come
-    /// before it. Only the members that are written are compared.
+    /// A message from that side: the reply with this id, or the request or notification of this
+    /// name. Others may come before it. Only the members that are written are compared.
     Expect(Value),
     /// Writes or, if it is null, removes a definition file.
     Write(BTreeMap<String, Option<String>>),
@@ -67,11 +67,18 @@ impl Case {
 
 /// The cases of one file. Empty lines are passed over.
 pub(crate) fn read(topic: &str, text: &str) -> Result<Vec<Case>, String> {
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
     let case = |(n, line): (usize, &str)| {
         let case = strict::parse(line).and_then(serde_json::from_value::<Case>);
-        let case = case.map_err(|error| format!("line {} of {topic} is no case: {error}", n + 1))?;
-        Ok(Case { topic: topic.into(), ..case })
+        let case =
+            case.map_err(|error| format!("line {} of {topic} is no case: {error}", n + 1))?;
+        Ok(Case {
+            topic: topic.into(),
+            ..case
+        })
     };
     lines.map(case).collect()
 }

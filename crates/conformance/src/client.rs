@@ -1,4 +1,5 @@
-//! A client is tried: its program is started for each case and told what to do, and its host is played.
+//! A client is tried: its program is started for each case and told what to do, and its host is
+//! played.
 
 use crate::case::{Case, Step};
 use crate::framing::Framing;
@@ -18,7 +19,14 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// What a client may send or leave out, whatever the case.
-const PASSED_OVER: &[&str] = &["initialize", "initialized", "shutdown", "exit", "$/setTrace", "$/cancelRequest"];
+const PASSED_OVER: &[&str] = &[
+    "initialize",
+    "initialized",
+    "shutdown",
+    "exit",
+    "$/setTrace",
+    "$/cancelRequest",
+];
 
 pub(crate) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Played {
     match converse(case, command, limit, shapes) {
@@ -27,12 +35,18 @@ pub(crate) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &
     }
 }
 
-fn converse(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Result<(), String> {
-    let mut hosts =
-        Hosts::new(case, shapes.version(), limit).map_err(|error| format!("failed to stand in for a host: {error}"))?;
+fn converse(
+    case: &Case,
+    command: &[OsString],
+    limit: Duration,
+    shapes: &Shapes,
+) -> Result<(), String> {
+    let mut hosts = Hosts::new(case, shapes.version(), limit)
+        .map_err(|error| format!("failed to stand in for a host: {error}"))?;
     let mut words = command.iter();
     let mut command = Command::new(words.next().cloned().unwrap_or_default());
-    let (mut program, stdin, stdout) = Program::start(command.args(words).env("HOOKWIRE", &hosts.program))?;
+    let (mut program, stdin, stdout) =
+        Program::start(command.args(words).env("HOOKWIRE", &hosts.program))?;
     let mut agent = Peer::new("the client's program", Framing::Lines, stdin, stdout, None);
     agent.send(&json!({ "settings": case.settings }));
     let mut play = Play::new(limit, shapes);
@@ -57,7 +71,9 @@ fn converse(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes)
     }
     agent.close();
     if let Some(line) = agent.rest(limit)?.first() {
-        return Err(format!("the client's program says what wasn't asked: {line}"));
+        return Err(format!(
+            "the client's program says what wasn't asked: {line}"
+        ));
     }
     program.wait(limit)?;
     match &mut hosts.current {
@@ -68,7 +84,9 @@ fn converse(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes)
 
 fn told(play: &mut Play, agent: &mut Peer, pattern: &Value) -> Result<(), String> {
     let name = pattern.get("as").cloned();
-    let line = agent.receive("what the agent does", play.limit, |line| line.get("as") == name.as_ref())?;
+    let line = agent.receive("what the agent does", play.limit, |line| {
+        line.get("as") == name.as_ref()
+    })?;
     play.compare(pattern, &line)
 }
 
@@ -88,12 +106,26 @@ struct Hosts<'a> {
 impl<'a> Hosts<'a> {
     fn new(case: &'a Case, version: &'a Value, limit: Duration) -> std::io::Result<Hosts<'a>> {
         let scratch = scratch()?;
-        let (socket, stand_in) = (scratch.path().join("socket"), scratch.path().join("hookwire"));
+        let (socket, stand_in) = (
+            scratch.path().join("socket"),
+            scratch.path().join("hookwire"),
+        );
         let listener = UnixListener::bind(&socket)?;
         let (this, at) = (quoted(&std::env::current_exe()?), quoted(&socket));
-        std::fs::write(&stand_in, format!("#!/bin/sh\nexec {this} --stand-in {at}\n"))?;
+        std::fs::write(
+            &stand_in,
+            format!("#!/bin/sh\nexec {this} --stand-in {at}\n"),
+        )?;
         std::fs::set_permissions(&stand_in, std::fs::Permissions::from_mode(0o700))?;
-        Ok(Hosts { program: stand_in, listener, current: None, case, version, limit, _scratch: scratch })
+        Ok(Hosts {
+            program: stand_in,
+            listener,
+            current: None,
+            case,
+            version,
+            limit,
+            _scratch: scratch,
+        })
     }
 
     /// The host that the client has started, which is waited for.
@@ -107,7 +139,8 @@ impl<'a> Hosts<'a> {
 
     fn accept(&self) -> Result<(Peer, UnixStream), String> {
         let failed = |error: std::io::Error| format!("failed to stand in for a host: {error}");
-        let limit = rustix::time::Timespec::try_from(self.limit).map_err(|_| "the time limit is too long")?;
+        let limit = rustix::time::Timespec::try_from(self.limit)
+            .map_err(|_| "the time limit is too long")?;
         let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
         match poll(&mut fds, Some(&limit)) {
             Ok(0) => return Err("the client has started no host".into()),
@@ -115,8 +148,17 @@ impl<'a> Hosts<'a> {
             Err(error) => return Err(failed(error.into())),
         }
         let (stream, _) = self.listener.accept().map_err(failed)?;
-        let (input, output) = (stream.try_clone().map_err(failed)?, stream.try_clone().map_err(failed)?);
-        let peer = Peer::new("the client", Framing::Lines, input, output, Some(self.initialize()));
+        let (input, output) = (
+            stream.try_clone().map_err(failed)?,
+            stream.try_clone().map_err(failed)?,
+        );
+        let peer = Peer::new(
+            "the client",
+            Framing::Lines,
+            input,
+            output,
+            Some(self.initialize()),
+        );
         Ok((peer, stream))
     }
 

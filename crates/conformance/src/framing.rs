@@ -26,8 +26,8 @@ impl Framing {
         }
     }
 
-    /// The next message; `None` at the end. Bytes that are no message are given as they are, for whoever parses them to
-    /// complain about.
+    /// The next message; `None` at the end. Bytes that are no message are given as they are, for
+    /// whoever parses them to complain about.
     pub fn read(self, from: &mut impl BufRead) -> Option<Vec<u8>> {
         let mut line = read_line(from)?;
         if self == Framing::Lines {
@@ -36,13 +36,17 @@ impl Framing {
         let mut length = None;
         while line != b"\r\n" {
             match header(&line) {
-                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => length = value.parse().ok(),
+                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                    length = value.parse().ok()
+                }
                 Some(_) => {}
                 None => return Some(line),
             }
             line = read_line(from)?;
         }
-        let length = length.filter(|length| *length <= MAX_MESSAGE).unwrap_or_default();
+        let length = length
+            .filter(|length| *length <= MAX_MESSAGE)
+            .unwrap_or_default();
         let mut body = Vec::new();
         from.take(length).read_to_end(&mut body).ok()?;
         Some(body)
@@ -56,6 +60,9 @@ fn read_line(from: &mut impl BufRead) -> Option<Vec<u8>> {
 }
 
 fn header(line: &[u8]) -> Option<(&str, &str)> {
-    let (name, value) = std::str::from_utf8(line).ok()?.strip_suffix("\r\n")?.split_once(':')?;
+    let (name, value) = std::str::from_utf8(line)
+        .ok()?
+        .strip_suffix("\r\n")?
+        .split_once(':')?;
     Some((name, value.trim()))
 }

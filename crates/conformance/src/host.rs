@@ -16,8 +16,13 @@ use tempfile::TempDir;
 const HOOKS: &str = "{hooks}";
 
 pub(crate) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Played {
-    let is_about_files = !case.files.is_empty() || case.steps.iter().any(|it| matches!(it, Step::Write(_)));
-    if is_about_files && !command.iter().any(|it| it.to_string_lossy().contains(HOOKS)) {
+    let is_about_files =
+        !case.files.is_empty() || case.steps.iter().any(|it| matches!(it, Step::Write(_)));
+    if is_about_files
+        && !command
+            .iter()
+            .any(|it| it.to_string_lossy().contains(HOOKS))
+    {
         return Played::Skipped(format!("the command has no {HOOKS}"));
     }
     match missing(case, command, limit).and_then(|missing| match missing {
@@ -29,7 +34,8 @@ pub(crate) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &
     }
 }
 
-/// The first handler or dialect that a case needs and the host doesn't name in its reply to `initialize`.
+/// The first handler or dialect that a case needs and the host doesn't name in its reply to
+/// `initialize`.
 fn missing(case: &Case, command: &[OsString], limit: Duration) -> Result<Option<String>, String> {
     if case.needs.is_empty() {
         return Ok(None);
@@ -41,12 +47,20 @@ fn missing(case: &Case, command: &[OsString], limit: Duration) -> Result<Option<
     let known = &reply["result"]["capabilities"]["hooks"];
     let has = |name: &String| {
         let lists = [&known["handlers"], &known["dialects"]];
-        lists.iter().any(|list| list.as_array().is_some_and(|it| it.iter().any(|it| it == name)))
+        lists.iter().any(|list| {
+            list.as_array()
+                .is_some_and(|it| it.iter().any(|it| it == name))
+        })
     };
     Ok(case.needs.iter().find(|name| !has(name)).cloned())
 }
 
-fn converse(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Result<Played, String> {
+fn converse(
+    case: &Case,
+    command: &[OsString],
+    limit: Duration,
+    shapes: &Shapes,
+) -> Result<Played, String> {
     let scratch = directory()?;
     for (name, text) in &case.files {
         write(&scratch, name, Some(text))?;
@@ -61,11 +75,15 @@ fn converse(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes)
             Step::Raw(text) => peer.send_raw(text),
             Step::Expect(pattern) => result = play.expect(&mut peer, pattern),
             Step::Write(files) => {
-                result = files.iter().try_for_each(|(name, text)| write(&scratch, name, text.as_deref()));
+                result = files
+                    .iter()
+                    .try_for_each(|(name, text)| write(&scratch, name, text.as_deref()));
             }
             Step::Close => peer.close(),
             Step::Exit(code) => exit = Some(*code),
-            Step::Start | Step::Do(_) | Step::Told(_) => result = Err("this is a step for clients".into()),
+            Step::Start | Step::Do(_) | Step::Told(_) => {
+                result = Err("this is a step for clients".into())
+            }
         }
         result.map_err(|problem| format!("step {}: {problem}", n + 1))?;
         if !matches!(step, Step::Expect(_)) {
@@ -78,8 +96,13 @@ fn converse(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes)
     play.rest(&mut peer, &[])?;
     let status = program.wait(limit)?;
     match exit {
-        Some(code) if status.code() != Some(code) => Err(format!("the host ends with {status} and not with {code}")),
-        _ => Ok(Played::Passed(Box::new(Case { steps: play.recorded, ..case.clone() }))),
+        Some(code) if status.code() != Some(code) => {
+            Err(format!("the host ends with {status} and not with {code}"))
+        }
+        _ => Ok(Played::Passed(Box::new(Case {
+            steps: play.recorded,
+            ..case.clone()
+        }))),
     }
 }
 
@@ -89,8 +112,13 @@ fn start(case: &Case, command: &[OsString], scratch: &TempDir) -> Result<(Progra
         Some(word) => word.replace(HOOKS, &hooks).into(),
         None => word.clone(),
     });
-    let (program, stdin, stdout) = Program::start(Command::new(words.next().unwrap_or_default()).args(words))?;
-    let framing = if case.headers { Framing::Headers } else { Framing::Lines };
+    let (program, stdin, stdout) =
+        Program::start(Command::new(words.next().unwrap_or_default()).args(words))?;
+    let framing = if case.headers {
+        Framing::Headers
+    } else {
+        Framing::Lines
+    };
     Ok((program, Peer::new("the host", framing, stdin, stdout, None)))
 }
 
@@ -100,9 +128,13 @@ fn directory() -> Result<TempDir, String> {
 
 /// Writes a definition file in one step, so that the host never sees half of it.
 fn write(scratch: &TempDir, name: &str, text: Option<&str>) -> Result<(), String> {
-    let is_inside = |path: &Path| path.components().all(|it| matches!(it, Component::Normal(_)));
-    let path =
-        Some(PathBuf::from(name)).filter(|it| is_inside(it)).ok_or_else(|| format!("{name}: not a file name"))?;
+    let is_inside = |path: &Path| {
+        path.components()
+            .all(|it| matches!(it, Component::Normal(_)))
+    };
+    let path = Some(PathBuf::from(name))
+        .filter(|it| is_inside(it))
+        .ok_or_else(|| format!("{name}: not a file name"))?;
     let path = scratch.path().join(path);
     let new = path.with_extension("new");
     let written = match text {

@@ -1,7 +1,8 @@
 //! Conversations of hookwire's protocol, tried on a host or a client of anybody's.
 //!
-//! A case is data: what is sent, and what must come back. The cases of `schema/conformance` are compiled in, and so is the
-//! protocol's schema. Nothing of hookwire's own code is in here, so that a mistake in it can't hide itself.
+//! A case is data: what is sent, and what must come back. The cases of `schema/conformance` are
+//! compiled in, and so is the protocol's schema. Nothing of hookwire's own code is in here, so that
+//! a mistake in it can't hide itself.
 
 mod case;
 mod client;
@@ -26,20 +27,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Tries conversations of hookwire's protocol on a host, or a client, of anybody's. Exits with 1 if one isn't as it must be.
+/// Tries conversations of hookwire's protocol on a host, or a client, of anybody's. Exits with 1 if
+/// one isn't as it must be.
 #[derive(Parser)]
 #[command(name = "hookwire-conformance", version)]
 struct Args {
     /// How results are printed.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Try a client: the command reads what to do from stdin and starts the host that HOOKWIRE names.
+    /// Try a client: the command reads what to do from stdin and starts the host that HOOKWIRE
+    /// names.
     #[arg(long)]
     client: bool,
     /// List the cases and try none.
     #[arg(long)]
     list: bool,
-    /// Only this case, such as `verdicts/deny`, or all of a topic, such as `verdicts`. May be given several times.
+    /// Only this case, such as `verdicts/deny`, or all of a topic, such as `verdicts`. May be given
+    /// several times.
     #[arg(long, value_name = "NAME")]
     case: Vec<String>,
     /// Your own cases instead: a file of JSON Lines, or a directory of such files.
@@ -48,11 +52,12 @@ struct Args {
     /// How long each message is waited for.
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = humantime::parse_duration)]
     timeout: Duration,
-    /// Write the conversations with a host into this file, as cases: a later host can be held to them.
+    /// Write the conversations with a host into this file, as cases: a later host can be held to
+    /// them.
     #[arg(long, value_name = "FILE", conflicts_with = "client")]
     record: Option<PathBuf>,
-    /// The host or client: a program with its arguments. For a host, `{hooks}` is a directory of definition files;
-    /// without it, the cases about files are skipped.
+    /// The host or client: a program with its arguments. For a host, `{hooks}` is a directory of
+    /// definition files; without it, the cases about files are skipped.
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["list", "stand_in"])]
     command: Vec<OsString>,
     /// Be the host that a client starts, played by who listens on this socket.
@@ -90,19 +95,27 @@ static CLIENTS: &[(&str, &str)] = topics! {
     "failures",
 };
 
-/// Does what a command line says, of which the first word is the program's name, and writes what came of it. Gives whether
-/// all cases passed or were skipped.
+/// Does what a command line says, of which the first word is the program's name, and writes what
+/// came of it. Gives whether all cases passed or were skipped.
 ///
 /// # Errors
 /// Wrong usage, cases that can't be read, or an output that can't be written, in words.
-pub fn run(words: impl IntoIterator<Item = OsString>, out: &mut impl Write) -> Result<bool, String> {
+pub fn run(
+    words: impl IntoIterator<Item = OsString>,
+    out: &mut impl Write,
+) -> Result<bool, String> {
     let args = Args::try_parse_from(words).unwrap_or_else(|error| error.exit());
     if let Some(socket) = &args.stand_in {
-        return stand_in::relay(socket).map(|()| true).map_err(|error| error.to_string());
+        return stand_in::relay(socket)
+            .map(|()| true)
+            .map_err(|error| error.to_string());
     }
     let cases = args.cases()?;
     if args.list {
-        cases.iter().try_for_each(|case| args.format.list(case, out)).map_err(|error| error.to_string())?;
+        cases
+            .iter()
+            .try_for_each(|case| args.format.list(case, out))
+            .map_err(|error| error.to_string())?;
         return Ok(true);
     }
     let (n_passed, n_skipped) = args.play(&cases, out).map_err(|error| error.to_string())?;
@@ -117,10 +130,18 @@ impl Args {
             None => read_all(if self.client { CLIENTS } else { HOSTS })?,
         };
         let is_named = |case: &Case, name: &str| case.full_name() == name || case.topic == name;
-        if let Some(name) = self.case.iter().find(|name| !cases.iter().any(|case| is_named(case, name))) {
-            return Err(format!("--case {name}: there is no such case; --list names them"));
+        if let Some(name) = self
+            .case
+            .iter()
+            .find(|name| !cases.iter().any(|case| is_named(case, name)))
+        {
+            return Err(format!(
+                "--case {name}: there is no such case; --list names them"
+            ));
         }
-        cases.retain(|case| self.case.is_empty() || self.case.iter().any(|name| is_named(case, name)));
+        cases.retain(|case| {
+            self.case.is_empty() || self.case.iter().any(|name| is_named(case, name))
+        });
         Ok(cases)
     }
 
@@ -148,7 +169,11 @@ impl Args {
             }
         }
         if self.format == Format::Human {
-            let skipped = if n_skipped > 0 { format!(", {n_skipped} skipped") } else { String::new() };
+            let skipped = if n_skipped > 0 {
+                format!(", {n_skipped} skipped")
+            } else {
+                String::new()
+            };
             writeln!(out, "{n_passed} of {} cases passed{skipped}", cases.len())?;
         }
         Ok((n_passed, n_skipped))
@@ -167,7 +192,9 @@ fn read_own(path: &Path) -> Result<Vec<Case>, String> {
     let unread = |file: &Path, error: std::io::Error| format!("{}: {error}", file.display());
     let mut files = vec![path.to_path_buf()];
     if path.is_dir() {
-        let entries = path.read_dir().and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+        let entries = path
+            .read_dir()
+            .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
         files = entries.map_err(|error| unread(path, error))?;
         files.retain(|file| file.extension().is_some_and(|it| it == "jsonl"));
         files.sort();
@@ -176,7 +203,10 @@ fn read_own(path: &Path) -> Result<Vec<Case>, String> {
     for file in files {
         let topic = file.file_stem().unwrap_or_default().to_string_lossy();
         let text = std::fs::read_to_string(&file).map_err(|error| unread(&file, error))?;
-        cases.extend(case::read(&topic, &text).map_err(|problem| format!("{}: {problem}", file.display()))?);
+        cases.extend(
+            case::read(&topic, &text)
+                .map_err(|problem| format!("{}: {problem}", file.display()))?,
+        );
     }
     Ok(cases)
 }
@@ -193,7 +223,11 @@ enum Format {
 impl Format {
     fn list(self, case: &Case, out: &mut impl Write) -> std::io::Result<()> {
         match self {
-            Format::Json => writeln!(out, "{}", json!({ "name": case.full_name(), "about": case.about })),
+            Format::Json => writeln!(
+                out,
+                "{}",
+                json!({ "name": case.full_name(), "about": case.about })
+            ),
             Format::Human => writeln!(out, "{:<42} {}", safe(&case.full_name()), safe(&case.about)),
         }
     }
@@ -208,7 +242,11 @@ impl Format {
         match self {
             Format::Json => {
                 let outcome = outcome.to_lowercase();
-                writeln!(out, "{}", json!({ "name": name, "about": case.about, "outcome": outcome, "why": why }))
+                writeln!(
+                    out,
+                    "{}",
+                    json!({ "name": name, "about": case.about, "outcome": outcome, "why": why })
+                )
             }
             Format::Human => {
                 let why = why.map_or_else(String::new, |why| format!(": {why}"));
@@ -233,7 +271,9 @@ fn safe(text: &str) -> String {
 /// An empty directory, which goes when the value goes.
 fn scratch() -> std::io::Result<TempDir> {
     // Without links, so that a path in it is spelt in one way.
-    tempfile::Builder::new().prefix("hookwire-conformance-").tempdir_in(std::env::temp_dir().canonicalize()?)
+    tempfile::Builder::new()
+        .prefix("hookwire-conformance-")
+        .tempdir_in(std::env::temp_dir().canonicalize()?)
 }
 
 #[cfg(test)]
@@ -253,6 +293,9 @@ mod tests {
 
     #[test]
     fn nothing_in_a_text_moves_the_cursor() {
-        assert_eq!(safe("say \"it's\"\n\u{1b}[2J \u{202e}é"), r#"say "it's"\n\u{1b}[2J \u{202e}é"#);
+        assert_eq!(
+            safe("say \"it's\"\n\u{1b}[2J \u{202e}é"),
+            r#"say "it's"\n\u{1b}[2J \u{202e}é"#
+        );
     }
 }

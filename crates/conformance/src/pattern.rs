@@ -14,7 +14,10 @@ const ABSENT: &str = "$absent";
 
 impl Variables {
     pub(crate) fn new() -> Variables {
-        Variables(HashMap::from([("$long".into(), "x".repeat(1_000_000).into())]))
+        Variables(HashMap::from([(
+            "$long".into(),
+            "x".repeat(1_000_000).into(),
+        )]))
     }
 
     /// What is to be sent, with values in the place of variables.
@@ -22,13 +25,21 @@ impl Variables {
         match template {
             Value::String(text) => self.0.get(text).unwrap_or(template).clone(),
             Value::Array(items) => items.iter().map(|item| self.fill(item)).collect(),
-            Value::Object(members) => members.iter().map(|(key, value)| (key.clone(), self.fill(value))).collect(),
+            Value::Object(members) => members
+                .iter()
+                .map(|(key, value)| (key.clone(), self.fill(value)))
+                .collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) => template.clone(),
         }
     }
 
     /// What is wrong with a value, and where.
-    pub(crate) fn mismatch(&mut self, pattern: &Value, value: &Value, place: &str) -> Option<String> {
+    pub(crate) fn mismatch(
+        &mut self,
+        pattern: &Value,
+        value: &Value,
+        place: &str,
+    ) -> Option<String> {
         match (pattern, value) {
             (Value::String(text), _) if text == ANY => None,
             (Value::String(text), _) if is_variable(text) => match self.0.get(text) {
@@ -39,23 +50,31 @@ impl Variables {
                     None
                 }
             },
-            (Value::Object(members), Value::Object(found)) => members.iter().find_map(|(key, pattern)| {
-                let place = format!("{place}/{key}");
-                match found.get(key) {
-                    None if pattern == ABSENT => None,
-                    None => Some(format!("{place} is missing")),
-                    Some(value) if pattern == ABSENT => {
-                        Some(format!("{place} is {}, but must be absent", brief(value)))
+            (Value::Object(members), Value::Object(found)) => {
+                members.iter().find_map(|(key, pattern)| {
+                    let place = format!("{place}/{key}");
+                    match found.get(key) {
+                        None if pattern == ABSENT => None,
+                        None => Some(format!("{place} is missing")),
+                        Some(value) if pattern == ABSENT => {
+                            Some(format!("{place} is {}, but must be absent", brief(value)))
+                        }
+                        Some(value) => self.mismatch(pattern, value, &place),
                     }
-                    Some(value) => self.mismatch(pattern, value, &place),
-                }
-            }),
+                })
+            }
             (Value::Array(items), Value::Array(found)) => {
                 if items.len() != found.len() {
-                    return Some(format!("{place} has {} items and not {}", found.len(), items.len()));
+                    return Some(format!(
+                        "{place} has {} items and not {}",
+                        found.len(),
+                        items.len()
+                    ));
                 }
                 let pairs = items.iter().zip(found).enumerate();
-                pairs.into_iter().find_map(|(n, (item, found))| self.mismatch(item, found, &format!("{place}/{n}")))
+                pairs.into_iter().find_map(|(n, (item, found))| {
+                    self.mismatch(item, found, &format!("{place}/{n}"))
+                })
             }
             _ if pattern == value => None,
             _ => Some(difference(place, pattern, value)),
@@ -63,18 +82,29 @@ impl Variables {
     }
 }
 
-/// What was received, as a pattern: what the given pattern says stays as it is; words of the protocol are kept, other
-/// texts and numbers may differ the next time.
+/// What was received, as a pattern: what the given pattern says stays as it is; words of the
+/// protocol are kept, other texts and numbers may differ the next time.
 pub(crate) fn recorded(pattern: Option<&Value>, value: &Value, key: &str) -> Value {
     match (pattern, value) {
         (Some(Value::Object(_)) | None, Value::Object(members)) => {
             let pattern = pattern.and_then(Value::as_object);
             let record = |(key, value): (&String, &Value)| {
-                (key.clone(), recorded(pattern.and_then(|it| it.get(key)), value, key))
+                (
+                    key.clone(),
+                    recorded(pattern.and_then(|it| it.get(key)), value, key),
+                )
             };
-            let absent = pattern.into_iter().flatten().filter(|(key, _)| !members.contains_key(*key));
+            let absent = pattern
+                .into_iter()
+                .flatten()
+                .filter(|(key, _)| !members.contains_key(*key));
             let absent = absent.map(|(key, value)| (key.clone(), value.clone()));
-            members.iter().map(record).chain(absent).collect::<Map<_, _>>().into()
+            members
+                .iter()
+                .map(record)
+                .chain(absent)
+                .collect::<Map<_, _>>()
+                .into()
         }
         (None, Value::Array(_)) if OPEN.contains(&key) => ANY.into(),
         (Some(Value::Array(_)) | None, Value::Array(items)) => {
@@ -89,13 +119,25 @@ pub(crate) fn recorded(pattern: Option<&Value>, value: &Value, key: &str) -> Val
 }
 
 /// Members whose value is a word of the protocol or a name that the case gave.
-const WORDS: &[&str] =
-    &["jsonrpc", "code", "decision", "status", "decidedBy", "hook", "event", "phase", "fail", "severity", "set"];
+const WORDS: &[&str] = &[
+    "jsonrpc",
+    "code",
+    "decision",
+    "status",
+    "decidedBy",
+    "hook",
+    "event",
+    "phase",
+    "fail",
+    "severity",
+    "set",
+];
 /// Lists to which a later host may add.
 const OPEN: &[&str] = &["diagnostics", "dialects", "handlers"];
 
 fn is_variable(text: &str) -> bool {
-    text.strip_prefix('$').is_some_and(|name| !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric()))
+    text.strip_prefix('$')
+        .is_some_and(|name| !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 
 fn difference(place: &str, expected: &Value, found: &Value) -> String {
@@ -120,9 +162,17 @@ mod tests {
     fn a_pattern_says_what_is_wrong_and_where() {
         for (pattern, value, expected) in [
             (json!({"a": 1}), json!({"a": 1, "b": 2}), ""),
-            (json!({"a": {"b": 1}}), json!({"a": {"b": 2}}), "/a/b is 2 and not 1"),
+            (
+                json!({"a": {"b": 1}}),
+                json!({"a": {"b": 2}}),
+                "/a/b is 2 and not 1",
+            ),
             (json!({"a": "$any"}), json!({}), "/a is missing"),
-            (json!({"a": "$absent"}), json!({"a": null}), "/a is null, but must be absent"),
+            (
+                json!({"a": "$absent"}),
+                json!({"a": null}),
+                "/a is null, but must be absent",
+            ),
             (json!({"a": "$absent"}), json!({}), ""),
             (json!([1, "$x", "$x"]), json!([1, {}, {}]), ""),
             (json!(["$x", "$x"]), json!([1, 2]), "/1 is 2 and not 1"),

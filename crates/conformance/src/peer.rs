@@ -1,4 +1,5 @@
-//! The other end of a conversation: what it sends is read beside, so that nothing here waits for ever.
+//! The other end of a conversation: what it sends is read beside, so that nothing here waits for
+//! ever.
 
 use crate::framing::Framing;
 use crate::strict;
@@ -25,7 +26,8 @@ pub(crate) type Answer = Box<dyn Fn(&Value) -> Option<Value> + Send>;
 const MAX_EARLY: usize = 10_000;
 
 impl Peer {
-    /// With `answer`, some messages are replied to as soon as they have come; then its input stays open.
+    /// With `answer`, some messages are replied to as soon as they have come; then its input stays
+    /// open.
     pub(crate) fn new(
         name: &'static str,
         framing: Framing,
@@ -49,7 +51,13 @@ impl Peer {
             };
             read_all(output, framing, hand_on);
         });
-        Peer { name, framing, outgoing: Some(outgoing), incoming, early: Vec::new() }
+        Peer {
+            name,
+            framing,
+            outgoing: Some(outgoing),
+            incoming,
+            early: Vec::new(),
+        }
     }
 
     pub(crate) fn send(&self, message: &Value) {
@@ -86,9 +94,17 @@ impl Peer {
                 Ok(Some(message)) if fits(&message) => return Ok(message),
                 Ok(Some(message)) if self.early.len() < MAX_EARLY => self.early.push(message),
                 Ok(Some(_)) => return Err(format!("{} sends too much", self.name)),
-                Ok(None) => return Err(format!("{} has ended without {what}{}", self.name, self.others())),
+                Ok(None) => {
+                    return Err(format!(
+                        "{} has ended without {what}{}",
+                        self.name,
+                        self.others()
+                    ));
+                }
                 Err(Silence::Late) => return Err(format!("{what} didn't come{}", self.others())),
-                Err(Silence::Unreadable(problem)) => return Err(format!("{} {problem}", self.name)),
+                Err(Silence::Unreadable(problem)) => {
+                    return Err(format!("{} {problem}", self.name));
+                }
             }
         }
     }
@@ -101,13 +117,18 @@ impl Peer {
                 Ok(Some(message)) => self.early.push(message),
                 Ok(None) => return Ok(std::mem::take(&mut self.early)),
                 Err(Silence::Late) => return Err(format!("{} doesn't end", self.name)),
-                Err(Silence::Unreadable(problem)) => return Err(format!("{} {problem}", self.name)),
+                Err(Silence::Unreadable(problem)) => {
+                    return Err(format!("{} {problem}", self.name));
+                }
             }
         }
     }
 
     fn next(&self, until: Instant) -> Result<Option<Value>, Silence> {
-        match self.incoming.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        match self
+            .incoming
+            .recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
             Ok(Ok(message)) => Ok(Some(message)),
             Ok(Err(problem)) => Err(Silence::Unreadable(problem)),
             Err(RecvTimeoutError::Disconnected) => Ok(None),
@@ -136,7 +157,11 @@ fn framed(framing: Framing, message: &[u8]) -> Vec<u8> {
 
 fn write(mut input: impl Write, messages: &Receiver<Vec<u8>>) {
     for bytes in messages {
-        if input.write_all(&bytes).and_then(|()| input.flush()).is_err() {
+        if input
+            .write_all(&bytes)
+            .and_then(|()| input.flush())
+            .is_err()
+        {
             break;
         }
     }
@@ -152,6 +177,7 @@ fn read_all(output: impl Read, framing: Framing, hand_on: impl Fn(Result<Value, 
 }
 
 fn read(message: &[u8]) -> Result<Value, String> {
-    let text = std::str::from_utf8(message).map_err(|error| format!("has sent what isn't UTF-8: {error}"))?;
+    let text = std::str::from_utf8(message)
+        .map_err(|error| format!("has sent what isn't UTF-8: {error}"))?;
     strict::parse(text).map_err(|error| format!("has sent what is no JSON: {error}: {text:.80}"))
 }

@@ -33,7 +33,13 @@ const PAUSE: Duration = Duration::from_millis(2);
 impl<'a> Play<'a> {
     pub(crate) fn new(limit: Duration, shapes: &'a Shapes) -> Play<'a> {
         let variables = Variables::new();
-        Play { limit, shapes, variables, sent: Sent::default(), recorded: Vec::new() }
+        Play {
+            limit,
+            shapes,
+            variables,
+            sent: Sent::default(),
+            recorded: Vec::new(),
+        }
     }
 
     pub(crate) fn fill(&self, template: &Value) -> Value {
@@ -48,7 +54,9 @@ impl<'a> Play<'a> {
         };
         for message in messages.iter_mut().filter_map(Value::as_object_mut) {
             message.entry("jsonrpc").or_insert_with(|| "2.0".into());
-            if let (Some(id), Some(Value::String(method))) = (message.get("id"), message.get("method")) {
+            if let (Some(id), Some(Value::String(method))) =
+                (message.get("id"), message.get("method"))
+            {
                 self.sent.insert(id.to_string(), method.clone());
             }
         }
@@ -64,7 +72,8 @@ impl<'a> Play<'a> {
             return Err(format!("{problem}: {}", brief(&message)));
         }
         self.compare(pattern, &message)?;
-        self.recorded.push(Step::Expect(recorded(Some(pattern), &message, "")));
+        self.recorded
+            .push(Step::Expect(recorded(Some(pattern), &message, "")));
         Ok(())
     }
 
@@ -81,8 +90,14 @@ impl<'a> Play<'a> {
             if let Some(problem) = self.shapes.mismatch(&message, &self.sent) {
                 return Err(format!("{problem}: {}", brief(&message)));
             }
-            if !message["method"].as_str().is_some_and(|method| passed_over.contains(&method)) {
-                return Err(format!("no such message was asked for: {}", brief(&message)));
+            if !message["method"]
+                .as_str()
+                .is_some_and(|method| passed_over.contains(&method))
+            {
+                return Err(format!(
+                    "no such message was asked for: {}",
+                    brief(&message)
+                ));
             }
         }
         Ok(())
@@ -105,15 +120,25 @@ fn addressee(pattern: &Value) -> (String, impl Fn(&Value) -> bool + use<>) {
     })
 }
 
-/// A process that is killed, with those that it has started, if it isn't waited for: a client in a pipe would wait for its
-/// host to the end of its own time.
+/// A process that is killed, with those that it has started, if it isn't waited for: a client in a
+/// pipe would wait for its host to the end of its own time.
 pub(crate) struct Program(Child);
 
 impl Program {
-    pub(crate) fn start(command: &mut Command) -> Result<(Program, ChildStdin, ChildStdout), String> {
-        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn();
-        let mut child = started
-            .map_err(|error| format!("failed to start {}: {error}", json!(command.get_program().to_string_lossy())))?;
+    pub(crate) fn start(
+        command: &mut Command,
+    ) -> Result<(Program, ChildStdin, ChildStdout), String> {
+        let started = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn();
+        let mut child = started.map_err(|error| {
+            format!(
+                "failed to start {}: {error}",
+                json!(command.get_program().to_string_lossy())
+            )
+        })?;
         let pipes = (child.stdin.take(), child.stdout.take());
         let program = Program(child);
         match pipes {

@@ -1,4 +1,5 @@
-//! Whether a message has the form that the protocol's schema gives it, in all members, not only those that a case names.
+//! Whether a message has the form that the protocol's schema gives it, in all members, not only
+//! those that a case names.
 
 use serde_json::Value;
 use std::collections::HashMap;
@@ -29,7 +30,9 @@ impl Shapes {
     /// What is wrong with a message that was received.
     pub(crate) fn mismatch(&self, message: &Value, sent: &Sent) -> Option<String> {
         if let Value::Array(batch) = message {
-            return batch.iter().find_map(|message| self.mismatch(message, sent));
+            return batch
+                .iter()
+                .find_map(|message| self.mismatch(message, sent));
         }
         if !message.is_object() {
             return Some("the message is no object".into());
@@ -56,12 +59,16 @@ impl Shapes {
         match (id, reply.get("result"), reply.get("error")) {
             (None, _, _) => Some("/id is missing".into()),
             (Some(id), Some(result), None) => match sent.get(&id.to_string()) {
-                Some(method) => self.check(&self.0["requests"][method]["result"], result, "/result", 0),
+                Some(method) => {
+                    self.check(&self.0["requests"][method]["result"], result, "/result", 0)
+                }
                 None => Some(format!("there was no request {id}")),
             },
             (Some(_), None, Some(error)) => match (&error["code"], &error["message"]) {
                 (Value::Number(code), Value::String(_)) if code.is_i64() => None,
-                _ => Some("/error has no `code` that is an integer or no `message` that is a text".into()),
+                _ => Some(
+                    "/error has no `code` that is an integer or no `message` that is a text".into(),
+                ),
             },
             _ => Some("a reply has either `result` or `error`".into()),
         }
@@ -72,7 +79,9 @@ impl Shapes {
         if depth > MAX_DEPTH {
             return Some(format!("{place} is too deep"));
         }
-        let check = |schema: &Value, value: &Value, place: &str| self.check(schema, value, place, depth + 1);
+        let check = |schema: &Value, value: &Value, place: &str| {
+            self.check(schema, value, place, depth + 1)
+        };
         if let Some(name) = schema["$ref"].as_str() {
             let named = self.0.pointer(name.trim_start_matches('#'));
             if let problem @ Some(_) = named.and_then(|schema| check(schema, value, place)) {
@@ -80,8 +89,13 @@ impl Shapes {
             }
         }
         for choice in ["anyOf", "oneOf"] {
-            let Some(schemas) = schema[choice].as_array() else { continue };
-            let problems: Option<Vec<_>> = schemas.iter().map(|schema| check(schema, value, place)).collect();
+            let Some(schemas) = schema[choice].as_array() else {
+                continue;
+            };
+            let problems: Option<Vec<_>> = schemas
+                .iter()
+                .map(|schema| check(schema, value, place))
+                .collect();
             // The first says most: what may be absent has `null` behind it.
             if let Some(problem) = problems.and_then(|it| it.into_iter().next()) {
                 return Some(problem);
@@ -95,26 +109,39 @@ impl Shapes {
             it => it.as_str().into_iter().collect(),
         };
         if !types.is_empty() && !types.iter().any(|it| is_a(value, it)) {
-            return Some(format!("{place} is {} and not of type {}", crate::pattern::brief(value), types.join(" or ")));
+            return Some(format!(
+                "{place} is {} and not of type {}",
+                crate::pattern::brief(value),
+                types.join(" or ")
+            ));
         }
         match value {
-            Value::Number(number) if schema["minimum"].as_f64() > number.as_f64() => {
-                Some(format!("{place} is {number}, less than {}", schema["minimum"]))
-            }
+            Value::Number(number) if schema["minimum"].as_f64() > number.as_f64() => Some(format!(
+                "{place} is {number}, less than {}",
+                schema["minimum"]
+            )),
             Value::Array(items) => {
                 let mut items = items.iter().enumerate();
                 items.find_map(|(n, item)| check(&schema["items"], item, &format!("{place}/{n}")))
             }
             Value::Object(members) => {
-                let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                let required = schema["required"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str);
                 if let Some(key) = required.into_iter().find(|key| !members.contains_key(*key)) {
                     return Some(format!("{place}/{key} is missing"));
                 }
-                members.iter().find_map(|(key, value)| match schema["properties"].get(key) {
-                    Some(schema) => check(schema, value, &format!("{place}/{key}")),
-                    None if schema["additionalProperties"] == false => Some(format!("{place}/{key} is unknown")),
-                    None => None,
-                })
+                members
+                    .iter()
+                    .find_map(|(key, value)| match schema["properties"].get(key) {
+                        Some(schema) => check(schema, value, &format!("{place}/{key}")),
+                        None if schema["additionalProperties"] == false => {
+                            Some(format!("{place}/{key} is unknown"))
+                        }
+                        None => None,
+                    })
             }
             _ => None,
         }
@@ -141,32 +168,63 @@ mod tests {
 
     #[test]
     fn a_message_is_held_against_the_schema() {
-        let sent = Sent::from([("1".into(), "hooks/dispatch".into()), ("2".into(), "state/list".into())]);
+        let sent = Sent::from([
+            ("1".into(), "hooks/dispatch".into()),
+            ("2".into(), "state/list".into()),
+        ]);
         let verdict = |more: Value| {
             let mut verdict = json!({"decision": "allow", "outcomes": [], "generation": 1, "hash": "", "eventId": ""});
-            verdict.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            verdict
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
             json!({"jsonrpc": "2.0", "id": 1, "result": verdict})
         };
         for (message, expected) in [
             (verdict(json!({"more": 1, "reason": null})), ""),
             (verdict(json!({"decision": "maybe"})), "/result/decision"),
-            (verdict(json!({"generation": -1})), "/result/generation is -1, less than 0"),
+            (
+                verdict(json!({"generation": -1})),
+                "/result/generation is -1, less than 0",
+            ),
             (
                 verdict(json!({"outcomes": [{"hook": "a", "status": "success"}]})),
                 "/result/outcomes/0/durationMicros is missing",
             ),
-            (json!({"jsonrpc": "2.0", "id": 2, "result": {"items": {}}}), "/result/items is {} and not of type array"),
-            (json!({"jsonrpc": "2.0", "id": 3, "result": null}), "there was no request 3"),
+            (
+                json!({"jsonrpc": "2.0", "id": 2, "result": {"items": {}}}),
+                "/result/items is {} and not of type array",
+            ),
+            (
+                json!({"jsonrpc": "2.0", "id": 3, "result": null}),
+                "there was no request 3",
+            ),
             (json!({"jsonrpc": "2.0", "id": 1}), "either"),
-            (json!({"jsonrpc": "2.0", "id": 1, "error": {"code": "1", "message": ""}}), "`code`"),
-            (json!({"id": 1, "error": {"code": 1, "message": ""}}), "/jsonrpc"),
-            (json!({"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": {"event": 3}}), "/params"),
-            (json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {}}), "/params/id is missing"),
+            (
+                json!({"jsonrpc": "2.0", "id": 1, "error": {"code": "1", "message": ""}}),
+                "`code`",
+            ),
+            (
+                json!({"id": 1, "error": {"code": 1, "message": ""}}),
+                "/jsonrpc",
+            ),
+            (
+                json!({"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": {"event": 3}}),
+                "/params",
+            ),
+            (
+                json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {}}),
+                "/params/id is missing",
+            ),
             (json!([{"jsonrpc": "2.0", "method": 1}]), "/method"),
         ] {
             let found = Shapes::new().mismatch(&message, &sent).unwrap_or_default();
             assert!(
-                if expected.is_empty() { found.is_empty() } else { found.contains(expected) },
+                if expected.is_empty() {
+                    found.is_empty()
+                } else {
+                    found.contains(expected)
+                },
                 "{message}: {found}"
             );
         }

@@ -1,4 +1,5 @@
-//! The host that a client starts: it passes everything on to whoever tries the client, and ends when they hang up.
+//! The host that a client starts: it passes everything on to whoever tries the client, and ends
+//! when they hang up.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;

@@ -21,7 +21,10 @@ type Members = &'static [(&'static str, &'static str)];
 
 /// A method that returns an action.
 const fn method(name: &'static str, canonical: &'static str, members: Members) -> EventRow {
-    EventRow::new(name, canonical).blocks().rewrites().members(members)
+    EventRow::new(name, canonical)
+        .blocks()
+        .rewrites()
+        .members(members)
 }
 
 /// A method that doesn't.
@@ -47,21 +50,43 @@ pub static DIALECT: Dialect = Dialect {
     },
     events: &[
         // By the design only a failure blocks it; an explicit deny counts too.
-        EventRow { rewrites: false, ..method("on_session_start", "SessionStart", &[]) },
+        EventRow {
+            rewrites: false,
+            ..method("on_session_start", "SessionStart", &[])
+        },
         notice("on_session_end", "SessionEnd", &[]),
         method("pre_turn", "RunStart", &[("/input/message", "/prompt")]),
-        method("post_turn", "RunEnd", &[("/input/message", "/prompt"), ("/output", "/result")]),
-        method("on_turn_error", "RunError", &[("/input/message", "/prompt"), ("/output", "/result")]),
+        method(
+            "post_turn",
+            "RunEnd",
+            &[("/input/message", "/prompt"), ("/output", "/result")],
+        ),
+        method(
+            "on_turn_error",
+            "RunError",
+            &[("/input/message", "/prompt"), ("/output", "/result")],
+        ),
         method(
             "pre_llm_call",
             "PreModelCall",
-            &[("/messages", "/model/request/messages"), ("/tools", "/model/request/tools")],
+            &[
+                ("/messages", "/model/request/messages"),
+                ("/tools", "/model/request/tools"),
+            ],
         ),
-        method("post_llm_call", "PostModelCall", &[("/response", "/model/response")]),
+        method(
+            "post_llm_call",
+            "PostModelCall",
+            &[("/response", "/model/response")],
+        ),
         // The decision is its own member of a verdict, not a rewritten subject.
         EventRow {
             rewrites: false,
-            ..method("on_llm_error", "ModelCallError", &[("/error", "/model/error"), ("/attempt", "/model/attempt")])
+            ..method(
+                "on_llm_error",
+                "ModelCallError",
+                &[("/error", "/model/error"), ("/attempt", "/model/attempt")],
+            )
         },
         method(
             "pre_tool_call",
@@ -77,16 +102,35 @@ pub static DIALECT: Dialect = Dialect {
         method(
             "post_tool_call",
             "PostToolUseFailure",
-            &[("/args", "/tool/input"), ("/result/Ok", "/tool/output"), ("/result/Err", "/tool/error")],
+            &[
+                ("/args", "/tool/input"),
+                ("/result/Ok", "/tool/output"),
+                ("/result/Err", "/tool/error"),
+            ],
         )
         .picks(|payload| payload.pointer("/result/Err").is_some()),
-        method("post_tool_call", "PostToolUse", &[("/args", "/tool/input"), ("/result/Ok", "/tool/output")]),
+        method(
+            "post_tool_call",
+            "PostToolUse",
+            &[("/args", "/tool/input"), ("/result/Ok", "/tool/output")],
+        ),
         method(
             "pre_compaction",
             "PreCompact",
-            &[("/messages", "/messages"), ("/budget", "/budget"), ("/hint", "/compaction")],
+            &[
+                ("/messages", "/messages"),
+                ("/budget", "/budget"),
+                ("/hint", "/compaction"),
+            ],
         ),
-        notice("post_compaction", "PostCompact", &[("/removed_count", "/removedCount"), ("/summary", "/summary")]),
+        notice(
+            "post_compaction",
+            "PostCompact",
+            &[
+                ("/removed_count", "/removedCount"),
+                ("/summary", "/summary"),
+            ],
+        ),
     ],
     event_name: "/method",
     members: &[
@@ -102,7 +146,11 @@ pub static DIALECT: Dialect = Dialect {
         complete(theirs, ours);
         Ok(())
     },
-    files: Some(Files { recognises: |_| false, marks: &["fail_open"], read: read_file }),
+    files: Some(Files {
+        recognises: |_| false,
+        marks: &["fail_open"],
+        read: read_file,
+    }),
     reply: write_reply,
     agent: None,
 };
@@ -117,63 +165,96 @@ fn read_file(_: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
         let is_open = matches!(entry.value.value, NodeValue::Bool(true));
         if !matches!(entry.value.value, NodeValue::Bool(_)) {
             let problem = wrong_type(&entry.value, "`fail_open`", "true or false");
-            problems.push(Problem { message: format!("{}; it counts as false", problem.message), ..problem });
+            problems.push(Problem {
+                message: format!("{}; it counts as false", problem.message),
+                ..problem
+            });
         }
         let fail = if is_open { Fail::Open } else { Fail::Closed };
-        let value = Node { value: text(fail.as_str()), ..entry.value.clone() };
-        Entry { value, ..renamed(entry, "fail") }
+        let value = Node {
+            value: text(fail.as_str()),
+            ..entry.value.clone()
+        };
+        Entry {
+            value,
+            ..renamed(entry, "fail")
+        }
     };
     let mut map = |node: &Node| match &node.value {
         NodeValue::Map(entries) => {
             if let (Some(fail), Some(_)) = (node.entry("fail"), node.get("fail_open")) {
-                let help = Some("leave one of them out: `fail_open: false` is `fail: closed`".to_string());
-                let problem = error(&fail.key_span, "contradiction", "`fail` stands beside `fail_open`", help);
-                twice.push(Problem { hook: node.get("name").and_then(Node::text).map(str::to_string), ..problem });
+                let help =
+                    Some("leave one of them out: `fail_open: false` is `fail: closed`".to_string());
+                let problem = error(
+                    &fail.key_span,
+                    "contradiction",
+                    "`fail` stands beside `fail_open`",
+                    help,
+                );
+                twice.push(Problem {
+                    hook: node.get("name").and_then(Node::text).map(str::to_string),
+                    ..problem
+                });
             }
-            Node { value: NodeValue::Map(entries.iter().map(&mut field).collect()), ..node.clone() }
+            Node {
+                value: NodeValue::Map(entries.iter().map(&mut field).collect()),
+                ..node.clone()
+            }
         }
         _ => node.clone(),
     };
     let mut member = |entry: &Entry| {
         let value = match (entry.key.as_str(), &entry.value.value) {
             ("defaults", _) => map(&entry.value),
-            ("hooks", NodeValue::Seq(hooks)) => {
-                Node { value: NodeValue::Seq(hooks.iter().map(&mut map).collect()), ..entry.value.clone() }
-            }
+            ("hooks", NodeValue::Seq(hooks)) => Node {
+                value: NodeValue::Seq(hooks.iter().map(&mut map).collect()),
+                ..entry.value.clone()
+            },
             _ => entry.value.clone(),
         };
-        Entry { value, ..entry.clone() }
+        Entry {
+            value,
+            ..entry.clone()
+        }
     };
     let read = match &root.value {
-        NodeValue::Map(entries) => {
-            Node { value: NodeValue::Map(entries.iter().map(&mut member).collect()), ..root.clone() }
-        }
+        NodeValue::Map(entries) => Node {
+            value: NodeValue::Map(entries.iter().map(&mut member).collect()),
+            ..root.clone()
+        },
         _ => root.clone(),
     };
     problems.extend(twice);
     read
 }
 
-/// Refuses a payload whose arguments aren't those of its method: a guard would look where nothing is, and pass.
+/// Refuses a payload whose arguments aren't those of its method: a guard would look where nothing
+/// is, and pass.
 fn check_arguments(payload: &Value) -> Result<(), String> {
     let wrong = |key: &str, what: &str| Err(format!("`{key}` is not {what}"));
     let given = |key: &str| payload.get(key).filter(|it| !it.is_null());
     let is_result = |it: &Value| it.get("Ok").is_some() || it.get("Err").is_some();
     match payload["method"].as_str().unwrap_or_default() {
-        "pre_turn" | "post_turn" | "on_turn_error" if given("input").is_some_and(|it| !it["message"].is_string()) => {
+        "pre_turn" | "post_turn" | "on_turn_error"
+            if given("input").is_some_and(|it| !it["message"].is_string()) =>
+        {
             wrong("input", "an object with a text as `message`")
         }
         "pre_llm_call" | "pre_compaction" if given("messages").is_some_and(|it| !it.is_array()) => {
             wrong("messages", "a list")
         }
-        "post_llm_call" if given("response").is_some_and(|it| !it.is_object()) => wrong("response", "an object"),
+        "post_llm_call" if given("response").is_some_and(|it| !it.is_object()) => {
+            wrong("response", "an object")
+        }
         "post_tool_call" if given("result").is_some_and(|it| !is_result(it)) => {
             wrong("result", "an object with `Ok` or `Err`")
         }
         "pre_tool_call" | "post_tool_call" if payload.get("args").is_none() => {
             other_name(payload, "args", &["arguments"])
         }
-        "pre_turn" if given("input").is_none() => other_name(payload, "input", &["turn_input", "user_input"]),
+        "pre_turn" if given("input").is_none() => {
+            other_name(payload, "input", &["turn_input", "user_input"])
+        }
         _ => Ok(()),
     }
 }
@@ -217,9 +298,11 @@ fn payload(event: &Event) -> Value {
 
 /// A grant in the trait's words.
 pub(crate) fn write_grant(mut grant: Value) -> Value {
-    for (theirs, ours) in
-        [("timeout_ms", "timeoutMs"), ("max_output_bytes", "maxOutputBytes"), ("calls_left", "callsLeft")]
-    {
+    for (theirs, ours) in [
+        ("timeout_ms", "timeoutMs"),
+        ("max_output_bytes", "maxOutputBytes"),
+        ("calls_left", "callsLeft"),
+    ] {
         if let Value::Object(members) = &mut grant
             && let Some(value) = members.remove(ours)
         {
@@ -238,25 +321,44 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     let replace = match reply.get("action").and_then(Value::as_str) {
         Some("Continue") => return Ok(Answer::default()),
         Some("Reject") => {
-            let reason = reason.as_ref().and_then(Value::as_str).unwrap_or("rejected without a reason");
+            let reason = reason
+                .as_ref()
+                .and_then(Value::as_str)
+                .unwrap_or("rejected without a reason");
             return Ok(reject(event, reason));
         }
         Some("Transform") => false,
         Some("Replace") => true,
         Some(other) => {
-            return Err(unreadable(format_args!("`action` is `{other}`, not Continue, Transform, Reject or Replace")));
+            return Err(unreadable(format_args!(
+                "`action` is `{other}`, not Continue, Transform, Reject or Replace"
+            )));
         }
-        None => return Err(unreadable("`action` is missing: Continue, Transform, Reject or Replace")),
+        None => {
+            return Err(unreadable(
+                "`action` is missing: Continue, Transform, Reject or Replace",
+            ));
+        }
     };
     let value = value.ok_or_else(|| unreadable("`value` is missing"))?;
     Ok(match &*event.name {
-        "ModelCallError" => Answer { retry: Some(read_retry(&value)?), replace, ..Answer::default() },
+        "ModelCallError" => Answer {
+            retry: Some(read_retry(&value)?),
+            replace,
+            ..Answer::default()
+        },
         "RunStart" => {
             let message = value.get("message").and_then(Value::as_str);
             let message = message.ok_or_else(|| unreadable("`value.message` is not a string"))?;
-            Answer { replace, ..Answer::rewrite(message) }
+            Answer {
+                replace,
+                ..Answer::rewrite(message)
+            }
         }
-        _ => Answer { replace, ..Answer::rewrite(value) },
+        _ => Answer {
+            replace,
+            ..Answer::rewrite(value)
+        },
     })
 }
 
@@ -264,19 +366,30 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
 fn reject(event: &Event, reason: &str) -> Answer {
     let answer = Answer::deny(reason);
     match event.spec.phase {
-        Phase::After if event.spec.subject.is_some() => Answer { subject: Some(Value::Null), replace: true, ..answer },
+        Phase::After if event.spec.subject.is_some() => Answer {
+            subject: Some(Value::Null),
+            replace: true,
+            ..answer
+        },
         Phase::Gate | Phase::After | Phase::Note => answer,
     }
 }
 
 /// `"Fail"`, `{"Retry": {"after": seconds}}` or `{"Fallback": {"model": name}}`.
 fn read_retry(value: &Value) -> Result<Retry, String> {
-    let retry = |action, after_ms, model| Ok(Retry { action, after_ms, model });
+    let retry = |action, after_ms, model| {
+        Ok(Retry {
+            action,
+            after_ms,
+            model,
+        })
+    };
     let (name, of) = match value {
         Value::String(name) => (name.as_str(), &Value::Null),
-        Value::Object(members) if members.len() == 1 => {
-            members.iter().next().map_or(("", value), |(name, of)| (name.as_str(), of))
-        }
+        Value::Object(members) if members.len() == 1 => members
+            .iter()
+            .next()
+            .map_or(("", value), |(name, of)| (name.as_str(), of)),
         _ => ("", value),
     };
     match name {
@@ -296,13 +409,19 @@ fn read_retry(value: &Value) -> Result<Retry, String> {
 
 /// A time that is out of range becomes the nearest that isn't.
 fn millis(seconds: f64) -> u64 {
-    let nearest = if seconds < 0.0 { Duration::ZERO } else { Duration::MAX };
+    let nearest = if seconds < 0.0 {
+        Duration::ZERO
+    } else {
+        Duration::MAX
+    };
     millis_up(Duration::try_from_secs_f64(seconds).unwrap_or(nearest))
 }
 
 fn write_retry(retry: &Retry) -> Value {
     match retry.action {
-        RetryAction::Retry => json!({ "Retry": { "after": retry.after_ms.unwrap_or(0) as f64 / 1000.0 } }),
+        RetryAction::Retry => {
+            json!({ "Retry": { "after": retry.after_ms.unwrap_or(0) as f64 / 1000.0 } })
+        }
         RetryAction::Fail => "Fail".into(),
         RetryAction::Fallback => json!({ "Fallback": { "model": retry.model } }),
     }
@@ -317,8 +436,15 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         Decision::Ask | Decision::Defer | Decision::Deny => true,
     };
     if rejected || verdict.stop.is_some() {
-        let reason = if rejected { &verdict.reason } else { &verdict.stop };
-        let reason = reason.as_deref().filter(|it| !it.is_empty()).unwrap_or("rejected without a reason");
+        let reason = if rejected {
+            &verdict.reason
+        } else {
+            &verdict.stop
+        };
+        let reason = reason
+            .as_deref()
+            .filter(|it| !it.is_empty())
+            .unwrap_or("rejected without a reason");
         say("action", "Reject".into());
         say("reason", reason.into());
         if let Some(hook) = verdict.refused_by() {
@@ -333,7 +459,15 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     };
     match value {
         Some(value) => {
-            say("action", if verdict.replaced { "Replace" } else { "Transform" }.into());
+            say(
+                "action",
+                if verdict.replaced {
+                    "Replace"
+                } else {
+                    "Transform"
+                }
+                .into(),
+            );
             say("value", value);
         }
         None => drop(say("action", "Continue".into())),
@@ -351,7 +485,10 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) if stdout.is_empty() => Ok(Answer::default()),
         Some(0) => read_reply(event, parse_stdout(stdout)?),
-        Some(2) => Ok(reject(event, &or(exit.stderr.trim(), "rejected without a reason"))),
+        Some(2) => Ok(reject(
+            event,
+            &or(exit.stderr.trim(), "rejected without a reason"),
+        )),
         Some(_) | None => Err(bad_exit(exit)),
     }
 }

@@ -1,12 +1,12 @@
 //! agentpool's hooks (`agentpool/hooks` of phil65/agentpool 2.2.4), and its YAML as it stands.
 //!
-//! All hooks of an event run at once on the same input, and what they say is combined in the order of
-//! the list. A reply is made of what each hook said in its own words ([`Outcome::said`]): agentpool
-//! gives the reasons of hooks that allow too, and only the arguments that change.
+//! All hooks of an event run at once on the same input, and what they say is combined in the order
+//! of the list. A reply is made of what each hook said in its own words ([`Outcome::said`]):
+//! agentpool gives the reasons of hooks that allow too, and only the arguments that change.
 //!
 //! It differs from the source on purpose: `$PROJECT_DIR` is a variable and not a replacement in the
-//! shell's text, a command that is out of time is ended, a prompt's values are data and never part of
-//! its instructions, and its time limit counts.
+//! shell's text, a command that is out of time is ended, a prompt's values are data and never part
+//! of its instructions, and its time limit counts.
 
 mod files;
 
@@ -59,7 +59,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[
         EventRow::new("pre_run", "RunStart").blocks(),
         EventRow::new("post_run", "RunEnd"),
-        EventRow::new("pre_tool_use", "PreToolUse").blocks().rewrites(),
+        EventRow::new("pre_tool_use", "PreToolUse")
+            .blocks()
+            .rewrites(),
         EventRow::new("post_tool_use", "PostToolUse"),
     ],
     event_name: "/event",
@@ -77,7 +79,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         if payload["event"] == "pre_run" {
             other_name(payload, "prompt", &["input", "user_prompt"])?;
         }
-        let is_about_tool = event["event"].as_str().and_then(spec).is_some_and(|spec| spec.tool);
+        let is_about_tool = event["event"]
+            .as_str()
+            .and_then(spec)
+            .is_some_and(|spec| spec.tool);
         if let Some(members) = event.as_object_mut() {
             // Tool events have none.
             if members.get("session").is_some_and(Value::is_null) {
@@ -115,7 +120,11 @@ fn payload(event: &Event) -> Value {
         "RunStart" => &[("prompt", json!(""))],
         "RunEnd" => &[("prompt", json!("")), ("result", Value::Null)],
         "PreToolUse" => &[("tool_input", json!({}))],
-        "PostToolUse" => &[("tool_input", json!({})), ("tool_output", Value::Null), ("duration_ms", json!(0.0))],
+        "PostToolUse" => &[
+            ("tool_input", json!({})),
+            ("tool_output", Value::Null),
+            ("duration_ms", json!(0.0)),
+        ],
         _ => &[],
     };
     let common = [("agent_name", json!("")), ("conversation_id", Value::Null)];
@@ -133,7 +142,15 @@ fn environment(_: &Event, cwd: &Path) -> Vec<(String, String)> {
 }
 
 /// The placeholders that a prompt may have.
-const VALUES: [&str; 7] = ["INPUT", "TOOL_NAME", "TOOL_INPUT", "TOOL_OUTPUT", "AGENT_NAME", "PROMPT", "EVENT"];
+const VALUES: [&str; 7] = [
+    "INPUT",
+    "TOOL_NAME",
+    "TOOL_INPUT",
+    "TOOL_OUTPUT",
+    "AGENT_NAME",
+    "PROMPT",
+    "EVENT",
+];
 
 fn value(event: &Event, name: &str) -> Option<Value> {
     let payload = payload(event);
@@ -146,9 +163,16 @@ fn value(event: &Event, name: &str) -> Option<Value> {
 }
 
 /// The members of a hook's reply: agentpool's `HookResult`.
-const RESULT: [&str; 5] = ["decision", "reason", "modified_input", "additional_context", "continue_"];
+const RESULT: [&str; 5] = [
+    "decision",
+    "reason",
+    "modified_input",
+    "additional_context",
+    "continue_",
+];
 
-/// Those of a command's JSON: the same with their second names, and one that has a remark of its own.
+/// Those of a command's JSON: the same with their second names, and one that has a remark of its
+/// own.
 const REPLY: [&str; 11] = [
     "decision",
     "reason",
@@ -163,19 +187,26 @@ const REPLY: [&str; 11] = [
     "hookSpecificOutput",
 ];
 
-/// The JSON of a command: every member has a second name, and decisions have synonyms. Nothing nested
-/// is read.
+/// The JSON of a command: every member has a second name, and decisions have synonyms. Nothing
+/// nested is read.
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     let Value::Object(reply) = value else {
         return Err(unreadable("it is not a JSON object"));
     };
-    let either = |first: &str, second: &str| reply.get(first).filter(|it| is_true(it)).or(reply.get(second)).cloned();
+    let either = |first: &str, second: &str| {
+        reply
+            .get(first)
+            .filter(|it| is_true(it))
+            .or(reply.get(second))
+            .cloned()
+    };
     let given = |first: &str, second: &str| reply.get(first).or(reply.get(second)).cloned();
-    let decision = either("decision", "permissionDecision").map(|decision| match decision.as_str() {
-        Some("approve") => json!(Decision::Allow),
-        Some("block") => json!(Decision::Deny),
-        _ => decision,
-    });
+    let decision =
+        either("decision", "permissionDecision").map(|decision| match decision.as_str() {
+            Some("approve") => json!(Decision::Allow),
+            Some("block") => json!(Decision::Deny),
+            _ => decision,
+        });
     let members = [
         decision,
         either("reason", "permissionDecisionReason"),
@@ -183,11 +214,16 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
         given("additional_context", "additionalContext"),
         given("continue", "continue_"),
     ];
-    let said = RESULT.into_iter().zip(members).filter_map(|(name, value)| Some((name.to_string(), value?)));
+    let said = RESULT
+        .into_iter()
+        .zip(members)
+        .filter_map(|(name, value)| Some((name.to_string(), value?)));
     let mut answer = answer(event, said.collect())?;
     answer.remarks.extend(unknown_reply(event, &reply, &REPLY));
     if reply.contains_key("hookSpecificOutput") {
-        answer.remarks.push("`hookSpecificOutput` means nothing to agentpool; give its members themselves".into());
+        answer.remarks.push(
+            "`hookSpecificOutput` means nothing to agentpool; give its members themselves".into(),
+        );
     }
     Ok(answer)
 }
@@ -207,7 +243,10 @@ fn read_returned(event: &Event, value: Value) -> Result<Answer, String> {
             members
         }
         Value::Number(_) | Value::Array(_) => {
-            remark = Some("it returned neither a dict, a text, a bool nor None, which counts as allow".to_string());
+            remark = Some(
+                "it returned neither a dict, a text, a bool nor None, which counts as allow"
+                    .to_string(),
+            );
             Map::new()
         }
     };
@@ -218,7 +257,11 @@ fn read_returned(event: &Event, value: Value) -> Result<Answer, String> {
 
 fn answer(event: &Event, said: Map<String, Value>) -> Result<Answer, String> {
     let mut answer = Answer::default();
-    let mut unfit = |name: &str, what: &str| answer.remarks.push(format!("`{name}` of its reply is not {what}"));
+    let mut unfit = |name: &str, what: &str| {
+        answer
+            .remarks
+            .push(format!("`{name}` of its reply is not {what}"))
+    };
     let mut text = |name: &str| match said.get(name).filter(|it| is_true(it)) {
         None => None,
         Some(Value::String(text)) => Some(text.clone()),
@@ -237,7 +280,10 @@ fn answer(event: &Event, said: Map<String, Value>) -> Result<Answer, String> {
     }
     if let Some(decision) = said.get("decision").filter(|it| is_true(it)) {
         // It has no word for `defer`.
-        answer.decision = decision.as_str().and_then(Decision::from_word).filter(|it| *it != Decision::Defer);
+        answer.decision = decision
+            .as_str()
+            .and_then(Decision::from_word)
+            .filter(|it| *it != Decision::Defer);
         if answer.decision.is_none() {
             unfit("decision", "`allow`, `deny` or `ask`, and counts as allow");
         }
@@ -248,11 +294,17 @@ fn answer(event: &Event, said: Map<String, Value>) -> Result<Answer, String> {
     // agentpool reads it at every event, and obeys it here.
     match rewrite {
         Some(changes) if &*event.name == "PreToolUse" => {
-            let mut input = event.subject().and_then(Value::as_object).cloned().unwrap_or_default();
+            let mut input = event
+                .subject()
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default();
             input.extend(changes.clone());
             answer.subject = Some(Value::Object(input));
         }
-        Some(_) => answer.remarks.push("`modified_input` counts only at pre_tool_use: nothing is changed".into()),
+        Some(_) => answer
+            .remarks
+            .push("`modified_input` counts only at pre_tool_use: nothing is changed".into()),
         None => {}
     }
     answer.said = Some(Value::Object(said));
@@ -277,7 +329,10 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
         Some(0) => read_stdout(event, exit.stdout.trim()),
         Some(2) => {
             let reason = or(exit.stderr.trim(), "Hook denied the operation");
-            let said = [("decision".into(), json!(Decision::Deny)), ("reason".into(), json!(reason))];
+            let said = [
+                ("decision".into(), json!(Decision::Deny)),
+                ("reason".into(), json!(reason)),
+            ];
             answer(event, Map::from_iter(said))
         }
         Some(_) | None => Err(bad_exit(exit)),
@@ -294,11 +349,20 @@ fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
             Err(format!("read the reply on stdout: {error}"))
         }
         Err(error) => {
-            let mut answer = answer(event, Map::from_iter([("additional_context".into(), json!(stdout))]))?;
+            let mut answer = answer(
+                event,
+                Map::from_iter([("additional_context".into(), json!(stdout))]),
+            )?;
             if stdout.starts_with('{') {
-                answer.remarks.push(format!("its stdout begins like JSON, but is only a text: {error}"));
-            } else if ["decision", "permissionDecision"].iter().any(|it| stdout.contains(&format!("\"{it}\""))) {
-                let remark = "its stdout tells of a decision, but is only a text; print the JSON alone";
+                answer.remarks.push(format!(
+                    "its stdout begins like JSON, but is only a text: {error}"
+                ));
+            } else if ["decision", "permissionDecision"]
+                .iter()
+                .any(|it| stdout.contains(&format!("\"{it}\"")))
+            {
+                let remark =
+                    "its stdout tells of a decision, but is only a text; print the JSON alone";
                 answer.remarks.push(remark.into());
             }
             Ok(answer)
@@ -306,12 +370,20 @@ fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
     }
 }
 
-/// There a hook whose module can't be imported lets everything pass, and nobody is told that the guard isn't there.
+/// There a hook whose module can't be imported lets everything pass, and nobody is told that the
+/// guard isn't there.
 fn is_unfound(error: &str) -> bool {
-    ["`: can't import it: ", "ModuleNotFoundError", "No module named"].iter().any(|it| error.contains(it))
+    [
+        "`: can't import it: ",
+        "ModuleNotFoundError",
+        "No module named",
+    ]
+    .iter()
+    .any(|it| error.contains(it))
 }
 
-/// agentpool gives the error of a function or a prompt as a reason, that of a command to the log only.
+/// agentpool gives the error of a function or a prompt as a reason, that of a command to the log
+/// only.
 fn failed(kind: &str, error: &str) -> Option<Value> {
     let reason = match kind {
         "callable" => error.split_once("`: ").map_or(error, |(_, error)| error),
@@ -326,37 +398,54 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let mut decision = verdict.decision;
     let mut reasons: Vec<&str> = verdict.outcomes.iter().filter_map(reason).collect();
     // Where no hook decided this, the host did, for its client, or a person.
-    if verdict.outcomes.iter().filter_map(|it| it.decision).max().unwrap_or(Decision::Allow) != decision {
+    if verdict
+        .outcomes
+        .iter()
+        .filter_map(|it| it.decision)
+        .max()
+        .unwrap_or(Decision::Allow)
+        != decision
+    {
         reasons = verdict.reason.as_deref().into_iter().collect();
     }
     let said = || verdict.outcomes.iter().filter_map(|it| it.said.as_ref());
     let mut changes = Map::new();
     let mut refusals = Vec::new();
     let row = DIALECT.row(&event.name);
-    if verdict.outcomes.iter().any(|it| it.rewrote && it.said.is_none())
+    if verdict
+        .outcomes
+        .iter()
+        .any(|it| it.rewrote && it.said.is_none())
         && let (Some(after), Some("pre_tool_use")) = (&verdict.subject, row.map(|row| row.name))
     {
         // Hooks of another vocabulary rewrote too: what came of it all.
         match (event.subject().unwrap_or(&Value::Null), after) {
             (before @ (Value::Object(_) | Value::Null), Value::Object(after)) => {
                 let members = before.as_object().into_iter().flatten();
-                let lost = members.map(|(key, _)| key).find(|key| !after.contains_key(*key));
-                refusals.extend(
-                    lost.map(|key| {
-                        format!("a hook took `{key}` out of the input, and the client can only set members")
-                    }),
-                );
-                let changed = after.iter().filter(|(key, value)| before.get(key) != Some(value));
+                let lost = members
+                    .map(|(key, _)| key)
+                    .find(|key| !after.contains_key(*key));
+                refusals.extend(lost.map(|key| {
+                    format!(
+                        "a hook took `{key}` out of the input, and the client can only set members"
+                    )
+                }));
+                let changed = after
+                    .iter()
+                    .filter(|(key, value)| before.get(key) != Some(value));
                 changes.extend(changed.map(|(key, value)| (key.clone(), value.clone())));
             }
-            _ => refusals.push("a hook rewrote the input as a whole, and the client can only set members".into()),
+            _ => refusals.push(
+                "a hook rewrote the input as a whole, and the client can only set members".into(),
+            ),
         }
     } else {
         for modified in said().filter_map(|said| said.get("modified_input")?.as_object()) {
             changes.extend(modified.clone());
         }
     }
-    // agentpool ignores `continue_`, which its own hooks know; hooks of other vocabularies mean their stop.
+    // agentpool ignores `continue_`, which its own hooks know; hooks of other vocabularies mean
+    // their stop.
     if row.is_some_and(|row| row.blocks)
         && let Some(why) = foreign_stop(verdict)
         && decision != Decision::Deny
@@ -376,7 +465,10 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         put("modified_input", Value::Object(changes));
     }
     if !verdict.additional_context.is_empty() {
-        put("additional_context", json!(verdict.additional_context.join("\n")));
+        put(
+            "additional_context",
+            json!(verdict.additional_context.join("\n")),
+        );
     }
     if verdict.stop.is_some() {
         put("continue_", json!(false));
@@ -386,21 +478,38 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 
 /// Why a hook of another vocabulary, or the host, ends the run.
 fn foreign_stop(verdict: &Verdict) -> Option<&str> {
-    let is_own = |it: &Outcome| it.said.as_ref().is_some_and(|said| said.get("continue_") == Some(&Value::Bool(false)));
-    let mut foreign = verdict.outcomes.iter().filter(|it| !is_own(it)).filter_map(|it| it.stop.as_deref());
-    let other = verdict.stop.as_deref().filter(|_| !verdict.outcomes.iter().any(is_own));
+    let is_own = |it: &Outcome| {
+        it.said
+            .as_ref()
+            .is_some_and(|said| said.get("continue_") == Some(&Value::Bool(false)))
+    };
+    let mut foreign = verdict
+        .outcomes
+        .iter()
+        .filter(|it| !is_own(it))
+        .filter_map(|it| it.stop.as_deref());
+    let other = verdict
+        .stop
+        .as_deref()
+        .filter(|_| !verdict.outcomes.iter().any(is_own));
     foreign.next().or(other)
 }
 
-/// The reason that a hook itself gave; that of a failed hook, which says no decision, counts only if the failure decided
-/// something.
+/// The reason that a hook itself gave; that of a failed hook, which says no decision, counts only
+/// if the failure decided something.
 fn reason(outcome: &Outcome) -> Option<&str> {
     let text = match &outcome.said {
         _ if matches!(outcome.status, Status::Skipped | Status::Started) => None,
-        Some(said) if outcome.error.is_none() || outcome.decision.is_none() || said.get("decision").is_some() => {
+        Some(said)
+            if outcome.error.is_none()
+                || outcome.decision.is_none()
+                || said.get("decision").is_some() =>
+        {
             said.get("reason")?.as_str()
         }
-        _ => outcome.decision.and(outcome.reason.as_deref().or(outcome.error.as_deref())),
+        _ => outcome
+            .decision
+            .and(outcome.reason.as_deref().or(outcome.error.as_deref())),
     };
     text.filter(|text| !text.is_empty())
 }

@@ -46,18 +46,28 @@ pub struct Moment {
 impl Asked {
     /// What an agent asks; a `name` is the event's where the agent doesn't say it.
     pub fn new(agent: &'static Dialect, name: Option<String>) -> Asked {
-        let moment = Moment { name: name.unwrap_or_default(), is_unknown_gate: false };
-        Asked { agent, moment, fails_open: false, time_limit: hookwire_ask::TIME_LIMIT }
+        let moment = Moment {
+            name: name.unwrap_or_default(),
+            is_unknown_gate: false,
+        };
+        Asked {
+            agent,
+            moment,
+            fails_open: false,
+            time_limit: hookwire_ask::TIME_LIMIT,
+        }
     }
 
-    /// The payload that the agent sent, with the event's name in it; from here on, `agent` is who asks. `option` is what names an event beside the payload.
+    /// The payload that the agent sent, with the event's name in it; from here on, `agent` is who
+    /// asks. `option` is what names an event beside the payload.
     ///
     /// # Errors
     /// Says why it can't be read.
     pub fn read(&mut self, sent: &[u8], option: &str) -> Result<Value, String> {
         let mut payload = read(self.agent, &mut self.moment, sent)?;
         self.agent = speaker(self.agent, &payload);
-        name_event(self.agent, &mut self.moment, &mut payload).map_err(|problem| format!("{option}{problem}"))?;
+        name_event(self.agent, &mut self.moment, &mut payload)
+            .map_err(|problem| format!("{option}{problem}"))?;
         Ok(payload)
     }
 
@@ -73,16 +83,29 @@ impl Asked {
                 };
                 // What can't be denied isn't, but somebody should know.
                 let is_silent = refused == Said::default();
-                if is_silent { Said { stderr: format!("hookwire: {problem}"), ..refused } } else { refused }
+                if is_silent {
+                    Said {
+                        stderr: format!("hookwire: {problem}"),
+                        ..refused
+                    }
+                } else {
+                    refused
+                }
             }
         };
-        Said { stderr: safe_lines(&said.stderr).into_owned(), ..said }
+        Said {
+            stderr: safe_lines(&said.stderr).into_owned(),
+            ..said
+        }
     }
 }
 
 /// What a command said of a reply to a payload as it is recorded, with its event's name.
 pub fn said_of(agent: &'static Dialect, payload: &Value, reply: Value) -> Said {
-    let name = payload.get(EVENT_MEMBER).or(payload.pointer(agent.event_name)).and_then(Value::as_str);
+    let name = payload
+        .get(EVENT_MEMBER)
+        .or(payload.pointer(agent.event_name))
+        .and_then(Value::as_str);
     Asked::new(agent, name.map(str::to_string)).said(Ok(reply))
 }
 
@@ -95,36 +118,54 @@ pub fn agent(name: &str) -> Result<&'static Dialect, String> {
     by_name(name).map_err(|unknown| unknown.to_string())
 }
 
-/// The payload that an agent sent. If it can't be read, what is known of the event is taken from what can be.
+/// The payload that an agent sent. If it can't be read, what is known of the event is taken from
+/// what can be.
 pub(super) fn read(agent: &Dialect, moment: &mut Moment, sent: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(sent).map_err(|_| "the event is not UTF-8".to_string());
     // Cursor sends one or two marks of the byte order on Windows.
     let text = text.map(|text| text.trim_start_matches('\u{feff}'));
-    let payload = text.and_then(|text| parse_event(text).map_err(|error| format!("the event is not JSON: {error}")));
+    let payload = text.and_then(|text| {
+        parse_event(text).map_err(|error| format!("the event is not JSON: {error}"))
+    });
     if payload.is_err() {
         let text = String::from_utf8_lossy(sent);
         if moment.name.is_empty() {
-            moment.name.push_str(&find_name(agent, &text).unwrap_or_default());
+            moment
+                .name
+                .push_str(&find_name(agent, &text).unwrap_or_default());
         }
         let mut members = BTreeSet::new();
-        each_member(&text, |key, _| members.extend(agent.tool_members().find(|it| *it == key)));
-        moment.is_unknown_gate = agent.may_be_gate(&moment.name) && agent.tool_members().all(|it| members.contains(it));
+        each_member(&text, |key, _| {
+            members.extend(agent.tool_members().find(|it| *it == key))
+        });
+        moment.is_unknown_gate =
+            agent.may_be_gate(&moment.name) && agent.tool_members().all(|it| members.contains(it));
     }
     payload
 }
 
-/// Who asks: another agent may run the hooks of this one, and is answered in its own words. It is known by its payloads.
-/// Facts of agents are read only if a payload lacks the session, which each agent names in its own way.
+/// Who asks: another agent may run the hooks of this one, and is answered in its own words. It is
+/// known by its payloads. Facts of agents are read only if a payload lacks the session, which each
+/// agent names in its own way.
 pub fn speaker(agent: &'static Dialect, payload: &Value) -> &'static Dialect {
-    let session = agent.members.iter().find(|(_, ours)| *ours == "/session").map(|(theirs, _)| *theirs);
+    let session = agent
+        .members
+        .iter()
+        .find(|(_, ours)| *ours == "/session")
+        .map(|(theirs, _)| *theirs);
     if session.is_none_or(|place| payload.pointer(place).is_some()) {
         return agent;
     }
     let is_its = |it: &&agents::Agent| {
         let has = |member: &String| payload.get(member.as_str()).is_some();
-        it.also_reads.iter().any(|name| name == agent.name()) && !it.known_by.is_empty() && it.known_by.iter().all(has)
+        it.also_reads.iter().any(|name| name == agent.name())
+            && !it.known_by.is_empty()
+            && it.known_by.iter().all(has)
     };
-    let speaker = agents::AGENTS.iter().find(is_its).and_then(|it| by_name(it.name).ok());
+    let speaker = agents::AGENTS
+        .iter()
+        .find(is_its)
+        .and_then(|it| by_name(it.name).ok());
     speaker.unwrap_or(agent)
 }
 
@@ -137,15 +178,18 @@ fn find_name(agent: &Dialect, text: &str) -> Option<String> {
         }
         match value {
             None => {}
-            Some(Some(name)) if found.as_ref().is_none_or(|found| *found == name) => found = Some(name),
+            Some(Some(name)) if found.as_ref().is_none_or(|found| *found == name) => {
+                found = Some(name)
+            }
             Some(_) => is_clear = false,
         }
     });
     found.filter(|_| is_clear)
 }
 
-/// Visits the members at the top of a text that may be no JSON: a key, and once more with its value, if that is a text. One
-/// with escapes that mean nothing is `None`. What stands deeper than at the top may be anybody's word.
+/// Visits the members at the top of a text that may be no JSON: a key, and once more with its
+/// value, if that is a text. One with escapes that mean nothing is `None`. What stands deeper than
+/// at the top may be anybody's word.
 fn each_member(text: &str, mut visit: impl FnMut(&str, Option<Option<String>>)) {
     let (mut rest, mut depth, mut key) = (text, 0, None);
     while let Some(next) = rest.chars().next() {
@@ -180,22 +224,36 @@ fn each_member(text: &str, mut visit: impl FnMut(&str, Option<Option<String>>)) 
     }
 }
 
-/// Writes the event that the hook is for into a payload that doesn't name one, or reads it from there.
+/// Writes the event that the hook is for into a payload that doesn't name one, or reads it from
+/// there.
 ///
 /// # Errors
-/// The agent has no such event: a misspelt one would never be one that a hook is for. Then it isn't known.
+/// The agent has no such event: a misspelt one would never be one that a hook is for. Then it isn't
+/// known.
 fn name_event(agent: &Dialect, moment: &mut Moment, payload: &mut Value) -> Result<(), String> {
     let event = &mut moment.name;
-    let names = || agent.events.iter().flat_map(|row| row.also.iter().chain([&row.name]).copied());
+    let names = || {
+        agent
+            .events
+            .iter()
+            .flat_map(|row| row.also.iter().chain([&row.name]).copied())
+    };
     if !event.is_empty() && names().all(|name| name != event) {
         let event = std::mem::take(event);
-        let meant = closest(&event, names()).map(|it| format!(", did you mean {it}?")).unwrap_or_default();
-        return Err(format!("{event}: {} has no such event{meant}", agent.name()));
+        let meant = closest(&event, names())
+            .map(|it| format!(", did you mean {it}?"))
+            .unwrap_or_default();
+        return Err(format!(
+            "{event}: {} has no such event{meant}",
+            agent.name()
+        ));
     }
     if let (Some(members), false) = (payload.as_object_mut(), event.is_empty()) {
         members.entry(EVENT_MEMBER).or_insert_with(|| json!(event));
     }
-    let named = payload.get(EVENT_MEMBER).or(payload.pointer(agent.event_name));
+    let named = payload
+        .get(EVENT_MEMBER)
+        .or(payload.pointer(agent.event_name));
     if let (true, Some(name)) = (event.is_empty(), named.and_then(Value::as_str)) {
         event.push_str(name);
     }
@@ -215,7 +273,11 @@ pub struct Params<'a> {
 impl<'a> Params<'a> {
     /// The params for a payload that may take so long.
     pub fn new(agent: &Dialect, payload: &'a Value, time_limit: Duration) -> Params<'a> {
-        Params { dialect: agent.name(), payload, deadline_ms: deadline_ms(time_limit) }
+        Params {
+            dialect: agent.name(),
+            payload,
+            deadline_ms: deadline_ms(time_limit),
+        }
     }
 }
 
@@ -223,7 +285,11 @@ impl<'a> Params<'a> {
 ///
 /// # Errors
 /// It is no event of the agent's.
-pub fn event(agent: &'static Dialect, payload: Value, time_limit: Duration) -> Result<Event, NotAnEvent> {
+pub fn event(
+    agent: &'static Dialect,
+    payload: Value,
+    time_limit: Duration,
+) -> Result<Event, NotAnEvent> {
     let mut event = agent.read(payload)?;
     event.change(|data| data["deadlineMs"] = deadline_ms(time_limit).into());
     Ok(event)
@@ -258,15 +324,31 @@ mod tests {
                 r#"{"hook_event_name":"Stop","tool_input":{"hook_event_name":"PreToolUse"},"a":nan}"#,
                 "Stop",
             ),
-            ("claude-code", r#"{"hook_event_name":"St\u006fp","a":1,"a":2}"#, "Stop"),
-            ("claude-code", r#"{"hook_event_name":"Stop","hook_event_name":"Stop"}"#, "Stop"),
+            (
+                "claude-code",
+                r#"{"hook_event_name":"St\u006fp","a":1,"a":2}"#,
+                "Stop",
+            ),
+            (
+                "claude-code",
+                r#"{"hook_event_name":"Stop","hook_event_name":"Stop"}"#,
+                "Stop",
+            ),
             ("copilot", r#"{"hookEventName":"PreToolUse","#, "PreToolUse"),
             ("cline", r#"{"hookName":"tool_call","#, "tool_call"),
             ("opencode", r#"{"event":"session.idle","#, "session.idle"),
             // Anybody may have written it there, or it isn't known which counts.
-            ("claude-code", r#"{"tool_input":{"hook_event_name":"Stop"},"a":1,"a":2}"#, ""),
+            (
+                "claude-code",
+                r#"{"tool_input":{"hook_event_name":"Stop"},"a":1,"a":2}"#,
+                "",
+            ),
             ("claude-code", r#"["hook_event_name", "Stop"]"#, ""),
-            ("claude-code", r#"{"hook_event_name":"PreToolUse","hook_event_name":"Stop"}"#, ""),
+            (
+                "claude-code",
+                r#"{"hook_event_name":"PreToolUse","hook_event_name":"Stop"}"#,
+                "",
+            ),
             ("claude-code", r#"{"hook_event_name":["Stop"]"#, ""),
             ("claude-code", r#"{"hook_event_name":"Stop"#, ""),
             ("claude-code", "", ""),
@@ -274,10 +356,24 @@ mod tests {
             let mut moment = Moment::default();
             let read = read(agent(name).unwrap(), &mut moment, text.as_bytes());
             assert!(read.is_err() || expected.is_empty(), "{text}");
-            assert_eq!((&*moment.name, moment.is_unknown_gate), (expected, false), "{text}");
+            assert_eq!(
+                (&*moment.name, moment.is_unknown_gate),
+                (expected, false),
+                "{text}"
+            );
         }
-        let mut moment = Moment { name: "PreToolUse".into(), is_unknown_gate: false };
-        assert!(read(agent("claude-code").unwrap(), &mut moment, br#"{"hook_event_name":"Stop","#).is_err());
+        let mut moment = Moment {
+            name: "PreToolUse".into(),
+            is_unknown_gate: false,
+        };
+        assert!(
+            read(
+                agent("claude-code").unwrap(),
+                &mut moment,
+                br#"{"hook_event_name":"Stop","#
+            )
+            .is_err()
+        );
         assert_eq!(moment.name, "PreToolUse");
     }
 
@@ -285,13 +381,41 @@ mod tests {
     #[test]
     fn an_unknown_gate_that_cannot_be_read_is_known() {
         for (name, text, expected) in [
-            ("claude-code", r#"{"hook_event_name":"PreX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, true),
-            ("claude-code", r#"{"tool_input":{"tool_name":"x"},"hook_event_name":"PreX","a":nan}"#, false),
-            ("claude-code", r#"{"hook_event_name":"PostX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, false),
-            ("claude-code", r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, false),
-            ("gemini", r#"{"hook_event_name":"BeforeX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, true),
-            ("cline", r#"{"hookName":"x","tool_call":{"a":1,"a":2}}"#, true),
-            ("opencode", r#"{"event":"x","tool":"bash","args":{"a":1,"a":2}}"#, true),
+            (
+                "claude-code",
+                r#"{"hook_event_name":"PreX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#,
+                true,
+            ),
+            (
+                "claude-code",
+                r#"{"tool_input":{"tool_name":"x"},"hook_event_name":"PreX","a":nan}"#,
+                false,
+            ),
+            (
+                "claude-code",
+                r#"{"hook_event_name":"PostX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#,
+                false,
+            ),
+            (
+                "claude-code",
+                r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#,
+                false,
+            ),
+            (
+                "gemini",
+                r#"{"hook_event_name":"BeforeX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#,
+                true,
+            ),
+            (
+                "cline",
+                r#"{"hookName":"x","tool_call":{"a":1,"a":2}}"#,
+                true,
+            ),
+            (
+                "opencode",
+                r#"{"event":"x","tool":"bash","args":{"a":1,"a":2}}"#,
+                true,
+            ),
         ] {
             let mut moment = Moment::default();
             assert!(read(agent(name).unwrap(), &mut moment, text.as_bytes()).is_err());

@@ -6,7 +6,8 @@
 use super::decisive::understood;
 use super::native::{AGENT, CONTRACT};
 use super::replies::{
-    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread, unread_reply, unreadable, whole,
+    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread, unread_reply,
+    unreadable, whole,
 };
 use super::{CodingAgent, Dialect, EventRow, Files, Refusal, same, settings};
 use hookwire_base::event::{Event, set_pointer, spec};
@@ -46,16 +47,21 @@ pub(super) static DIALECT: Dialect = Dialect {
         same("UserPromptExpansion").blocks(),
         same("PreToolUse").blocks().rewrites(),
         // Whatever isn't an allow keeps the text from running, a rewrite too.
-        EventRow::new(SKILL_COMMAND, "PreToolUse").near(SKILL_COMMAND).blocks(),
+        EventRow::new(SKILL_COMMAND, "PreToolUse")
+            .near(SKILL_COMMAND)
+            .blocks(),
         same("PermissionRequest").blocks().rewrites(),
         same("PermissionDenied"),
         same("PostToolUse").blocks().rewrites(),
-        same("PostToolUseFailure")
-            .blocks()
-            .members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
+        same("PostToolUseFailure").blocks().members(&[
+            ("/error", "/tool/error"),
+            ("/is_interrupt", "/tool/isInterrupt"),
+        ]),
         same("PostToolBatch").blocks(),
         same("Notification"),
-        same("MessageDisplay").rewrites().members(&[("/delta", "/lastMessage")]),
+        same("MessageDisplay")
+            .rewrites()
+            .members(&[("/delta", "/lastMessage")]),
         same("Stop").blocks(),
         same("StopFailure").members(&[("/error", "/error")]),
         same("SubagentStart"),
@@ -96,16 +102,22 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     complete: |_, _| Ok(()),
     files: Some(Files {
-        // Codex and Qwen Code have the same events in the same form: their files have to say whose they are.
+        // Codex and Qwen Code have the same events in the same form: their files have to say whose
+        // they are.
         recognises: |root| settings::has_groups(root, |event| DIALECT.has_event(event)),
         ..settings::FILES
     }),
     reply: |event, verdict| write_reply(&DIALECT, event, verdict),
     // Exit code 2 can't block a permission request.
-    agent: Some(CodingAgent { refusal: Refusal::ExitCode(&["PermissionRequest"]), withholds: false, mcp: None }),
+    agent: Some(CodingAgent {
+        refusal: Refusal::ExitCode(&["PermissionRequest"]),
+        withholds: false,
+        mcp: None,
+    }),
 };
 
-/// The part of an event that a matcher is held against. At other events the client ignores matchers.
+/// The part of an event that a matcher is held against. At other events the client ignores
+/// matchers.
 pub(super) fn matched(event: &str) -> Target {
     Target::Member(match event {
         _ if spec(event).is_some_and(|spec| spec.tool) => TOOL_NAME,
@@ -124,9 +136,15 @@ pub(super) fn matched(event: &str) -> Target {
 }
 
 /// Events whose plain stdout is context for the model.
-const TEXT_IS_CONTEXT: [&str; 4] = ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "PostModelSwitch"];
+const TEXT_IS_CONTEXT: [&str; 4] = [
+    "UserPromptSubmit",
+    "UserPromptExpansion",
+    "SessionStart",
+    "PostModelSwitch",
+];
 
-/// Where a hook's text for the model has a place. Elsewhere it would void the whole reply, so the person reads it.
+/// Where a hook's text for the model has a place. Elsewhere it would void the whole reply, so the
+/// person reads it.
 const TAKES_CONTEXT: [&str; 13] = [
     "SessionStart",
     "Setup",
@@ -143,43 +161,76 @@ const TAKES_CONTEXT: [&str; 13] = [
     "PostModelSwitch",
 ];
 
-/// The JSON reply on a command's stdout, if there is one: only an object counts as JSON, and with other
-/// output before it the whole is plain text.
-pub(super) fn reply_on_stdout(event: &Event, stdout: &str, read: Reader) -> Option<Result<Answer, String>> {
-    stdout.starts_with('{').then(|| read(event, parse_stdout(stdout)?))
+/// The JSON reply on a command's stdout, if there is one: only an object counts as JSON, and with
+/// other output before it the whole is plain text.
+pub(super) fn reply_on_stdout(
+    event: &Event,
+    stdout: &str,
+    read: Reader,
+) -> Option<Result<Answer, String>> {
+    stdout
+        .starts_with('{')
+        .then(|| read(event, parse_stdout(stdout)?))
 }
 
 /// The answer of plain text on the stdout of a command that exited with 0.
 pub(super) fn plain_stdout(event: &Event, stdout: &str) -> Answer {
-    Answer { remarks: unread(event, stdout), ..text_on_stdout(event, stdout) }
+    Answer {
+        remarks: unread(event, stdout),
+        ..text_on_stdout(event, stdout)
+    }
 }
 
 /// The same, where a word for a decision is a text as any other.
 pub(super) fn text_on_stdout(event: &Event, stdout: &str) -> Answer {
     let is_context = !stdout.is_empty() && TEXT_IS_CONTEXT.contains(&&*event.name);
     let additional_context = is_context.then(|| stdout.to_string()).into_iter().collect();
-    Answer { additional_context, remarks: unread_reply(stdout), ..Answer::default() }
+    Answer {
+        additional_context,
+        remarks: unread_reply(stdout),
+        ..Answer::default()
+    }
 }
 
 /// The reason of a reply that denies, which counts before stderr where the exit code denies too.
 pub(super) fn reason_of_deny(reply: Option<Result<Answer, String>>) -> Option<String> {
-    reply?.ok().filter(|answer| answer.decision == Some(Decision::Deny))?.reason
+    reply?
+        .ok()
+        .filter(|answer| answer.decision == Some(Decision::Deny))?
+        .reason
 }
 
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
-    match (exit.code, reply_on_stdout(event, stdout, DIALECT.contract.reply)) {
+    match (
+        exit.code,
+        reply_on_stdout(event, stdout, DIALECT.contract.reply),
+    ) {
         // Documented: exit 2 can't block a permission request.
         (Some(2), _) if &*event.name == "PermissionRequest" => Ok(Answer::default()),
         (Some(2), reply) => {
-            let stderr = || format!("[{}]: {}", exit.command, or(exit.stderr, "No stderr output"));
-            Ok(block(&DIALECT, event, reason_of_deny(reply).unwrap_or_else(stderr)))
+            let stderr = || {
+                format!(
+                    "[{}]: {}",
+                    exit.command,
+                    or(exit.stderr, "No stderr output")
+                )
+            };
+            Ok(block(
+                &DIALECT,
+                event,
+                reason_of_deny(reply).unwrap_or_else(stderr),
+            ))
         }
         (Some(0), reply) => reply.unwrap_or_else(|| Ok(plain_stdout(event, stdout))),
-        // The client takes the reply all the same. The yes or the silence of a command that failed is no judgement.
+        // The client takes the reply all the same. The yes or the silence of a command that failed
+        // is no judgement.
         (Some(code), Some(Ok(mut answer))) => {
-            let is_no = answer.decision.is_some_and(|it| it != Decision::Allow) || answer.stop.is_some();
-            answer.remarks.extend((!is_no).then(|| format!("exit status {code}, whatever it replied")));
+            let is_no =
+                answer.decision.is_some_and(|it| it != Decision::Allow) || answer.stop.is_some();
+            answer
+                .remarks
+                .extend((!is_no).then(|| format!("exit status {code}, whatever it replied")));
             Ok(answer)
         }
         (Some(_) | None, _) => Err(bad_exit(exit)),
@@ -191,7 +242,10 @@ pub(super) fn block(dialect: &Dialect, event: &Event, reason: String) -> Answer 
     if dialect.row(&event.name).is_none_or(|row| row.blocks) {
         Answer::decide(Decision::Deny, reason)
     } else {
-        Answer { user_messages: vec![reason], ..Answer::default() }
+        Answer {
+            user_messages: vec![reason],
+            ..Answer::default()
+        }
     }
 }
 
@@ -203,24 +257,37 @@ pub(super) fn read_reply(dialect: &Dialect, event: &Event, value: Value) -> Resu
         "Elicitation" | "ElicitationResult" => Some("/hookSpecificOutput/action"),
         _ => None,
     };
-    let read: Vec<&str> = ["/decision", "/hookSpecificOutput/permissionDecision"].into_iter().chain(of_event).collect();
+    let read: Vec<&str> = ["/decision", "/hookSpecificOutput/permissionDecision"]
+        .into_iter()
+        .chain(of_event)
+        .collect();
     understood(event, &value, &read, answer)
 }
 
 /// The same, where what else looks like a decision means nothing.
-pub(super) fn read_members(dialect: &Dialect, event: &Event, value: &Value) -> Result<Answer, String> {
+pub(super) fn read_members(
+    dialect: &Dialect,
+    event: &Event,
+    value: &Value,
+) -> Result<Answer, String> {
     let object = members(value)?;
     let mut answer = Answer::default();
     match object.get("continue") {
         None | Some(Value::Bool(true)) => {}
-        Some(Value::Bool(false)) => answer.stop = Some(text(object, "stopReason")?.unwrap_or_default()),
+        Some(Value::Bool(false)) => {
+            answer.stop = Some(text(object, "stopReason")?.unwrap_or_default())
+        }
         Some(_) => return Err(unreadable("`continue` is not a boolean")),
     }
     answer.user_messages.extend(text(object, "systemMessage")?);
     match text(object, "decision")?.as_deref() {
         None => {}
         Some("block") => {
-            let blocked = block(dialect, event, text(object, "reason")?.unwrap_or_else(|| BLOCKED.into()));
+            let blocked = block(
+                dialect,
+                event,
+                text(object, "reason")?.unwrap_or_else(|| BLOCKED.into()),
+            );
             answer.decision = blocked.decision;
             answer.reason = blocked.reason;
             answer.user_messages.extend(blocked.user_messages);
@@ -229,7 +296,11 @@ pub(super) fn read_members(dialect: &Dialect, event: &Event, value: &Value) -> R
             answer.decision = Some(Decision::Allow);
             answer.reason = text(object, "reason")?;
         }
-        Some(other) => return Err(unreadable(format_args!("`decision` is `{other}`, not `block` or `approve`"))),
+        Some(other) => {
+            return Err(unreadable(format_args!(
+                "`decision` is `{other}`, not `block` or `approve`"
+            )));
+        }
     }
     match object.get("hookSpecificOutput") {
         None | Some(Value::Null) => {}
@@ -247,11 +318,18 @@ fn read_specific(
 ) -> Result<(), String> {
     let (name, expected) = (text(specific, "hookEventName")?, dialect.name_of(event));
     // A hook that is for a moment which the client calls otherwise may not know that name.
-    if !name.as_deref().is_some_and(|name| name == expected || name == &*event.name) {
+    if !name
+        .as_deref()
+        .is_some_and(|name| name == expected || name == &*event.name)
+    {
         let name = name.as_deref().unwrap_or("missing");
-        return Err(unreadable(format_args!("`hookEventName` is {name}, not `{expected}`")));
+        return Err(unreadable(format_args!(
+            "`hookEventName` is {name}, not `{expected}`"
+        )));
     }
-    answer.additional_context.extend(text(specific, "additionalContext")?);
+    answer
+        .additional_context
+        .extend(text(specific, "additionalContext")?);
     if let Some(decision) = text(specific, "permissionDecision")? {
         let decision = Decision::from_word(&decision)
             .ok_or_else(|| unreadable(format_args!("`permissionDecision` is `{decision}`")))?;
@@ -264,7 +342,9 @@ fn read_specific(
     match &*event.name {
         "PreToolUse" => answer.subject = object(specific, "updatedInput")?,
         "PostToolUse" => {
-            let output = specific.get("updatedToolOutput").or(specific.get("updatedMCPToolOutput"));
+            let output = specific
+                .get("updatedToolOutput")
+                .or(specific.get("updatedMCPToolOutput"));
             answer.subject = output.filter(|value| !value.is_null()).cloned();
         }
         "MessageDisplay" => answer.subject = text(specific, "displayContent")?.map(Value::String),
@@ -272,7 +352,10 @@ fn read_specific(
             None => {}
             Some("accept") => answer.decision = answer.decision.or(Some(Decision::Allow)),
             Some(action @ ("decline" | "cancel")) => {
-                let reason = answer.reason.take().unwrap_or_else(|| format!("a hook answered `{action}`"));
+                let reason = answer
+                    .reason
+                    .take()
+                    .unwrap_or_else(|| format!("a hook answered `{action}`"));
                 (answer.decision, answer.reason) = (Some(Decision::Deny), Some(reason));
             }
             Some(other) => return Err(unreadable(format_args!("`action` is `{other}`"))),
@@ -283,7 +366,10 @@ fn read_specific(
                 Some(Value::Object(decision)) => decision,
                 Some(_) => return Err(unreadable("`decision` is not an object")),
             };
-            answer.decision = match text(decision, "behavior")?.as_deref().and_then(Decision::from_word) {
+            answer.decision = match text(decision, "behavior")?
+                .as_deref()
+                .and_then(Decision::from_word)
+            {
                 allow_or_deny @ Some(Decision::Allow | Decision::Deny) => allow_or_deny,
                 Some(Decision::Ask | Decision::Defer) | None => {
                     return Err(unreadable("`behavior` is not `allow` or `deny`"));
@@ -311,9 +397,17 @@ fn object(specific: &Map<String, Value>, key: &str) -> Result<Option<Value>, Str
 /// A reply of Claude Code's form in a dialect that has it. No opinion is silence, not an approval.
 pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Value {
     let is_input = ["PreToolUse", "PermissionRequest"].contains(&&*event.name);
-    let is_misfit = is_input && verdict.subject.as_ref().is_some_and(|input| !input.is_object());
-    let stricter = (is_misfit && verdict.decision != Decision::Deny)
-        .then(|| denied(verdict, "a hook rewrote this, and a tool's input is an object"));
+    let is_misfit = is_input
+        && verdict
+            .subject
+            .as_ref()
+            .is_some_and(|input| !input.is_object());
+    let stricter = (is_misfit && verdict.decision != Decision::Deny).then(|| {
+        denied(
+            verdict,
+            "a hook rewrote this, and a tool's input is an object",
+        )
+    });
     let verdict = stricter.as_ref().unwrap_or(verdict);
     let mut reply = Map::new();
     let mut specific = Map::new();
@@ -329,7 +423,11 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
                     (_, decision) => decision,
                 };
                 specific.insert("permissionDecision".into(), json!(decision.as_str()));
-                let reason = if decision == Decision::Deny { or(&reason, BLOCKED) } else { reason };
+                let reason = if decision == Decision::Deny {
+                    or(&reason, BLOCKED)
+                } else {
+                    reason
+                };
                 if !reason.is_empty() {
                     specific.insert("permissionDecisionReason".into(), json!(reason));
                 }
@@ -347,10 +445,12 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
                 },
                 Decision::Deny => Some(json!({"behavior": deny, "message": or(&reason, BLOCKED)})),
                 // A new input can only come with an approval, and no hook approved it.
-                Decision::Allow | Decision::Ask | Decision::Defer if verdict.subject.is_some() => Some(json!({
-                    "behavior": deny,
-                    "message": "a hook rewrote this, and a permission request takes a rewrite only with an approval",
-                })),
+                Decision::Allow | Decision::Ask | Decision::Defer if verdict.subject.is_some() => {
+                    Some(json!({
+                        "behavior": deny,
+                        "message": "a hook rewrote this, and a permission request takes a rewrite only with an approval",
+                    }))
+                }
                 // The question goes on to the person.
                 Decision::Allow | Decision::Ask | Decision::Defer => None,
             };
@@ -381,18 +481,28 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
             }
             if let Some(subject) = &verdict.subject {
                 let before = event.subject().unwrap_or(&Value::Null);
-                let after = if subject.is_null() && verdict.replaced { withheld(before) } else { subject.clone() };
+                let after = if subject.is_null() && verdict.replaced {
+                    withheld(before)
+                } else {
+                    subject.clone()
+                };
                 match name {
-                    "PostToolUse" => specific.insert("updatedToolOutput".into(), in_shape_of(before, after)),
+                    "PostToolUse" => {
+                        specific.insert("updatedToolOutput".into(), in_shape_of(before, after))
+                    }
                     "MessageDisplay" => specific.insert("displayContent".into(), after),
                     _ => None,
                 };
             }
         }
     }
-    let takes_context = TAKES_CONTEXT.contains(&&*event.name) && dialect.name_of(event) != SKILL_COMMAND;
+    let takes_context =
+        TAKES_CONTEXT.contains(&&*event.name) && dialect.name_of(event) != SKILL_COMMAND;
     if takes_context && !verdict.additional_context.is_empty() {
-        specific.insert("additionalContext".into(), json!(verdict.additional_context.join("\n")));
+        specific.insert(
+            "additionalContext".into(),
+            json!(verdict.additional_context.join("\n")),
+        );
     } else {
         messages.extend(verdict.additional_context.iter().cloned());
     }
@@ -403,14 +513,24 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
     whole(reply, specific, &messages, dialect.name_of(event))
 }
 
-/// The client takes a new output only in the tool's own shape: the same, without its texts, but for those that say
-/// what it is. Recursion is bounded by the depth limit of the parser that read the output.
+/// The client takes a new output only in the tool's own shape: the same, without its texts, but for
+/// those that say what it is. Recursion is bounded by the depth limit of the parser that read the
+/// output.
 fn withheld(output: &Value) -> Value {
     match output {
         Value::Object(members) => {
-            let kept = |key: &str, value: &Value| KINDS.contains(&key) && value.as_str().is_some_and(is_kind);
+            let kept = |key: &str, value: &Value| {
+                KINDS.contains(&key) && value.as_str().is_some_and(is_kind)
+            };
             let withheld = |(key, value): (&String, &Value)| {
-                (key.clone(), if kept(key, value) { value.clone() } else { withheld(value) })
+                (
+                    key.clone(),
+                    if kept(key, value) {
+                        value.clone()
+                    } else {
+                        withheld(value)
+                    },
+                )
             };
             members.iter().map(withheld).collect()
         }
@@ -421,25 +541,37 @@ fn withheld(output: &Value) -> Value {
 }
 
 /// Members that say what the others are.
-const KINDS: [&str; 6] = ["type", "status", "mimeType", "mime_type", "mediaType", "media_type"];
+const KINDS: [&str; 6] = [
+    "type",
+    "status",
+    "mimeType",
+    "mime_type",
+    "mediaType",
+    "media_type",
+];
 
 /// A word of the client's own, such as `create`, `async_launched` or `image/png`.
 fn is_kind(text: &str) -> bool {
     text.len() <= 80
-        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'/' | b'.' | b'+'))
+        && text.bytes().all(
+            |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'/' | b'.' | b'+'),
+        )
 }
 
 /// Where a tool's output that is an object has the text that the model reads most of.
 const MAIN_TEXTS: [&str; 4] = ["/stdout", "/file/content", "/content", "/result"];
 
-/// A new output as the client takes it: what isn't of the tool's own shape would be passed over, and the old one stand.
-/// What a hook has left out or made something else is withheld; a text in place of an object becomes its main text.
-/// Recursion is bounded by the depth limit of the parsers that read the two.
+/// A new output as the client takes it: what isn't of the tool's own shape would be passed over,
+/// and the old one stand. What a hook has left out or made something else is withheld; a text in
+/// place of an object becomes its main text. Recursion is bounded by the depth limit of the parsers
+/// that read the two.
 fn in_shape_of(before: &Value, after: Value) -> Value {
     match (before, after) {
         (Value::Object(before), Value::Object(mut after)) => {
             for (key, value) in before {
-                let given = after.remove(key).map_or_else(|| withheld(value), |given| in_shape_of(value, given));
+                let given = after
+                    .remove(key)
+                    .map_or_else(|| withheld(value), |given| in_shape_of(value, given));
                 after.insert(key.clone(), given);
             }
             Value::Object(after)
@@ -453,11 +585,15 @@ fn in_shape_of(before: &Value, after: Value) -> Value {
             output
         }
         // Blocks of content, as MCP has them.
-        (Value::Array(items), Value::String(text)) if items.iter().any(|item| item["type"] == "text") => {
+        (Value::Array(items), Value::String(text))
+            if items.iter().any(|item| item["type"] == "text") =>
+        {
             json!([{ "type": "text", "text": text }])
         }
         (Value::Null, after) => after,
-        (before, after) if std::mem::discriminant(before) == std::mem::discriminant(&after) => after,
+        (before, after) if std::mem::discriminant(before) == std::mem::discriminant(&after) => {
+            after
+        }
         (before, _) => withheld(before),
     }
 }
@@ -468,13 +604,19 @@ mod tests {
 
     #[test]
     fn a_new_output_has_the_shape_of_the_old_one() {
-        let bash = json!({"stdout": "key", "stderr": "key", "interrupted": false, "isImage": false});
+        let bash =
+            json!({"stdout": "key", "stderr": "key", "interrupted": false, "isImage": false});
         let hidden = "[withheld by a hook]";
-        let read = json!({"type": "text", "file": {"filePath": "/a", "content": "key", "numLines": 1}});
+        let read =
+            json!({"type": "text", "file": {"filePath": "/a", "content": "key", "numLines": 1}});
         let image = json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "key"}}]);
         let blocks = json!([{"type": "text", "text": "key"}]);
         for (before, after, expected) in [
-            (&bash, json!("fine"), json!({"stdout": "fine", "stderr": hidden, "interrupted": false, "isImage": false})),
+            (
+                &bash,
+                json!("fine"),
+                json!({"stdout": "fine", "stderr": hidden, "interrupted": false, "isImage": false}),
+            ),
             (
                 &bash,
                 json!({"stdout": "fine", "stderr": 3, "interrupted": true}),
@@ -497,9 +639,17 @@ mod tests {
                 withheld(&image),
                 json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": hidden}}]),
             ),
-            (&blocks, json!("fine"), json!([{"type": "text", "text": "fine"}])),
+            (
+                &blocks,
+                json!("fine"),
+                json!([{"type": "text", "text": "fine"}]),
+            ),
             (&blocks, json!([]), json!([])),
-            (&blocks, json!({"a": 1}), json!([{"type": "text", "text": hidden}])),
+            (
+                &blocks,
+                json!({"a": 1}),
+                json!([{"type": "text", "text": hidden}]),
+            ),
             (&json!("key"), json!("fine"), json!("fine")),
             (&json!("key"), json!({"a": 1}), json!(hidden)),
             (
@@ -509,7 +659,11 @@ mod tests {
             ),
             (&Value::Null, json!({"a": 1}), json!({"a": 1})),
         ] {
-            assert_eq!(in_shape_of(before, after.clone()), expected, "{before} {after}");
+            assert_eq!(
+                in_shape_of(before, after.clone()),
+                expected,
+                "{before} {after}"
+            );
         }
     }
 }

@@ -1,10 +1,12 @@
-//! Cline's hooks, of the CLI and the VS Code extension: one executable an event, by the name of its file.
+//! Cline's hooks, of the CLI and the VS Code extension: one executable an event, by the name of its
+//! file.
 //!
 //! A payload names its event in words of its own (`tool_call`); the command that reads it adds
-//! `hook_event_name`, from where it is registered. `cancel` is the only no, and it ends the whole run. The CLI
-//! passes over a cancelled prompt and a text for the model; the extension takes both.
+//! `hook_event_name`, from where it is registered. `cancel` is the only no, and it ends the whole
+//! run. The CLI passes over a cancelled prompt and a text for the model; the extension takes both.
 //!
-//! The extension's hooks have 30 seconds. How exit codes count was never measured: here, as a failure.
+//! The extension's hooks have 30 seconds. How exit codes count was never measured: here, as a
+//! failure.
 
 use super::decisive::understood;
 use super::native::AGENT;
@@ -16,7 +18,9 @@ use hookwire_rules::contract::Contract;
 use serde_json::{Map, Value, json};
 
 fn is_subagent(payload: &Value) -> bool {
-    payload.get("parent_agent_id").is_some_and(|it| it.as_str().is_some_and(|it| !it.is_empty()))
+    payload
+        .get("parent_agent_id")
+        .is_some_and(|it| it.as_str().is_some_and(|it| !it.is_empty()))
 }
 
 fn has_succeeded(payload: &Value) -> bool {
@@ -52,18 +56,30 @@ pub(super) static DIALECT: Dialect = Dialect {
         ..AGENT
     },
     events: &[
-        row("TaskStart", &["agent_start"], "SubagentStart").blocks().picks(is_subagent),
+        row("TaskStart", &["agent_start"], "SubagentStart")
+            .blocks()
+            .picks(is_subagent),
         row("TaskStart", &["agent_start"], "RunStart").blocks(),
         row("TaskResume", &[], "SessionStart").blocks(),
         row("TaskComplete", &["agent_end"], "SubagentStop").picks(is_subagent),
         row("TaskComplete", &["agent_end"], "RunEnd").near("Stop"),
         row("TaskError", &[], "RunError"),
         row("TaskCancel", &[], "RunError"),
-        row("UserPromptSubmit", &["prompt_submit"], "UserPromptSubmit")
-            .members(&[("/userPromptSubmit/prompt", "/prompt"), ("/prompt_submit/prompt", "/prompt")]),
-        row("PreToolUse", &["tool_call"], "PreToolUse").blocks().rewrites().members(CALL),
-        row("PostToolUse", &["tool_result"], "PostToolUse").blocks().members(RESULT).picks(has_succeeded),
-        row("PostToolUse", &["tool_result"], "PostToolUseFailure").blocks().members(RESULT),
+        row("UserPromptSubmit", &["prompt_submit"], "UserPromptSubmit").members(&[
+            ("/userPromptSubmit/prompt", "/prompt"),
+            ("/prompt_submit/prompt", "/prompt"),
+        ]),
+        row("PreToolUse", &["tool_call"], "PreToolUse")
+            .blocks()
+            .rewrites()
+            .members(CALL),
+        row("PostToolUse", &["tool_result"], "PostToolUse")
+            .blocks()
+            .members(RESULT)
+            .picks(has_succeeded),
+        row("PostToolUse", &["tool_result"], "PostToolUseFailure")
+            .blocks()
+            .members(RESULT),
         row("PreCompact", &[], "PreCompact"),
         row("Notification", &[], "Notification"),
         row("SessionShutdown", &[], "SessionEnd"),
@@ -93,7 +109,10 @@ pub(super) static DIALECT: Dialect = Dialect {
 };
 
 fn complete(payload: &Value, event: &mut Value) -> Result<(), String> {
-    if let Some(root) = payload.pointer("/workspaceRoots/0").filter(|it| it.is_string()) {
+    if let Some(root) = payload
+        .pointer("/workspaceRoots/0")
+        .filter(|it| it.is_string())
+    {
         set_pointer(event, "/cwd", root.clone());
     }
     // The extension has no session above a task.
@@ -101,7 +120,10 @@ fn complete(payload: &Value, event: &mut Value) -> Result<(), String> {
         set_pointer(event, "/session", task.clone());
     }
     if event["event"] == "PostToolUseFailure"
-        && let Some(output) = event.pointer("/tool/output").filter(|it| !it.is_null()).cloned()
+        && let Some(output) = event
+            .pointer("/tool/output")
+            .filter(|it| !it.is_null())
+            .cloned()
     {
         set_pointer(event, "/tool/error", output);
     }
@@ -110,24 +132,40 @@ fn complete(payload: &Value, event: &mut Value) -> Result<(), String> {
 
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let stricter = match &verdict.subject {
-        Some(_) if verdict.decision == Decision::Deny || !DIALECT.row_of(event).is_some_and(|row| row.blocks) => None,
+        Some(_)
+            if verdict.decision == Decision::Deny
+                || !DIALECT.row_of(event).is_some_and(|row| row.blocks) =>
+        {
+            None
+        }
         Some(subject) if DIALECT.takes_rewrites(event) && subject.is_object() => None,
-        Some(_) => Some(denied(verdict, "a hook rewrote this, and Cline takes no such rewrite")),
+        Some(_) => Some(denied(
+            verdict,
+            "a hook rewrote this, and Cline takes no such rewrite",
+        )),
         None => None,
     };
     let verdict = stricter.as_ref().unwrap_or(verdict);
     let mut reply = Map::new();
     // The extension takes a cancelled prompt, and where nothing can be cancelled it is passed over.
     let reason = match (&verdict.stop, verdict.decision) {
-        (_, Decision::Ask | Decision::Defer | Decision::Deny) => Some(verdict.reason.as_deref().unwrap_or_default()),
+        (_, Decision::Ask | Decision::Defer | Decision::Deny) => {
+            Some(verdict.reason.as_deref().unwrap_or_default())
+        }
         (stop, Decision::Allow) => stop.as_deref(),
     };
     if let Some(reason) = reason {
         let messages = verdict.user_messages.iter().cloned();
-        let said: Vec<String> = std::iter::once(or(reason, BLOCKED)).chain(messages).collect();
+        let said: Vec<String> = std::iter::once(or(reason, BLOCKED))
+            .chain(messages)
+            .collect();
         reply.insert("cancel".into(), json!(true));
         reply.insert("errorMessage".into(), json!(said.join("\n")));
-    } else if let Some(subject) = verdict.subject.as_ref().filter(|_| DIALECT.takes_rewrites(event)) {
+    } else if let Some(subject) = verdict
+        .subject
+        .as_ref()
+        .filter(|_| DIALECT.takes_rewrites(event))
+    {
         reply.insert("overrideInput".into(), subject.clone());
     }
     if !verdict.additional_context.is_empty() {
@@ -151,7 +189,10 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     if is("cancel")? {
         answer = Answer::decide(Decision::Deny, message.unwrap_or_else(|| BLOCKED.into()));
     } else if is("review")? {
-        answer = Answer::decide(Decision::Ask, message.unwrap_or_else(|| "A hook asks".into()));
+        answer = Answer::decide(
+            Decision::Ask,
+            message.unwrap_or_else(|| "A hook asks".into()),
+        );
     }
     answer.subject = match object.get("overrideInput") {
         None | Some(Value::Null) => None,
@@ -159,6 +200,8 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
         Some(_) => return Err(unreadable("`overrideInput` is not an object")),
     };
     let context = text(object, "context")?.or(text(object, "contextModification")?);
-    answer.additional_context.extend(context.filter(|it| !it.is_empty()));
+    answer
+        .additional_context
+        .extend(context.filter(|it| !it.is_empty()));
     understood(event, &value, &["/cancel", "/review"], answer)
 }

@@ -1,11 +1,11 @@
 //! Codex's hooks: Claude Code's form with fewer events and words.
 //!
-//! Codex drops a reply with a word that it doesn't know or refuses, and the tool then runs. So nothing is
-//! said but what it obeys, and what it has no word for is a deny: a question, the end of the run at a tool
-//! call, another input where it takes none.
+//! Codex drops a reply with a word that it doesn't know or refuses, and the tool then runs. So
+//! nothing is said but what it obeys, and what it has no word for is a deny: a question, the end of
+//! the run at a tool call, another input where it takes none.
 //!
-//! Its own files give timeouts in seconds. Its hooks run all at once; of several rewrites the last to finish
-//! wins there, in the order of definition here.
+//! Its own files give timeouts in seconds. Its hooks run all at once; of several rewrites the last
+//! to finish wins there, in the order of definition here.
 
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::AGENT;
@@ -68,14 +68,25 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: Some(settings::FILES),
     // The exit code of a hook at a permission request isn't documented.
     agent: Some(CodingAgent {
-        refusal: Refusal::ExitCode(&["SessionStart", "PermissionRequest", "SubagentStart", "PreCompact"]),
+        refusal: Refusal::ExitCode(&[
+            "SessionStart",
+            "PermissionRequest",
+            "SubagentStart",
+            "PreCompact",
+        ]),
         withholds: false,
         mcp: None,
     }),
 };
 
 /// Where a hook's text for the model has a place.
-const TAKES_CONTEXT: [&str; 5] = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart"];
+const TAKES_CONTEXT: [&str; 5] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "SubagentStart",
+];
 
 /// Where the only no is the end of the run.
 const ONLY_ENDS: [&str; 3] = ["SessionStart", "SubagentStart", "PreCompact"];
@@ -87,11 +98,18 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         _ => verdict.clone(),
     };
     match (name, verdict.decision) {
-        ("PreToolUse", Decision::Ask | Decision::Defer) => verdict = denied(&verdict, "Codex can't ask here"),
+        ("PreToolUse", Decision::Ask | Decision::Defer) => {
+            verdict = denied(&verdict, "Codex can't ask here")
+        }
         // An approval by itself voids the reply; with a new input it must be said.
-        ("PreToolUse", Decision::Allow) => verdict.decided_by = verdict.subject.is_some().then(|| "".into()),
+        ("PreToolUse", Decision::Allow) => {
+            verdict.decided_by = verdict.subject.is_some().then(|| "".into())
+        }
         ("PermissionRequest", Decision::Allow) if verdict.subject.is_some() => {
-            verdict = denied(&verdict, "a hook rewrote this, and Codex takes no rewrite here");
+            verdict = denied(
+                &verdict,
+                "a hook rewrote this, and Codex takes no rewrite here",
+            );
         }
         // The question goes on to the person.
         (_, Decision::Allow) | ("PermissionRequest", Decision::Ask | Decision::Defer) => {}
@@ -109,7 +127,8 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         verdict.subject = None;
     }
     let mut reply = claude_code::write_reply(&DIALECT, event, &verdict);
-    // An interruption and what isn't known of Codex take a message and no more; the end of a session nothing.
+    // An interruption and what isn't known of Codex take a message and no more; the end of a
+    // session nothing.
     let takes = |key: &str| match name {
         "SessionEnd" => false,
         "RunError" => key == "systemMessage",
@@ -123,47 +142,75 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 
 /// Words of a reply that void it: Codex knows them and refuses them at these events.
 fn refused(event: &Event, reply: &Map<String, Value>) -> Option<&'static str> {
-    let specific = |key: &str| reply.get("hookSpecificOutput").and_then(|it| it.get(key)).filter(|it| !it.is_null());
+    let specific = |key: &str| {
+        reply
+            .get("hookSpecificOutput")
+            .and_then(|it| it.get(key))
+            .filter(|it| !it.is_null())
+    };
     let is = |key: &str, word: &str| specific(key).is_some_and(|it| it == word);
     let says = |key: &str, value: Value| reply.get(key) == Some(&value);
-    let of_decision =
-        |key: &str| specific("decision").and_then(|it| it.get(key)).is_some_and(|it| !it.is_null() && it != false);
+    let of_decision = |key: &str| {
+        specific("decision")
+            .and_then(|it| it.get(key))
+            .is_some_and(|it| !it.is_null() && it != false)
+    };
     match &*event.name {
         "PreToolUse" if is("permissionDecision", "ask") => Some("`ask`"),
         "PreToolUse" if is("permissionDecision", "allow") != specific("updatedInput").is_some() => {
             Some("`allow` without `updatedInput`, or the reverse")
         }
-        "PreToolUse" if is("permissionDecision", "deny") && no_text(specific("permissionDecisionReason")) => {
+        "PreToolUse"
+            if is("permissionDecision", "deny")
+                && no_text(specific("permissionDecisionReason")) =>
+        {
             Some("a deny without a reason")
         }
         "PreToolUse" if says("decision", json!("approve")) => Some("`approve`"),
         "PreToolUse" if says("continue", json!(false)) => Some("`continue`"),
         "PreToolUse" if reply.contains_key("stopReason") => Some("`stopReason`"),
         "PreToolUse" if says("suppressOutput", json!(true)) => Some("`suppressOutput`"),
-        "PermissionRequest" if ["updatedInput", "updatedPermissions", "interrupt"].into_iter().any(of_decision) => {
+        "PermissionRequest"
+            if ["updatedInput", "updatedPermissions", "interrupt"]
+                .into_iter()
+                .any(of_decision) =>
+        {
             Some("`updatedInput`, `updatedPermissions` and `interrupt`")
         }
-        _ if says("decision", json!("block")) && no_text(reply.get("reason")) => Some("a block without a reason"),
+        _ if says("decision", json!("block")) && no_text(reply.get("reason")) => {
+            Some("a block without a reason")
+        }
         _ => None,
     }
 }
 
 fn no_text(value: Option<&Value>) -> bool {
-    value.and_then(Value::as_str).is_none_or(|text| text.trim().is_empty())
+    value
+        .and_then(Value::as_str)
+        .is_none_or(|text| text.trim().is_empty())
 }
 
 const COMMON: [&str; 4] = ["continue", "stopReason", "suppressOutput", "systemMessage"];
 
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     let object = members(&value)?;
-    let blocks = ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop"].contains(&&*event.name);
+    let blocks = [
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "Stop",
+        "SubagentStop",
+    ]
+    .contains(&&*event.name);
     let known = |key: &&String| {
         COMMON.contains(&key.as_str())
             || *key == "hookSpecificOutput"
             || blocks && ["decision", "reason"].contains(&key.as_str())
     };
     if let Some(unknown) = object.keys().find(|key| !known(key)) {
-        return Err(unreadable(format_args!("Codex doesn't know `{unknown}` here")));
+        return Err(unreadable(format_args!(
+            "Codex doesn't know `{unknown}` here"
+        )));
     }
     if let Some(what) = refused(event, object) {
         return Err(unreadable(format_args!("Codex refuses {what} here")));
@@ -174,11 +221,14 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     match exit.code {
-        Some(0) => reply_on_stdout(event, stdout, read_reply).unwrap_or_else(|| Ok(plain_stdout(event, stdout))),
+        Some(0) => reply_on_stdout(event, stdout, read_reply)
+            .unwrap_or_else(|| Ok(plain_stdout(event, stdout))),
         Some(2) => {
             let reason = reason_of_deny(reply_on_stdout(event, stdout, read_reply));
             match reason.unwrap_or_else(|| exit.stderr.trim().to_string()) {
-                reason if reason.is_empty() => Err("deny: it exited with 2 and said no reason on stderr".into()),
+                reason if reason.is_empty() => {
+                    Err("deny: it exited with 2 and said no reason on stderr".into())
+                }
                 reason => Ok(claude_code::block(&DIALECT, event, reason)),
             }
         }

@@ -1,21 +1,24 @@
 //! GitHub Copilot CLI's hooks: names in camel case, flat replies.
 //!
-//! A payload mostly doesn't name its event: the command that reads it adds `hook_event_name`, from where it is
-//! registered. What a hook writes to stderr is lost there, so a "no" is always a reply. New arguments, results and
-//! prompts replace the old ones whole. The end of the run is a deny, but where the agent rests. All of it is what the
-//! CLI did when it was driven.
+//! A payload mostly doesn't name its event: the command that reads it adds `hook_event_name`, from
+//! where it is registered. What a hook writes to stderr is lost there, so a "no" is always a reply.
+//! New arguments, results and prompts replace the old ones whole. The end of the run is a deny, but
+//! where the agent rests. All of it is what the CLI did when it was driven.
 //!
-//! VS Code's Copilot reads the same files with Claude Code's names of events and takes nearly Claude Code's replies.
-//! It passes over a rewrite that doesn't fit its tool, and takes none elsewhere, so there a rewrite is a deny. The CLI
-//! has those names too, where hooks are registered by them; what is the same in both is answered in both forms, because
-//! each passes over the other's. VS Code alone says `hookEventName`, or the id of the call or a transcript.
+//! VS Code's Copilot reads the same files with Claude Code's names of events and takes nearly
+//! Claude Code's replies. It passes over a rewrite that doesn't fit its tool, and takes none
+//! elsewhere, so there a rewrite is a deny. The CLI has those names too, where hooks are registered
+//! by them; what is the same in both is answered in both forms, because each passes over the
+//! other's. VS Code alone says `hookEventName`, or the id of the call or a transcript.
 //!
 //! A hook that fails blocks there.
 
 use super::claude_code;
 use super::decisive::understood;
 use super::native::AGENT;
-use super::replies::{BLOCKED, denied, exit_of_reply, is_decided, members, or, stop_denies, text, unreadable};
+use super::replies::{
+    BLOCKED, denied, exit_of_reply, is_decided, members, or, stop_denies, text, unreadable,
+};
 use super::{CodingAgent, Dialect, Files, Refusal, row, settings};
 use hookwire_base::event::{Event, set_pointer, spec};
 use hookwire_base::support::json::parse;
@@ -45,9 +48,19 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[
         row("sessionStart", &["SessionStart"], "SessionStart"),
         row("sessionEnd", &["SessionEnd"], "SessionEnd"),
-        row("userPromptSubmitted", &["UserPromptSubmit"], "UserPromptSubmit").blocks().rewrites(),
-        row("preToolUse", &["PreToolUse"], "PreToolUse").blocks().rewrites(),
-        row("postToolUse", &["PostToolUse"], "PostToolUse").blocks().rewrites(),
+        row(
+            "userPromptSubmitted",
+            &["UserPromptSubmit"],
+            "UserPromptSubmit",
+        )
+        .blocks()
+        .rewrites(),
+        row("preToolUse", &["PreToolUse"], "PreToolUse")
+            .blocks()
+            .rewrites(),
+        row("postToolUse", &["PostToolUse"], "PostToolUse")
+            .blocks()
+            .rewrites(),
         row("postToolUseFailure", &[], "PostToolUseFailure").members(&[("/error", "/tool/error")]),
         row("permissionRequest", &[], "PermissionRequest").blocks(),
         row("agentStop", &["Stop"], "Stop").blocks(),
@@ -56,7 +69,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("preCompact", &["PreCompact"], "PreCompact"),
         row("errorOccurred", &[], "ModelCallError")
             .members(&[("/error", "/model/error")])
-            .picks(|payload| payload.get("errorContext").is_some_and(|it| it == "model_call")),
+            .picks(|payload| {
+                payload
+                    .get("errorContext")
+                    .is_some_and(|it| it == "model_call")
+            }),
         row("errorOccurred", &[], "RunError").members(&[("/error", "/error")]),
         row("notification", &[], "Notification"),
     ],
@@ -88,26 +105,40 @@ pub(super) static DIALECT: Dialect = Dialect {
         recognises: |root| settings::has_handlers(root, |event| DIALECT.has_event(event)),
         ..settings::FILES
     }),
-    agent: Some(CodingAgent { refusal: Refusal::Reply, withholds: false, mcp: None }),
+    agent: Some(CodingAgent {
+        refusal: Refusal::Reply,
+        withholds: false,
+        mcp: None,
+    }),
 };
 
 fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
-    let Some(Value::String(text)) = event.pointer("/tool/input") else { return Ok(()) };
-    let tool = event.pointer(TOOL_NAME).and_then(Value::as_str).unwrap_or_default();
+    let Some(Value::String(text)) = event.pointer("/tool/input") else {
+        return Ok(());
+    };
+    let tool = event
+        .pointer(TOOL_NAME)
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let input = arguments(tool, text)?;
     set_pointer(event, "/tool/input", input);
     Ok(())
 }
 
-/// Arguments may be a text that holds JSON, or a patch as it is. JSON that can't be read is refused: no guard could know
-/// what it says.
+/// Arguments may be a text that holds JSON, or a patch as it is. JSON that can't be read is
+/// refused: no guard could know what it says.
 fn arguments(tool: &str, text: &str) -> Result<Value, String> {
     let input = if is_json(text) {
-        parse(text).map_err(|error| format!("`toolArgs` begins like JSON and can't be read: {error}"))?
+        parse(text)
+            .map_err(|error| format!("`toolArgs` begins like JSON and can't be read: {error}"))?
     } else {
         text.into()
     };
-    Ok(if tool == "apply_patch" && input.is_string() { json!({ "input": input }) } else { input })
+    Ok(if tool == "apply_patch" && input.is_string() {
+        json!({ "input": input })
+    } else {
+        input
+    })
 }
 
 fn is_json(text: &str) -> bool {
@@ -117,7 +148,9 @@ fn is_json(text: &str) -> bool {
 /// The patch of a call whose arguments are a patch as it is.
 fn patch(event: &Event) -> Option<&str> {
     let payload = DIALECT.original(event)?;
-    let text = ["toolArgs", "toolInput", "tool_input"].iter().find_map(|place| payload.get(place)?.as_str());
+    let text = ["toolArgs", "toolInput", "tool_input"]
+        .iter()
+        .find_map(|place| payload.get(place)?.as_str());
     text.filter(|text| !is_json(text) && event.tool_name() == Some("apply_patch"))
 }
 
@@ -125,8 +158,13 @@ fn payload(event: &Event) -> Value {
     let mut payload = DIALECT.write(event);
     // Arguments that came as a text go on as one: the same if nothing has changed.
     for place in ["toolArgs", "toolInput", "tool_input"] {
-        let before = DIALECT.original(event).and_then(|it| it.get(place)).and_then(Value::as_str);
-        let Some(input) = event.at("/tool/input").filter(|it| it.is_object()) else { continue };
+        let before = DIALECT
+            .original(event)
+            .and_then(|it| it.get(place))
+            .and_then(Value::as_str);
+        let Some(input) = event.at("/tool/input").filter(|it| it.is_object()) else {
+            continue;
+        };
         if let Some(before) = before {
             let tool = event.tool_name().unwrap_or_default();
             let same = arguments(tool, before).is_ok_and(|before| before == *input);
@@ -150,20 +188,34 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let has = |key: &str| payload.is_some_and(|it| it.get(key).is_some_and(|it| !it.is_null()));
     let name = payload.and_then(|it| it.get("hook_event_name")?.as_str());
     let of_vs_code = DIALECT.row(&event.name).map_or(&[][..], |row| row.also);
-    // Without a payload it is the refusal of one that can't be read: then it isn't known which of the two it is.
+    // Without a payload it is the refusal of one that can't be read: then it isn't known which of
+    // the two it is.
     let may_be_vs_code = has("hookEventName")
         || !of_vs_code.is_empty() && payload.is_none()
         || name.is_some_and(|name| of_vs_code.contains(&name));
-    let is_vs_code = may_be_vs_code && ["hookEventName", "tool_use_id", "transcript_path"].into_iter().any(has);
-    if verdict.subject.is_some() && (is_vs_code || may_be_vs_code && verdict.decision != Decision::Allow) {
+    let is_vs_code = may_be_vs_code
+        && ["hookEventName", "tool_use_id", "transcript_path"]
+            .into_iter()
+            .any(has);
+    if verdict.subject.is_some()
+        && (is_vs_code || may_be_vs_code && verdict.decision != Decision::Allow)
+    {
         verdict = match verdict.decision {
-            Decision::Deny => Verdict { subject: None, ..verdict },
-            Decision::Allow | Decision::Ask | Decision::Defer => {
-                denied(&verdict, "a hook rewrote this, and VS Code's Copilot isn't known to take a rewrite")
-            }
+            Decision::Deny => Verdict {
+                subject: None,
+                ..verdict
+            },
+            Decision::Allow | Decision::Ask | Decision::Defer => denied(
+                &verdict,
+                "a hook rewrote this, and VS Code's Copilot isn't known to take a rewrite",
+            ),
         };
     }
-    let mut reply = if has("hookEventName") { Map::new() } else { reply_of_cli(event, verdict.clone()) };
+    let mut reply = if has("hookEventName") {
+        Map::new()
+    } else {
+        reply_of_cli(event, verdict.clone())
+    };
     if may_be_vs_code && verdict.subject.is_none() {
         reply.extend(reply_of_vs_code(event, &verdict));
     }
@@ -172,13 +224,19 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 
 /// Claude Code's form, but where VS Code has another place for a "no".
 fn reply_of_vs_code(event: &Event, verdict: &Verdict) -> Map<String, Value> {
-    let Value::Object(mut reply) = claude_code::write_reply(&claude_code::DIALECT, event, verdict) else {
+    let Value::Object(mut reply) = claude_code::write_reply(&claude_code::DIALECT, event, verdict)
+    else {
         return Map::new();
     };
-    let reason = reply.get("reason").cloned().filter(|_| reply.get("decision").is_some_and(|it| it == "block"));
+    let reason = reply
+        .get("reason")
+        .cloned()
+        .filter(|_| reply.get("decision").is_some_and(|it| it == "block"));
     match (&*event.name, reason) {
         ("Stop", Some(reason)) if verdict.stop.is_none() => {
-            let specific = reply.entry("hookSpecificOutput").or_insert_with(|| json!({"hookEventName": "Stop"}));
+            let specific = reply
+                .entry("hookSpecificOutput")
+                .or_insert_with(|| json!({"hookEventName": "Stop"}));
             specific["decision"] = json!("block");
             specific["reason"] = reason;
         }
@@ -194,16 +252,21 @@ fn reply_of_vs_code(event: &Event, verdict: &Verdict) -> Map<String, Value> {
 fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
     let verdict = match (&*event.name, &verdict.subject, verdict.decision) {
         (_, None, _) | (_, Some(_), Decision::Deny) => verdict,
-        ("PreToolUse", Some(Value::Object(_)), _) if patch(event).is_some() => {
-            denied(&verdict, "a hook rewrote this, and Copilot isn't known to take another patch")
-        }
+        ("PreToolUse", Some(Value::Object(_)), _) if patch(event).is_some() => denied(
+            &verdict,
+            "a hook rewrote this, and Copilot isn't known to take another patch",
+        ),
         ("PreToolUse", Some(Value::Object(_)), Decision::Allow) => verdict,
         ("PostToolUse" | "UserPromptSubmit", Some(_), _) => verdict,
         // Whether a person would be asked about the new arguments isn't known.
-        ("PreToolUse", Some(Value::Object(_)), _) => {
-            denied(&verdict, "a hook rewrote this, and Copilot isn't known to ask about a rewrite")
-        }
-        (_, Some(_), _) => denied(&verdict, "a hook rewrote this, and Copilot takes no such rewrite"),
+        ("PreToolUse", Some(Value::Object(_)), _) => denied(
+            &verdict,
+            "a hook rewrote this, and Copilot isn't known to ask about a rewrite",
+        ),
+        (_, Some(_), _) => denied(
+            &verdict,
+            "a hook rewrote this, and Copilot takes no such rewrite",
+        ),
     };
     let reason = verdict.reason.as_deref().unwrap_or_default();
     let mut reply = Map::new();
@@ -212,7 +275,11 @@ fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
         (_, Decision::Allow) if !is_decided(&verdict) => {}
         ("PreToolUse", decision) => {
             // It has no word for putting off.
-            let decision = if decision == Decision::Defer { Decision::Deny } else { decision };
+            let decision = if decision == Decision::Defer {
+                Decision::Deny
+            } else {
+                decision
+            };
             say("permissionDecision", decision.as_str());
             if decision != Decision::Allow || !reason.is_empty() {
                 say("permissionDecisionReason", &or(reason, BLOCKED));
@@ -233,7 +300,11 @@ fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
         // A question goes on to the person; the rest can't be blocked.
         _ => {}
     }
-    if let Some(subject) = verdict.subject.as_ref().filter(|_| verdict.decision == Decision::Allow) {
+    if let Some(subject) = verdict
+        .subject
+        .as_ref()
+        .filter(|_| verdict.decision == Decision::Allow)
+    {
         let (key, value) = match &*event.name {
             "PreToolUse" => ("modifiedArgs", subject.clone()),
             "PostToolUse" => ("modifiedResult", result(event, subject)),
@@ -241,9 +312,18 @@ fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
         };
         reply.insert(key.into(), value);
     }
-    let is_read = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"].contains(&&*event.name);
+    let is_read = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+    ]
+    .contains(&&*event.name);
     if is_read && !verdict.additional_context.is_empty() {
-        reply.insert("additionalContext".into(), verdict.additional_context.join("\n").into());
+        reply.insert(
+            "additionalContext".into(),
+            verdict.additional_context.join("\n").into(),
+        );
     }
     reply
 }
@@ -251,20 +331,30 @@ fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
 /// A tool's result in the form that it takes: another one is passed over.
 fn result(event: &Event, subject: &Value) -> Value {
     let text = match subject {
-        Value::Object(members) if members.get("textResultForLlm").is_some_and(Value::is_string) => {
+        Value::Object(members)
+            if members
+                .get("textResultForLlm")
+                .is_some_and(Value::is_string) =>
+        {
             return subject.clone();
         }
         Value::Null => "[withheld by a hook]".to_string(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let kind = event.at("/tool/output/resultType").cloned().unwrap_or_else(|| "success".into());
+    let kind = event
+        .at("/tool/output/resultType")
+        .cloned()
+        .unwrap_or_else(|| "success".into());
     json!({ "resultType": kind, "textResultForLlm": text })
 }
 
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     let object = members(&value)?;
-    if ["hookSpecificOutput", "continue"].iter().any(|key| object.contains_key(*key)) {
+    if ["hookSpecificOutput", "continue"]
+        .iter()
+        .any(|key| object.contains_key(*key))
+    {
         return claude_code::read_reply(&claude_code::DIALECT, event, value);
     }
     let (decision, reason) = match &*event.name {
@@ -276,7 +366,12 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     understood(event, &value, &[&format!("/{decision}")], answer)
 }
 
-fn read_members(event: &Event, object: &Map<String, Value>, decision: &str, reason: &str) -> Result<Answer, String> {
+fn read_members(
+    event: &Event,
+    object: &Map<String, Value>,
+    decision: &str,
+    reason: &str,
+) -> Result<Answer, String> {
     let word = text(object, decision)?;
     let decided = match word.as_deref() {
         None => None,
@@ -287,7 +382,11 @@ fn read_members(event: &Event, object: &Map<String, Value>, decision: &str, reas
                 .ok_or_else(|| unreadable(format_args!("`{decision}` is `{word}`")))?,
         ),
     };
-    let mut answer = Answer { decision: decided, reason: text(object, reason)?, ..Answer::default() };
+    let mut answer = Answer {
+        decision: decided,
+        reason: text(object, reason)?,
+        ..Answer::default()
+    };
     answer.additional_context = text(object, "additionalContext")?.into_iter().collect();
     let (key, is_fit): (_, fn(&Value) -> bool) = match &*event.name {
         "PreToolUse" => ("modifiedArgs", Value::is_object),
@@ -297,13 +396,16 @@ fn read_members(event: &Event, object: &Map<String, Value>, decision: &str, reas
     };
     answer.subject = match object.get(key).filter(|it| !it.is_null()) {
         // Arguments may be a text that holds JSON.
-        Some(Value::String(text)) if key == "modifiedArgs" => {
-            Some(parse(text).map_err(|error| unreadable(format_args!("`{key}` can't be read: {error}")))?)
-        }
+        Some(Value::String(text)) if key == "modifiedArgs" => Some(
+            parse(text)
+                .map_err(|error| unreadable(format_args!("`{key}` can't be read: {error}")))?,
+        ),
         given => given.cloned(),
     };
     match &answer.subject {
-        Some(subject) if !is_fit(subject) => Err(unreadable(format_args!("`{key}` is not what it replaces"))),
+        Some(subject) if !is_fit(subject) => {
+            Err(unreadable(format_args!("`{key}` is not what it replaces")))
+        }
         _ => Ok(answer),
     }
 }
@@ -311,7 +413,11 @@ fn read_members(event: &Event, object: &Map<String, Value>, decision: &str, reas
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         // There the reason is lost; here it is told.
-        Some(2) => Ok(claude_code::block(&DIALECT, event, or(exit.stderr.trim(), "the hook exited with code 2"))),
+        Some(2) => Ok(claude_code::block(
+            &DIALECT,
+            event,
+            or(exit.stderr.trim(), "the hook exited with code 2"),
+        )),
         Some(_) | None => exit_of_reply(event, exit, read_reply),
     }
 }

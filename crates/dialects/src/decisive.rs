@@ -1,8 +1,9 @@
-//! Whether a reply looks like a decision that its reader doesn't understand: another agent's word, or a slip. It must not
-//! pass for silence, because a guard that says "no" in the wrong words would then never stop anything.
+//! Whether a reply looks like a decision that its reader doesn't understand: another agent's word,
+//! or a slip. It must not pass for silence, because a guard that says "no" in the wrong words would
+//! then never stop anything.
 //!
-//! Readers of coding agents' replies end with [`understood`]. The five systems whose documents say that such a reply is an
-//! allow don't ask it.
+//! Readers of coding agents' replies end with [`understood`]. The five systems whose documents say
+//! that such a reply is an allow don't ask it.
 
 use super::written;
 use hookwire_base::event::{Event, Phase};
@@ -13,7 +14,8 @@ use serde_json::Value;
 /// How a member's value decides. Empty texts, lists and maps don't.
 #[derive(Clone, Copy)]
 enum Decides {
-    /// A boolean or a number that stands for one, true is a yes; or a word. Any other value counts as a no.
+    /// A boolean or a number that stands for one, true is a yes; or a word. Any other value counts
+    /// as a no.
     ByWord,
     /// Likewise, but true is a no, and nothing is counted by 0. A text may be the reason of the no.
     ByReason,
@@ -21,10 +23,11 @@ enum Decides {
     IfNotTrue,
     /// All but false and words for no.
     IfNotFalse,
-    /// A word that can hardly be anything but a no or a question, also in a list or a map. A program's own report may have
-    /// such a member, too.
+    /// A word that can hardly be anything but a no or a question, also in a list or a map. A
+    /// program's own report may have such a member, too.
     ByPlainNo,
-    /// A boolean or a known word, or a plain no in a list or a map: a slip may be a name of something else.
+    /// A boolean or a known word, or a plain no in a list or a map: a slip may be a name of
+    /// something else.
     BySlip,
 }
 
@@ -73,7 +76,10 @@ const MEMBERS: &[(&[&str], Decides)] = &[
     ),
     (&["continue", "ok", "proceed"], Decides::IfNotTrue),
     (&["abort", "cancel", "stop"], Decides::IfNotFalse),
-    (&["outcome", "response", "result", "status"], Decides::ByPlainNo),
+    (
+        &["outcome", "response", "result", "status"],
+        Decides::ByPlainNo,
+    ),
 ];
 
 /// Members that hold such members, beside those that decide themselves.
@@ -97,8 +103,17 @@ const YES: [&str; 16] = [
     "proceed",
     "yes",
 ];
-const ASK: [&str; 9] =
-    ["ask", "asks", "confirm", "defer", "escalate", "force-ask", "prompt", "review", "user-approval"];
+const ASK: [&str; 9] = [
+    "ask",
+    "asks",
+    "confirm",
+    "defer",
+    "escalate",
+    "force-ask",
+    "prompt",
+    "review",
+    "user-approval",
+];
 /// Words that are a no wherever a program writes them.
 const PLAIN_NO: [&str; 17] = [
     "block",
@@ -119,17 +134,33 @@ const PLAIN_NO: [&str; 17] = [
     "rejected",
     "veto",
 ];
-const NO: [&str; 10] = ["abort", "cancel", "cancelled", "false", "halt", "never", "no", "nope", "stop", "vetoed"];
+const NO: [&str; 10] = [
+    "abort",
+    "cancel",
+    "cancelled",
+    "false",
+    "halt",
+    "never",
+    "no",
+    "nope",
+    "stop",
+    "vetoed",
+];
 
 /// How many letters may be wrong in the name of a member that is as long as this.
 const SLIPS: [(usize, usize); 2] = [(12, 2), (7, 1)];
 
-/// The answer that a reader made of a reply, unless more of the reply looks like a decision than it has read: those members
-/// are in `read`, as JSON pointers.
+/// The answer that a reader made of a reply, unless more of the reply looks like a decision than it
+/// has read: those members are in `read`, as JSON pointers.
 ///
 /// # Errors
 /// Names the member.
-pub(super) fn understood(event: &Event, reply: &Value, read: &[&str], answer: Answer) -> Result<Answer, String> {
+pub(super) fn understood(
+    event: &Event,
+    reply: &Value,
+    read: &[&str],
+    answer: Answer,
+) -> Result<Answer, String> {
     // Nothing is stronger than a no, and nobody is asked at a note.
     let is_no = answer.decision == Some(Decision::Deny) || answer.stop.is_some();
     if is_no || event.spec.phase == Phase::Note {
@@ -138,18 +169,28 @@ pub(super) fn understood(event: &Event, reply: &Value, read: &[&str], answer: An
     let mut found = Vec::new();
     decisions(reply, "", read, &mut found);
     // Who speaks to several agents at once says the same to each.
-    let unread = found.into_iter().find(|(_, says)| answer.decision.is_none_or(|it| *says > it));
-    let Some((member, _)) = unread else { return Ok(answer) };
-    let places: Vec<_> = read.iter().map(|place| format!("`{}`", written(place))).collect();
+    let unread = found
+        .into_iter()
+        .find(|(_, says)| answer.decision.is_none_or(|it| *says > it));
+    let Some((member, _)) = unread else {
+        return Ok(answer);
+    };
+    let places: Vec<_> = read
+        .iter()
+        .map(|place| format!("`{}`", written(place)))
+        .collect();
     let instead = match &places[..] {
         [] => "nothing decides here".to_string(),
         places => format!("what decides here is {}", places.join(" or ")),
     };
-    Err(format!("read the reply: `{}` looks like a decision and isn't one; {instead}", written(&member)))
+    Err(format!(
+        "read the reply: `{}` looks like a decision and isn't one; {instead}",
+        written(&member)
+    ))
 }
 
-/// Whether plain text is a "no" or a question, which no agent reads there: `deny`, `"deny"`, `blocked by a rule`, `No.`,
-/// `decision: deny`, `["deny"]`.
+/// Whether plain text is a "no" or a question, which no agent reads there: `deny`, `"deny"`,
+/// `blocked by a rule`, `No.`, `decision: deny`, `["deny"]`.
 pub(super) fn is_plain_no(text: &str) -> bool {
     let text = text.trim();
     if text.starts_with('[') {
@@ -157,28 +198,39 @@ pub(super) fn is_plain_no(text: &str) -> bool {
     }
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let (first, rest) = first_word(text);
-    let is_no = |word: &str, any: bool| matches!(self::word(word, any), Some(Decision::Deny | Decision::Ask));
-    let ends = rest.is_empty() || rest.starts_with([':', ',', '.', ';', '!', '\n', '\r', '"', '\'']);
+    let is_no = |word: &str, any: bool| {
+        matches!(self::word(word, any), Some(Decision::Deny | Decision::Ask))
+    };
+    let ends =
+        rest.is_empty() || rest.starts_with([':', ',', '.', ';', '!', '\n', '\r', '"', '\'']);
     if is_no(first, false) || ends && is_no(first, true) {
         return true;
     }
-    let said = rest.trim_start_matches(['"', '\'', ' ']).strip_prefix([':', '=', '>']);
+    let said = rest
+        .trim_start_matches(['"', '\'', ' '])
+        .strip_prefix([':', '=', '>']);
     let said = said.map(|it| first_word(it.trim_start_matches(|c: char| !c.is_alphanumeric())).0);
     member(&plain(first)).is_some() && said.is_some_and(|said| is_no(said, true))
 }
 
 /// The word that a text begins with, and the rest.
 fn first_word(text: &str) -> (&str, &str) {
-    text.split_at(text.find(|c: char| !(c.is_ascii_alphabetic() || c == '-' || c == '_')).unwrap_or(text.len()))
+    text.split_at(
+        text.find(|c: char| !(c.is_ascii_alphabetic() || c == '-' || c == '_'))
+            .unwrap_or(text.len()),
+    )
 }
 
 /// How a member decides whose name is written so.
 fn member(name: &str) -> Option<Decides> {
-    MEMBERS.iter().find(|(names, _)| names.contains(&name)).map(|(_, decides)| *decides)
+    MEMBERS
+        .iter()
+        .find(|(names, _)| names.contains(&name))
+        .map(|(_, decides)| *decides)
 }
 
-/// The decisions in a reply that weren't read, each with its place. Only members that may hold one are looked into, which the
-/// parser's limit of depth bounds.
+/// The decisions in a reply that weren't read, each with its place. Only members that may hold one
+/// are looked into, which the parser's limit of depth bounds.
 fn decisions(value: &Value, at: &str, read: &[&str], found: &mut Vec<(String, Decision)>) {
     for (key, value) in value.as_object().into_iter().flatten() {
         let place = format!("{at}/{key}");
@@ -213,21 +265,32 @@ fn says(decides: Decides, value: &Value) -> Option<Decision> {
     }
     let is = match value {
         Value::Bool(is) => Some(*is),
-        Value::Number(number) => {
-            [(0.0, false), (1.0, true)].into_iter().find(|it| number.as_f64() == Some(it.0)).map(|it| it.1)
-        }
+        Value::Number(number) => [(0.0, false), (1.0, true)]
+            .into_iter()
+            .find(|it| number.as_f64() == Some(it.0))
+            .map(|it| it.1),
         _ => None,
     };
     let text = value.as_str();
     let known = text.and_then(|text| word(text, true));
-    let yes = |is_yes: bool| if is_yes { Decision::Allow } else { Decision::Deny };
+    let yes = |is_yes: bool| {
+        if is_yes {
+            Decision::Allow
+        } else {
+            Decision::Deny
+        }
+    };
     match decides {
         Decides::ByWord => Some(is.map(yes).or(known).unwrap_or(Decision::Deny)),
         Decides::ByReason if value.is_number() => (is != Some(false)).then_some(Decision::Deny),
         Decides::ByReason => Some(is.map_or(Decision::Deny, |is| yes(!is))),
         Decides::IfNotTrue if value.is_number() => (is == Some(false)).then_some(Decision::Deny),
-        Decides::IfNotTrue => (is != Some(true) && known != Some(Decision::Allow)).then_some(Decision::Deny),
-        Decides::IfNotFalse => (is != Some(false) && known != Some(Decision::Deny)).then_some(Decision::Deny),
+        Decides::IfNotTrue => {
+            (is != Some(true) && known != Some(Decision::Allow)).then_some(Decision::Deny)
+        }
+        Decides::IfNotFalse => {
+            (is != Some(false) && known != Some(Decision::Deny)).then_some(Decision::Deny)
+        }
         Decides::ByPlainNo => has_no(value).then_some(Decision::Deny),
         Decides::BySlip if value.is_boolean() => is.map(yes),
         Decides::BySlip => known.or_else(|| has_no(value).then_some(Decision::Deny)),
@@ -236,7 +299,9 @@ fn says(decides: Decides, value: &Value) -> Option<Decision> {
 
 /// Whether a value is a plain no or a question, or has one in a list or as a member.
 fn has_no(value: &Value) -> bool {
-    let is_no = |text: &str| plain(text) == "no" || matches!(word(text, false), Some(Decision::Deny | Decision::Ask));
+    let is_no = |text: &str| {
+        plain(text) == "no" || matches!(word(text, false), Some(Decision::Deny | Decision::Ask))
+    };
     match value {
         Value::String(text) => is_no(text),
         Value::Array(items) => items.iter().any(has_no),
@@ -269,7 +334,17 @@ fn plain(name: &str) -> String {
 /// Whether a name is that of a member which decides, but for a slip.
 fn is_slip(name: &str) -> bool {
     let n_chars = name.len();
-    let Some((_, n_wrong)) = SLIPS.iter().find(|(length, _)| n_chars >= *length && n_chars < 64) else { return false };
-    let names = MEMBERS.iter().flat_map(|(names, _)| names.iter()).filter(|it| it.len() >= 7);
-    names.into_iter().any(|it| strsim::osa_distance(it, name) <= *n_wrong)
+    let Some((_, n_wrong)) = SLIPS
+        .iter()
+        .find(|(length, _)| n_chars >= *length && n_chars < 64)
+    else {
+        return false;
+    };
+    let names = MEMBERS
+        .iter()
+        .flat_map(|(names, _)| names.iter())
+        .filter(|it| it.len() >= 7);
+    names
+        .into_iter()
+        .any(|it| strsim::osa_distance(it, name) <= *n_wrong)
 }

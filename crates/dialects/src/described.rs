@@ -1,13 +1,15 @@
-//! The dialects of coding agents whose facts say all of it: `agents/NAME.toml` has their events, where members of payloads
-//! live, and where in a reply each part of a verdict goes.
+//! The dialects of coding agents whose facts say all of it: `agents/NAME.toml` has their events,
+//! where members of payloads live, and where in a reply each part of a verdict goes.
 //!
-//! What a reply has no place for is a deny, where a deny is obeyed: a question, a rewrite, the end of the run.
+//! What a reply has no place for is a deny, where a deny is obeyed: a question, a rewrite, the end
+//! of the run.
 
 use super::claude_code::{self, block, reason_of_deny};
 use super::decisive::understood;
 use super::native::AGENT;
 use super::replies::{
-    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, stop_denies, text, unread, unreadable,
+    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, stop_denies, text,
+    unread, unreadable,
 };
 use super::{CodingAgent, Dialect, EventRow, McpNames, Refusal, Turn, settings};
 use hookwire_base::event::{Event, set_pointer, spec};
@@ -29,11 +31,15 @@ struct Described {
 }
 
 /// Each agent's dialect, made when it is first asked for: the facts of others aren't read for it.
-static MADE: [OnceLock<Option<Described>>; DESCRIBED.len()] = [const { OnceLock::new() }; DESCRIBED.len()];
+static MADE: [OnceLock<Option<Described>>; DESCRIBED.len()] =
+    [const { OnceLock::new() }; DESCRIBED.len()];
 
-/// How each is made. A contract's functions are told no name, so each dialect has functions of its own.
-const MAKERS: [fn() -> Option<&'static Described>; DESCRIBED.len()] =
-    [made::<0>, made::<1>, made::<2>, made::<3>, made::<4>, made::<5>, made::<6>, made::<7>, made::<8>];
+/// How each is made. A contract's functions are told no name, so each dialect has functions of its
+/// own.
+const MAKERS: [fn() -> Option<&'static Described>; DESCRIBED.len()] = [
+    made::<0>, made::<1>, made::<2>, made::<3>, made::<4>, made::<5>, made::<6>, made::<7>,
+    made::<8>,
+];
 
 /// The dialect of a name, if it is one of these.
 pub(super) fn by_name(name: &str) -> Option<&'static Dialect> {
@@ -43,7 +49,9 @@ pub(super) fn by_name(name: &str) -> Option<&'static Dialect> {
 
 /// All of them.
 pub(super) fn all() -> impl Iterator<Item = &'static Dialect> {
-    MAKERS.iter().filter_map(|make| make().map(|it| &it.dialect))
+    MAKERS
+        .iter()
+        .filter_map(|make| make().map(|it| &it.dialect))
 }
 
 fn made<const N: usize>() -> Option<&'static Described> {
@@ -54,8 +62,12 @@ fn made<const N: usize>() -> Option<&'static Described> {
 fn make<const N: usize>() -> Option<Described> {
     let agent = agents::by_name(DESCRIBED[N]).ok()?;
     let speech = agent.speaks.as_ref()?;
-    let asks = speech.replies_as_claude_code || speech.replies.values().any(|reply| reply.ask.is_some());
-    let names = speech.event_names.iter().map(|place| (&**place, super::EVENT));
+    let asks =
+        speech.replies_as_claude_code || speech.replies.values().any(|reply| reply.ask.is_some());
+    let names = speech
+        .event_names
+        .iter()
+        .map(|place| (&**place, super::EVENT));
     let all: Vec<_> = names.chain(borrowed(&speech.members)).collect();
     let dialect = Dialect {
         about: &speech.about,
@@ -64,7 +76,11 @@ fn make<const N: usize>() -> Option<Described> {
             runs_equal_hooks_once: speech.runs_equal_hooks_once,
             matcher: MatcherRule::Search,
             matched: matched::<N>,
-            timeout: Duration::from_secs(if speech.timeout == 0 { 60 } else { speech.timeout }),
+            timeout: Duration::from_secs(if speech.timeout == 0 {
+                60
+            } else {
+                speech.timeout
+            }),
             decisions: if asks { &[Decision::Ask] } else { &[] },
             context_resumes: speech.context_resumes,
             payload: payload::<N>,
@@ -79,20 +95,32 @@ fn make<const N: usize>() -> Option<Described> {
         reply: write_reply::<N>,
         files: agent.file().map(|_| settings::FILES),
         agent: Some(CodingAgent {
-            refusal: if speech.refuses_by_reply { Refusal::Reply } else { Refusal::ExitCode(&[]) },
+            refusal: if speech.refuses_by_reply {
+                Refusal::Reply
+            } else {
+                Refusal::ExitCode(&[])
+            },
             withholds: speech.withholds,
             mcp: speech.mcp.as_ref().map(|it| McpNames {
                 caller: it.caller.as_deref(),
                 server: &it.server,
                 tool: &it.tool,
-                within: it.within.as_ref().map(|(before, between)| (&**before, &**between)),
+                within: it
+                    .within
+                    .as_ref()
+                    .map(|(before, between)| (&**before, &**between)),
             }),
         }),
     };
-    Some(Described { dialect, agent, speech })
+    Some(Described {
+        dialect,
+        agent,
+        speech,
+    })
 }
 
-/// What an event of a call has to do with a question that the agent puts to a person at another event of the same call.
+/// What an event of a call has to do with a question that the agent puts to a person at another
+/// event of the same call.
 pub(super) fn turn(name: &str, event: &Event) -> Option<Turn> {
     let it = MAKERS[DESCRIBED.iter().position(|it| *it == name)?]()?;
     let reply = it.reply_at(event)?;
@@ -129,12 +157,18 @@ fn row(moment: &'static Moment) -> EventRow {
 impl Described {
     /// What is said of the event that a row is of.
     fn moment(&self, row: &EventRow) -> Option<&'static Moment> {
-        self.speech.events.iter().find(|moment| moment.name == row.name)
+        self.speech
+            .events
+            .iter()
+            .find(|moment| moment.name == row.name)
     }
 
     /// Where the parts of a verdict go in the reply to an event.
     fn reply_at(&self, event: &Event) -> Option<&'static Reply> {
-        let moment = self.dialect.row_of(event).and_then(|row| self.moment(row))?;
+        let moment = self
+            .dialect
+            .row_of(event)
+            .and_then(|row| self.moment(row))?;
         self.speech.replies.get(moment.says.as_deref()?)
     }
 }
@@ -150,12 +184,27 @@ fn matched<const N: usize>(event: &str) -> Target {
 
 fn complete<const N: usize>(payload: &Value, event: &mut Value) -> Result<(), String> {
     let Some(it) = made::<N>() else { return Ok(()) };
-    let moment = it.dialect.identify(payload).ok().and_then(|(row, _)| it.moment(row?));
-    if let (Some(tool), None) = (moment.and_then(|it| it.tool.as_deref()), event.pointer(TOOL_NAME)) {
+    let moment = it
+        .dialect
+        .identify(payload)
+        .ok()
+        .and_then(|(row, _)| it.moment(row?));
+    if let (Some(tool), None) = (
+        moment.and_then(|it| it.tool.as_deref()),
+        event.pointer(TOOL_NAME),
+    ) {
         set_pointer(event, TOOL_NAME, tool.into());
     }
-    let has_cwd = event.get("cwd").and_then(Value::as_str).is_some_and(|cwd| !cwd.is_empty());
-    let others = || it.speech.cwd.iter().filter_map(|place| payload.pointer(place));
+    let has_cwd = event
+        .get("cwd")
+        .and_then(Value::as_str)
+        .is_some_and(|cwd| !cwd.is_empty());
+    let others = || {
+        it.speech
+            .cwd
+            .iter()
+            .filter_map(|place| payload.pointer(place))
+    };
     if let Some(cwd) = others().find(|it| it.is_string()).filter(|_| !has_cwd) {
         set_pointer(event, "/cwd", cwd.clone());
     }
@@ -165,12 +214,20 @@ fn complete<const N: usize>(payload: &Value, event: &mut Value) -> Result<(), St
         }
     }
     for place in &it.speech.texts {
-        let Some(text) = event.pointer(place).and_then(Value::as_str).filter(|text| is_json(text)) else { continue };
+        let Some(text) = event
+            .pointer(place)
+            .and_then(Value::as_str)
+            .filter(|text| is_json(text))
+        else {
+            continue;
+        };
         match parse(text) {
             Ok(value) => set_pointer(event, place, value),
             // Before a call no guard could know what it says.
             Err(error) if place == "/tool/input" => {
-                return Err(format!("the tool's input begins like JSON and can't be read: {error}"));
+                return Err(format!(
+                    "the tool's input begins like JSON and can't be read: {error}"
+                ));
             }
             Err(_) => {}
         }
@@ -180,7 +237,10 @@ fn complete<const N: usize>(payload: &Value, event: &mut Value) -> Result<(), St
 
 /// The texts of a list of parts, each on lines of its own.
 fn texts_of(parts: &Value) -> Option<String> {
-    let texts = parts.as_array()?.iter().filter_map(|part| part.get("text")?.as_str());
+    let texts = parts
+        .as_array()?
+        .iter()
+        .filter_map(|part| part.get("text")?.as_str());
     Some(texts.collect::<Vec<_>>().join("\n"))
 }
 
@@ -188,17 +248,25 @@ fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// The payload as a hook of the agent reads it. Unless something has changed it is the one that came, to the letter.
+/// The payload as a hook of the agent reads it. Unless something has changed it is the one that
+/// came, to the letter.
 fn payload<const N: usize>(event: &Event) -> Value {
-    let Some(it) = made::<N>() else { return Value::Null };
-    let Some(original) = it.dialect.original(event) else { return it.dialect.write(event) };
+    let Some(it) = made::<N>() else {
+        return Value::Null;
+    };
+    let Some(original) = it.dialect.original(event) else {
+        return it.dialect.write(event);
+    };
     let without_deadline = |event: &Event| {
         let mut data = event.data().clone();
-        data.as_object_mut().and_then(|data| data.remove("deadlineMs"));
+        data.as_object_mut()
+            .and_then(|data| data.remove("deadlineMs"));
         data
     };
     let again = it.dialect.read(original.clone());
-    if again.is_ok_and(|again| without_deadline(&again) == without_deadline(event)) && event.unknown_gate().is_none() {
+    if again.is_ok_and(|again| without_deadline(&again) == without_deadline(event))
+        && event.unknown_gate().is_none()
+    {
         return original.clone();
     }
     let mut payload = it.dialect.write(event);
@@ -206,9 +274,11 @@ fn payload<const N: usize>(event: &Event) -> Value {
     let own = it.dialect.row_of(event).map_or(&[][..], |row| row.members);
     for (theirs, ours) in own.iter().chain(it.dialect.members) {
         let was_text = original.pointer(theirs).is_some_and(Value::is_string);
-        if let (true, true, Some(value)) =
-            (it.speech.texts.iter().any(|it| it == ours), was_text, payload.pointer(theirs))
-            && !value.is_string()
+        if let (true, true, Some(value)) = (
+            it.speech.texts.iter().any(|it| it == ours),
+            was_text,
+            payload.pointer(theirs),
+        ) && !value.is_string()
         {
             let text = value.to_string();
             set_pointer(&mut payload, theirs, text.into());
@@ -225,10 +295,15 @@ fn stricter(it: &Described, reply: &Reply, event: &Event, verdict: &Verdict) -> 
         Some(_) if reply.stop.is_none() && blocks && !event.spec.rest => stop_denies(verdict),
         _ => verdict.clone(),
     };
-    if let Some(after) = verdict.subject.as_ref().filter(|_| verdict.decision != Decision::Deny) {
+    if let Some(after) = verdict
+        .subject
+        .as_ref()
+        .filter(|_| verdict.decision != Decision::Deny)
+    {
         let before = event.subject();
-        let is_like = before
-            .is_none_or(|before| before.is_null() || std::mem::discriminant(before) == std::mem::discriminant(after));
+        let is_like = before.is_none_or(|before| {
+            before.is_null() || std::mem::discriminant(before) == std::mem::discriminant(after)
+        });
         let why = if reply.rewrite.is_none() || !row.is_some_and(|row| row.rewrites) || !is_like {
             Some("takes no such rewrite")
         } else if reply.merges && before.is_some_and(|before| removes(before, after)) {
@@ -240,14 +315,25 @@ fn stricter(it: &Described, reply: &Reply, event: &Event, verdict: &Verdict) -> 
         };
         if let Some(why) = why {
             verdict = match blocks {
-                true => denied(&verdict, &format!("a hook rewrote this, and {} {why}", it.agent.title)),
-                false => Verdict { subject: None, ..verdict },
+                true => denied(
+                    &verdict,
+                    &format!("a hook rewrote this, and {} {why}", it.agent.title),
+                ),
+                false => Verdict {
+                    subject: None,
+                    ..verdict
+                },
             };
         }
     }
     // The agent puts it to a person at a later event of the call.
     if verdict.decision == Decision::Ask && turn(it.dialect.name(), event) == Some(Turn::Leaves) {
-        return Verdict { decision: Decision::Allow, decided_by: None, reason: None, ..verdict };
+        return Verdict {
+            decision: Decision::Allow,
+            decided_by: None,
+            reason: None,
+            ..verdict
+        };
     }
     let has_word = match verdict.decision {
         Decision::Ask => reply.ask.is_some(),
@@ -262,19 +348,27 @@ fn stricter(it: &Described, reply: &Reply, event: &Event, verdict: &Verdict) -> 
 
 fn write_reply<const N: usize>(event: &Event, verdict: &Verdict) -> Value {
     let silence = || Value::Object(Map::new());
-    let Some(it) = made::<N>() else { return silence() };
+    let Some(it) = made::<N>() else {
+        return silence();
+    };
     if it.speech.replies_as_claude_code {
         return as_claude_code(it, event, verdict);
     }
-    let Some(reply) = it.reply_at(event) else { return silence() };
+    let Some(reply) = it.reply_at(event) else {
+        return silence();
+    };
     let verdict = stricter(it, reply, event, verdict);
     let mut said = silence();
     for (place, value) in &reply.silence {
         set_pointer(&mut said, place, value.clone());
     }
     let mut say = |say: &Say, reason: &str| {
-        say.set.iter().for_each(|(place, value)| set_pointer(&mut said, place, value.clone()));
-        say.reason.iter().for_each(|place| set_pointer(&mut said, place, reason.into()));
+        say.set
+            .iter()
+            .for_each(|(place, value)| set_pointer(&mut said, place, value.clone()));
+        say.reason
+            .iter()
+            .for_each(|place| set_pointer(&mut said, place, reason.into()));
     };
     let reason = verdict.reason.as_deref().unwrap_or_default();
     let blocks = it.dialect.row_of(event).is_some_and(|row| row.blocks);
@@ -289,17 +383,28 @@ fn write_reply<const N: usize>(event: &Event, verdict: &Verdict) -> Value {
     if let (Some(stop), Some(end)) = (&verdict.stop, &reply.stop) {
         say(end, &or(stop, "Stopped by hook"));
     }
-    if let (Some(place), Some(subject)) =
-        (&reply.rewrite, verdict.subject.filter(|_| verdict.decision == Decision::Allow))
-    {
+    if let (Some(place), Some(subject)) = (
+        &reply.rewrite,
+        verdict
+            .subject
+            .filter(|_| verdict.decision == Decision::Allow),
+    ) {
         set_pointer(&mut said, place, subject);
     }
     for (place, texts, is_list) in [
-        (&reply.context, &verdict.additional_context, reply.lists_context),
+        (
+            &reply.context,
+            &verdict.additional_context,
+            reply.lists_context,
+        ),
         (&reply.message, &verdict.user_messages, false),
     ] {
         if let (Some(place), false) = (place, texts.is_empty()) {
-            let texts = if is_list { texts.clone().into() } else { texts.join("\n").into() };
+            let texts = if is_list {
+                texts.clone().into()
+            } else {
+                texts.join("\n").into()
+            };
             set_pointer(&mut said, place, texts);
         }
     }
@@ -319,34 +424,73 @@ fn as_claude_code(it: &Described, event: &Event, verdict: &Verdict) -> Value {
     if verdict.subject.is_some() && !row.is_some_and(|row| row.rewrites) {
         let blocks = row.is_some_and(|row| row.blocks) && verdict.decision != Decision::Deny;
         verdict = match blocks {
-            true => denied(&verdict, &format!("a hook rewrote this, and {} takes no such rewrite", it.agent.title)),
-            false => Verdict { subject: None, ..verdict },
+            true => denied(
+                &verdict,
+                &format!(
+                    "a hook rewrote this, and {} takes no such rewrite",
+                    it.agent.title
+                ),
+            ),
+            false => Verdict {
+                subject: None,
+                ..verdict
+            },
         };
     }
     if verdict.decision == Decision::Defer {
-        verdict = denied(&verdict, &format!("{} can't put a call off", it.agent.title));
+        verdict = denied(
+            &verdict,
+            &format!("{} can't put a call off", it.agent.title),
+        );
     }
     claude_code::write_reply(&it.dialect, event, &verdict)
 }
 
 fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, String> {
-    let Some(it) = made::<N>() else { return Ok(Answer::default()) };
+    let Some(it) = made::<N>() else {
+        return Ok(Answer::default());
+    };
     if it.speech.replies_as_claude_code {
         return claude_code::read_reply(&it.dialect, event, value);
     }
     let object = members(&value)?;
-    let Some(reply) = it.reply_at(event) else { return understood(event, &value, &[], Answer::default()) };
+    let Some(reply) = it.reply_at(event) else {
+        return understood(event, &value, &[], Answer::default());
+    };
     let mut answer = Answer::default();
-    let decisions = [(Decision::Deny, &reply.deny), (Decision::Ask, &reply.ask), (Decision::Allow, &reply.allow)];
-    let decisions = || decisions.iter().filter_map(|(decision, say)| Some((*decision, say.as_ref()?)));
-    let silent = |place: &str, value: &Value| reply.silence.iter().any(|(it, said)| it == place && said == value);
-    let reason_in = |say: &Say| say.reason.iter().find_map(|place| value.pointer(place)?.as_str().map(str::to_string));
-    for (decision, say) in decisions().filter(|_| answer.decision.is_none()).collect::<Vec<_>>() {
+    let decisions = [
+        (Decision::Deny, &reply.deny),
+        (Decision::Ask, &reply.ask),
+        (Decision::Allow, &reply.allow),
+    ];
+    let decisions = || {
+        decisions
+            .iter()
+            .filter_map(|(decision, say)| Some((*decision, say.as_ref()?)))
+    };
+    let silent = |place: &str, value: &Value| {
+        reply
+            .silence
+            .iter()
+            .any(|(it, said)| it == place && said == value)
+    };
+    let reason_in = |say: &Say| {
+        say.reason
+            .iter()
+            .find_map(|place| value.pointer(place)?.as_str().map(str::to_string))
+    };
+    for (decision, say) in decisions()
+        .filter(|_| answer.decision.is_none())
+        .collect::<Vec<_>>()
+    {
         // What it says without an opinion too may be left out.
-        let is_said = say.set.iter().all(|(place, said)| match value.pointer(place) {
-            Some(value) => value == said,
-            None => silent(place, said),
-        });
+        let is_said = say
+            .set
+            .iter()
+            .all(|(place, said)| match value.pointer(place) {
+                Some(value) => value == said,
+                None => silent(place, said),
+            });
         let is_there = match &say.set[..] {
             [] => reason_in(say).is_some(),
             set => set.iter().any(|(place, _)| value.pointer(place).is_some()),
@@ -357,26 +501,47 @@ fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, Str
         }
     }
     let words = || {
-        let places = decisions().flat_map(|(_, say)| &say.set).map(|(place, _)| place);
+        let places = decisions()
+            .flat_map(|(_, say)| &say.set)
+            .map(|(place, _)| place);
         places.filter_map(|place| Some((place, value.pointer(place)?)))
     };
-    let also = |word: &Value| reply.also.iter().find(|(also, _)| word == also).map(|(_, decision)| *decision);
+    let also = |word: &Value| {
+        reply
+            .also
+            .iter()
+            .find(|(also, _)| word == also)
+            .map(|(_, decision)| *decision)
+    };
     if answer.decision.is_none() {
         answer.decision = words().find_map(|(_, word)| also(word));
-        answer.reason = decisions().next().filter(|_| answer.decision.is_some()).and_then(|(_, say)| reason_in(say));
+        answer.reason = decisions()
+            .next()
+            .filter(|_| answer.decision.is_some())
+            .and_then(|(_, say)| reason_in(say));
     }
     // A word that means nothing there must not pass for silence.
-    if let Some((place, word)) =
-        words().find(|(place, word)| answer.decision.is_none() && !word.is_null() && !silent(place, word))
+    if let Some((place, word)) = words()
+        .find(|(place, word)| answer.decision.is_none() && !word.is_null() && !silent(place, word))
     {
-        return Err(unreadable(format_args!("`{}` is {word}", super::written(place))));
+        return Err(unreadable(format_args!(
+            "`{}` is {word}",
+            super::written(place)
+        )));
     }
     if let Some(end) = &reply.stop
-        && end.set.iter().all(|(place, said)| value.pointer(place) == Some(said))
+        && end
+            .set
+            .iter()
+            .all(|(place, said)| value.pointer(place) == Some(said))
     {
         answer.stop = Some(reason_in(end).unwrap_or_default());
     }
-    let change = reply.rewrite.as_ref().and_then(|place| value.pointer(place)).filter(|it| !it.is_null());
+    let change = reply
+        .rewrite
+        .as_ref()
+        .and_then(|place| value.pointer(place))
+        .filter(|it| !it.is_null());
     answer.subject = match (change, event.subject()) {
         (Some(Value::Object(change)), Some(Value::Object(before))) if reply.merges => {
             let mut merged = before.clone();
@@ -385,28 +550,54 @@ fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, Str
         }
         (change, _) => change.cloned(),
     };
-    match reply.context.as_ref().and_then(|place| value.pointer(place)) {
+    match reply
+        .context
+        .as_ref()
+        .and_then(|place| value.pointer(place))
+    {
         None | Some(Value::Null) => {}
         Some(Value::String(text)) => answer.additional_context.push(text.clone()),
-        Some(list) => answer.additional_context = serde_json::from_value(list.clone()).map_err(unreadable)?,
+        Some(list) => {
+            answer.additional_context = serde_json::from_value(list.clone()).map_err(unreadable)?
+        }
     }
-    if let Some(message) = reply.message.as_deref().and_then(|place| place.strip_prefix('/')) {
+    if let Some(message) = reply
+        .message
+        .as_deref()
+        .and_then(|place| place.strip_prefix('/'))
+    {
         answer.user_messages.extend(text(object, message)?);
     }
     let ends = reply.stop.iter().flat_map(|end| &end.set);
-    let read: Vec<&str> = decisions().flat_map(|(_, say)| &say.set).chain(ends).map(|(place, _)| &**place).collect();
+    let read: Vec<&str> = decisions()
+        .flat_map(|(_, say)| &say.set)
+        .chain(ends)
+        .map(|(place, _)| &**place)
+        .collect();
     understood(event, &value, &read, answer)
 }
 
 fn exit<const N: usize>(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
-    let reply = stdout.starts_with('{').then(|| read_reply::<N>(event, parse_stdout(stdout)?));
-    let Some(it) = made::<N>() else { return Ok(Answer::default()) };
+    let reply = stdout
+        .starts_with('{')
+        .then(|| read_reply::<N>(event, parse_stdout(stdout)?));
+    let Some(it) = made::<N>() else {
+        return Ok(Answer::default());
+    };
     match exit.code {
         Some(0) => reply.unwrap_or_else(|| {
-            let prints = it.dialect.row_of(event).is_some_and(|row| row.prints_context) && !stdout.is_empty();
+            let prints = it
+                .dialect
+                .row_of(event)
+                .is_some_and(|row| row.prints_context)
+                && !stdout.is_empty();
             let additional_context = prints.then(|| stdout.to_string()).into_iter().collect();
-            Ok(Answer { additional_context, remarks: unread(event, stdout), ..Answer::default() })
+            Ok(Answer {
+                additional_context,
+                remarks: unread(event, stdout),
+                ..Answer::default()
+            })
         }),
         Some(2) => {
             let reason = reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), BLOCKED));

@@ -1,8 +1,9 @@
 //! Gemini CLI's hooks: its own names of events, a decision with a reason, and changes that are
 //! merged over what stands.
 //!
-//! Merged, a change can't take a member away, so a rewrite that does is a deny. A deny at AfterAgent sends the
-//! agent back to work; SessionStart, SessionEnd, PreCompress and Notification obey nothing.
+//! Merged, a change can't take a member away, so a rewrite that does is a deny. A deny at
+//! AfterAgent sends the agent back to work; SessionStart, SessionEnd, PreCompress and Notification
+//! obey nothing.
 //!
 //! AfterModel comes with every piece of an answer; the tokens are
 //! taken from the last one, which says why the model stopped.
@@ -11,7 +12,8 @@ use super::claude_code;
 use super::decisive::understood;
 use super::native::AGENT;
 use super::replies::{
-    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, text, unread, unreadable, whole,
+    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, text, unread,
+    unreadable, whole,
 };
 use super::{CodingAgent, Dialect, EventRow, Files, McpNames, Refusal, settings};
 use hookwire_base::event::{Event, set_pointer, spec};
@@ -39,12 +41,22 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[
         EventRow::new("SessionStart", "SessionStart"),
         EventRow::new("SessionEnd", "SessionEnd"),
-        EventRow::new("BeforeAgent", "RunStart").near("UserPromptSubmit").blocks(),
+        EventRow::new("BeforeAgent", "RunStart")
+            .near("UserPromptSubmit")
+            .blocks(),
         EventRow::new("AfterAgent", "RunEnd").near("Stop").blocks(),
-        EventRow::new("BeforeModel", "PreModelCall").blocks().rewrites(),
-        EventRow::new("AfterModel", "PostModelCall").blocks().rewrites(),
-        EventRow::new("BeforeTool", "PreToolUse").blocks().rewrites(),
-        EventRow::new("AfterTool", "PostToolUseFailure").blocks().picks(has_failed),
+        EventRow::new("BeforeModel", "PreModelCall")
+            .blocks()
+            .rewrites(),
+        EventRow::new("AfterModel", "PostModelCall")
+            .blocks()
+            .rewrites(),
+        EventRow::new("BeforeTool", "PreToolUse")
+            .blocks()
+            .rewrites(),
+        EventRow::new("AfterTool", "PostToolUseFailure")
+            .blocks()
+            .picks(has_failed),
         EventRow::new("AfterTool", "PostToolUse").blocks(),
         EventRow::new("PreCompress", "PreCompact"),
         EventRow::new("Notification", "Notification"),
@@ -67,7 +79,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: Some(Files {
         // By an event that Claude Code hasn't.
         recognises: |root| {
-            settings::has_groups(root, |event| DIALECT.has_event(event) && !claude_code::DIALECT.has_event(event))
+            settings::has_groups(root, |event| {
+                DIALECT.has_event(event) && !claude_code::DIALECT.has_event(event)
+            })
         },
         ..settings::FILES
     }),
@@ -96,20 +110,46 @@ fn matched(event: &str) -> Target {
 }
 
 fn has_failed(payload: &Value) -> bool {
-    payload.pointer("/tool_response/error").is_some_and(|error| !error.is_null())
+    payload
+        .pointer("/tool_response/error")
+        .is_some_and(|error| !error.is_null())
 }
 
 fn complete(payload: &Value, event: &mut Value) -> Result<(), String> {
-    let finished = payload.pointer("/llm_response/candidates/0/finishReason").filter(|it| it.is_string());
-    let usage = |key: &str| payload.pointer("/llm_response/usageMetadata")?.get(key).cloned();
-    let tokens = [("inputTokens", "promptTokenCount"), ("outputTokens", "candidatesTokenCount")];
-    let usage = tokens.iter().filter_map(|(ours, theirs)| Some((ours.to_string(), usage(theirs)?)));
-    let usage = finished.map(|_| usage.collect::<Map<_, _>>()).filter(|it| !it.is_empty()).map(Value::Object);
+    let finished = payload
+        .pointer("/llm_response/candidates/0/finishReason")
+        .filter(|it| it.is_string());
+    let usage = |key: &str| {
+        payload
+            .pointer("/llm_response/usageMetadata")?
+            .get(key)
+            .cloned()
+    };
+    let tokens = [
+        ("inputTokens", "promptTokenCount"),
+        ("outputTokens", "candidatesTokenCount"),
+    ];
+    let usage = tokens
+        .iter()
+        .filter_map(|(ours, theirs)| Some((ours.to_string(), usage(theirs)?)));
+    let usage = finished
+        .map(|_| usage.collect::<Map<_, _>>())
+        .filter(|it| !it.is_empty())
+        .map(Value::Object);
     for (pointer, value) in [
-        ("/model/name", payload.pointer("/llm_request/model").cloned()),
+        (
+            "/model/name",
+            payload.pointer("/llm_request/model").cloned(),
+        ),
         ("/model/finishReason", finished.cloned()),
         ("/model/usage", usage),
-        ("/tool/error", payload.pointer("/tool_response/error").filter(|it| !it.is_null()).cloned()),
+        (
+            "/tool/error",
+            payload
+                .pointer("/tool_response/error")
+                .filter(|it| !it.is_null())
+                .cloned(),
+        ),
         // The run's result is what the agent said last.
         ("/lastMessage", payload.get("prompt_response").cloned()),
     ] {
@@ -138,8 +178,12 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let why = match (&verdict.subject, event.subject()) {
         (None, _) => None,
         _ if verdict.decision == Decision::Deny => None,
-        _ if changes(event).is_none() => Some("a hook rewrote this, and Gemini CLI takes no rewrite here"),
-        (Some(after), before) if !after.is_object() || before.is_some_and(|before| removes(before, after)) => {
+        _ if changes(event).is_none() => {
+            Some("a hook rewrote this, and Gemini CLI takes no rewrite here")
+        }
+        (Some(after), before)
+            if !after.is_object() || before.is_some_and(|before| removes(before, after)) =>
+        {
             Some("a hook took away a member, and Gemini CLI only adds and replaces members")
         }
         _ => None,
@@ -160,7 +204,8 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         }
         (Some(row), Decision::Allow) if row.canonical == "PreToolUse" => {
             reply.insert("decision".into(), json!("allow"));
-            reply.extend(Some(("reason".to_string(), json!(reason))).filter(|_| !reason.is_empty()));
+            reply
+                .extend(Some(("reason".to_string(), json!(reason))).filter(|_| !reason.is_empty()));
         }
         (_, Decision::Allow) => {}
         // No tools are what comes nearest to a no.
@@ -170,12 +215,25 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         }
         (..) => messages.push(or(&reason, BLOCKED)),
     }
-    if let (Some(key), Some(subject), true) = (changes(event), &verdict.subject, verdict.decision != Decision::Deny) {
+    if let (Some(key), Some(subject), true) = (
+        changes(event),
+        &verdict.subject,
+        verdict.decision != Decision::Deny,
+    ) {
         specific.insert(key.into(), subject.clone());
     }
-    let takes_context = ["SessionStart", "RunStart", "PostToolUse", "PostToolUseFailure"].contains(&&*event.name);
+    let takes_context = [
+        "SessionStart",
+        "RunStart",
+        "PostToolUse",
+        "PostToolUseFailure",
+    ]
+    .contains(&&*event.name);
     if takes_context && !verdict.additional_context.is_empty() {
-        specific.insert("additionalContext".into(), json!(verdict.additional_context.join("\n")));
+        specific.insert(
+            "additionalContext".into(),
+            json!(verdict.additional_context.join("\n")),
+        );
     }
     if let Some(stop) = &verdict.stop {
         reply.insert("continue".into(), json!(false));
@@ -208,12 +266,20 @@ fn read_members(event: &Event, object: &Map<String, Value>) -> Result<Answer, St
         Some(Value::Object(specific)) => specific,
         Some(_) => return Err(unreadable("`hookSpecificOutput` is not an object")),
     };
-    answer.additional_context.extend(text(specific, "additionalContext")?);
+    answer
+        .additional_context
+        .extend(text(specific, "additionalContext")?);
     if let Some((key, change)) = changes(event).and_then(|key| Some((key, specific.get(key)?)))
         && !change.is_null()
     {
-        let change = change.as_object().ok_or_else(|| unreadable(format_args!("`{key}` is not an object")))?;
-        let mut merged = event.subject().and_then(Value::as_object).cloned().unwrap_or_default();
+        let change = change
+            .as_object()
+            .ok_or_else(|| unreadable(format_args!("`{key}` is not an object")))?;
+        let mut merged = event
+            .subject()
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
         merged.extend(change.clone());
         answer.subject = Some(Value::Object(merged));
     }
@@ -225,7 +291,10 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) if stdout.starts_with('{') => read_reply(event, parse_stdout(stdout)?),
         Some(0) => Ok(Answer {
-            user_messages: Some(stdout.to_string()).into_iter().filter(|it| !it.is_empty()).collect(),
+            user_messages: Some(stdout.to_string())
+                .into_iter()
+                .filter(|it| !it.is_empty())
+                .collect(),
             remarks: unread(event, stdout),
             ..Answer::default()
         }),

@@ -1,5 +1,5 @@
-//! The hooks of the article on lifecycle hooks with four execution modes: command, prompt, agent and
-//! http. What it leaves open is as with Claude Code, whose event names and conditions it has.
+//! The hooks of the article on lifecycle hooks with four execution modes: command, prompt, agent
+//! and http. What it leaves open is as with Claude Code, whose event names and conditions it has.
 //!
 //! Its runner lets every hook run and keeps every reason of a block; a hook that fails or takes too
 //! long never blocks.
@@ -48,7 +48,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         context: &["metadata"],
         payload,
         environment,
-        placeholders: Placeholders { style: Style::Dollars, names: &NAMES, knows, value },
+        placeholders: Placeholders {
+            style: Style::Dollars,
+            names: &NAMES,
+            knows,
+            value,
+        },
         judgement: Judgement::YesDenies,
         has_small_model: true,
         reply: read_reply,
@@ -67,7 +72,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         rewritten("PermissionRequest"),
         note("PermissionDenied"),
         rewritten("PostToolUse"),
-        rewritten("PostToolUseFailure").members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
+        rewritten("PostToolUseFailure").members(&[
+            ("/error", "/tool/error"),
+            ("/is_interrupt", "/tool/isInterrupt"),
+        ]),
         gate("PostToolBatch"),
         note("Notification"),
         gate("MessageDisplay").members(&[("/delta", "/lastMessage")]),
@@ -110,12 +118,22 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/compact_summary", "/summary"),
     ],
     complete,
-    files: Some(Files { recognises: |_| false, marks: &MARKS, read: |_, root, problems| files::read(root, problems) }),
+    files: Some(Files {
+        recognises: |_| false,
+        marks: &MARKS,
+        read: |_, root, problems| files::read(root, problems),
+    }),
     reply: write_reply,
     agent: None,
 };
 
-const MARKS: [&str; 5] = ["event", "mode", "condition", "async_mode", "payload_template"];
+const MARKS: [&str; 5] = [
+    "event",
+    "mode",
+    "condition",
+    "async_mode",
+    "payload_template",
+];
 
 /// Takes members that stand in `context` and not beside it.
 fn complete(payload: &Value, data: &mut Value) -> Result<(), String> {
@@ -123,12 +141,20 @@ fn complete(payload: &Value, data: &mut Value) -> Result<(), String> {
         other_name(payload, "prompt", &["user_prompt", "input"])?;
     }
     for (theirs, ours) in IN_CONTEXT {
-        let in_context = payload.get("context").and_then(|context| context.get(theirs));
-        let Some(value) = in_context.filter(|value| !value.is_null()) else { continue };
+        let in_context = payload
+            .get("context")
+            .and_then(|context| context.get(theirs));
+        let Some(value) = in_context.filter(|value| !value.is_null()) else {
+            continue;
+        };
         match data.get(ours) {
             None | Some(Value::Null) => set_pointer(data, &format!("/{ours}"), value.clone()),
             Some(beside) if beside == value => {}
-            Some(_) => return Err(format!("`{theirs}` and `context.{theirs}` differ: send one of them")),
+            Some(_) => {
+                return Err(format!(
+                    "`{theirs}` and `context.{theirs}` differ: send one of them"
+                ));
+            }
         }
     }
     Ok(())
@@ -152,7 +178,10 @@ fn payload(event: &Event) -> Value {
 
 /// The event's name as clients have it.
 fn name(event: &Event) -> &str {
-    event.name.strip_prefix(CUSTOM_PREFIX).unwrap_or(&event.name)
+    event
+        .name
+        .strip_prefix(CUSTOM_PREFIX)
+        .unwrap_or(&event.name)
 }
 
 /// The member that holds the event's subject.
@@ -166,12 +195,23 @@ fn subject_member(event: &Event) -> &'static str {
 }
 
 /// Names of what an event says, beside the members of `tool_input` and `tool_output`.
-const NAMES: [&str; 9] =
-    ["event", "timestamp", "session_id", "tool_name", "tool_input", "tool_output", "prompt", "cwd", "tool_input_path"];
+const NAMES: [&str; 9] = [
+    "event",
+    "timestamp",
+    "session_id",
+    "tool_name",
+    "tool_input",
+    "tool_output",
+    "prompt",
+    "cwd",
+    "tool_input_path",
+];
 
 fn knows(name: &str) -> bool {
     NAMES.contains(&name)
-        || ["tool_input_", "tool_output_"].iter().any(|it| name.len() > it.len() && name.starts_with(it))
+        || ["tool_input_", "tool_output_"]
+            .iter()
+            .any(|it| name.len() > it.len() && name.starts_with(it))
 }
 
 fn value(event: &Event, name: &str) -> Option<Value> {
@@ -182,7 +222,9 @@ fn value(event: &Event, name: &str) -> Option<Value> {
     let none = Value::Null;
     let command = || {
         let input = event.at("/tool/input").unwrap_or(&none);
-        event.tool_name().map_or(MainArgument::Absent, |tool| Row::of(tool).main_command(input))
+        event.tool_name().map_or(MainArgument::Absent, |tool| {
+            Row::of(tool).main_command(input)
+        })
     };
     match name {
         "event" => Some(json!(self::name(event))),
@@ -207,21 +249,30 @@ fn value(event: &Event, name: &str) -> Option<Value> {
     }
 }
 
-/// A member as variables name it: what no name may hold is `_`, as is the step into a map. A key that
-/// is named as it stands counts first. Recursion is bounded by the depth limit of the parser that read
-/// the event.
+/// A member as variables name it: what no name may hold is `_`, as is the step into a map. A key
+/// that is named as it stands counts first. Recursion is bounded by the depth limit of the parser
+/// that read the event.
 fn member<'v>(value: &'v Value, field: &str) -> Option<&'v Value> {
     let members = value.as_object()?;
     let search = |exact: bool| {
         members.iter().find_map(|(key, value)| {
-            let name: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-            match field.strip_prefix(&name).filter(|_| exact == (name == *key))? {
+            let name: String = key
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+                .collect();
+            match field
+                .strip_prefix(&name)
+                .filter(|_| exact == (name == *key))?
+            {
                 "" => Some(value),
                 rest => member(value, rest.strip_prefix('_')?),
             }
         })
     };
-    members.get(field).or_else(|| search(true)).or_else(|| search(false))
+    members
+        .get(field)
+        .or_else(|| search(true))
+        .or_else(|| search(false))
 }
 
 /// The variables of commands beside those that every event has.
@@ -230,7 +281,16 @@ fn environment(event: &Event, _: &Path) -> Vec<(String, String)> {
         Value::String(text) => Some((name.to_string(), text)),
         other => Some((name.to_string(), other.to_string())),
     };
-    ["event", "timestamp", "session_id", "tool_input", "tool_output"].into_iter().filter_map(text).collect()
+    [
+        "event",
+        "timestamp",
+        "session_id",
+        "tool_input",
+        "tool_output",
+    ]
+    .into_iter()
+    .filter_map(text)
+    .collect()
 }
 
 /// The article's own members, and beside them those of Claude Code with their meaning there.
@@ -245,10 +305,14 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     let texts = |key: &str| match said(key) {
         None => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(vec![text.clone()]),
-        Some(Value::Array(texts)) if texts.iter().all(Value::is_string) => {
-            Ok(texts.iter().filter_map(Value::as_str).map(str::to_string).collect())
-        }
-        Some(_) => Err(unreadable(format_args!("`{key}` is not a string or a list of strings"))),
+        Some(Value::Array(texts)) if texts.iter().all(Value::is_string) => Ok(texts
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_string)
+            .collect()),
+        Some(_) => Err(unreadable(format_args!(
+            "`{key}` is not a string or a list of strings"
+        ))),
     };
     let mut blocks = match said("blocked") {
         None => false,
@@ -262,42 +326,64 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             None if status == "ok" => {}
             Some(Status::Blocking) => blocks = true,
             Some(Status::NonBlockingError | Status::Cancelled) => {
-                let why = text("error")?.or(text("reason")?).unwrap_or_else(|| status.clone());
+                let why = text("error")?
+                    .or(text("reason")?)
+                    .unwrap_or_else(|| status.clone());
                 return Err(format!("do its work: {why}"));
             }
             Some(Status::Skipped | Status::Started) | None => {
                 let statuses = STATUSES.map(Status::as_str).join(", ");
-                return Err(unreadable(format_args!("`status` is `{status}`, not one of {statuses}")));
+                return Err(unreadable(format_args!(
+                    "`status` is `{status}`, not one of {statuses}"
+                )));
             }
         }
     }
     if blocks {
         let mut reasons = texts("reasons")?;
         reasons.extend(text("reason")?);
-        (answer.decision, answer.reason) = (Some(Decision::Deny), Some(or(&reasons.join("; "), NO_REASON)));
+        (answer.decision, answer.reason) = (
+            Some(Decision::Deny),
+            Some(or(&reasons.join("; "), NO_REASON)),
+        );
     }
-    for (key, pointer) in [("tool_input", "/tool/input"), ("tool_output", "/tool/output"), ("prompt", "/prompt")] {
+    for (key, pointer) in [
+        ("tool_input", "/tool/input"),
+        ("tool_output", "/tool/output"),
+        ("prompt", "/prompt"),
+    ] {
         match said(key) {
             // A hook may give back what it has read.
             Some(value) if event.at(pointer) == Some(value) => {}
             Some(_) if event.spec.subject != Some(pointer) => {
-                return Err(unreadable(format_args!("`{key}` can't be changed at {}", self::name(event))));
+                return Err(unreadable(format_args!(
+                    "`{key}` can't be changed at {}",
+                    self::name(event)
+                )));
             }
             Some(value) if key == "tool_input" && !value.is_object() => {
                 return Err(unreadable("`tool_input` is not an object"));
             }
-            Some(value) if key == "prompt" && !value.is_string() => return Err(unreadable("`prompt` is not a string")),
+            Some(value) if key == "prompt" && !value.is_string() => {
+                return Err(unreadable("`prompt` is not a string"));
+            }
             Some(value) => answer.subject = Some(value.clone()),
             None => {}
         }
     }
-    answer.additional_context.extend(texts("additional_context")?);
-    answer.remarks.extend(reply.as_object().and_then(|members| unknown_reply(event, members, &REPLY)));
+    answer
+        .additional_context
+        .extend(texts("additional_context")?);
+    answer.remarks.extend(
+        reply
+            .as_object()
+            .and_then(|members| unknown_reply(event, members, &REPLY)),
+    );
     Ok(answer)
 }
 
-/// The members that a reply may have: the article's, Claude Code's, what services say when they have got it, and the
-/// event's own name, because a hook may print what it has read.
+/// The members that a reply may have: the article's, Claude Code's, what services say when they
+/// have got it, and the event's own name, because a hook may print what it has read.
 const REPLY: [&str; 18] = [
     "blocked",
     "reasons",
@@ -320,7 +406,12 @@ const REPLY: [&str; 18] = [
 ];
 
 /// The statuses that a reply may name.
-const STATUSES: [Status; 4] = [Status::Success, Status::Blocking, Status::NonBlockingError, Status::Cancelled];
+const STATUSES: [Status; 4] = [
+    Status::Success,
+    Status::Blocking,
+    Status::NonBlockingError,
+    Status::Cancelled,
+];
 const NO_REASON: &str = "the hook blocked it without a reason";
 
 /// 0 is fine, 2 blocks, anything else failed unless a reply says what is meant. (Claude Code.)
@@ -346,12 +437,20 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 }
 
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
-    // Its clients can only be kept from going on here. At a stop that would send the agent back to work.
-    let stop = verdict.stop.as_ref().filter(|_| DIALECT.row(&event.name).is_none_or(|row| row.blocks));
+    // Its clients can only be kept from going on here. At a stop that would send the agent back to
+    // work.
+    let stop = verdict
+        .stop
+        .as_ref()
+        .filter(|_| DIALECT.row(&event.name).is_none_or(|row| row.blocks));
     let is_rest = event.spec.rest;
     let mut reasons = reasons(verdict);
-    reasons.extend(stop.filter(|_| !is_rest).map(|reason| or(reason, "a hook ends the run")));
-    let blocked = (verdict.decision != Decision::Allow || stop.is_some()) && !(is_rest && stop.is_some());
+    reasons.extend(
+        stop.filter(|_| !is_rest)
+            .map(|reason| or(reason, "a hook ends the run")),
+    );
+    let blocked =
+        (verdict.decision != Decision::Allow || stop.is_some()) && !(is_rest && stop.is_some());
     if !blocked {
         reasons.clear();
     }
@@ -360,8 +459,10 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     if let Some(subject) = &verdict.subject {
         reply[subject_member(event)] = subject.clone();
     }
-    for (key, texts) in [("additional_context", &verdict.additional_context), ("user_messages", &verdict.user_messages)]
-    {
+    for (key, texts) in [
+        ("additional_context", &verdict.additional_context),
+        ("user_messages", &verdict.user_messages),
+    ] {
         if !texts.is_empty() {
             reply[key] = json!(texts);
         }
@@ -371,10 +472,18 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 
 /// The reason of every hook that blocks, in order.
 fn reasons(verdict: &Verdict) -> Vec<String> {
-    let blocks = |outcome: &&Outcome| outcome.decision.is_some_and(|decision| decision != Decision::Allow);
+    let blocks = |outcome: &&Outcome| {
+        outcome
+            .decision
+            .is_some_and(|decision| decision != Decision::Allow)
+    };
     let blocking: Vec<_> = verdict.outcomes.iter().filter(blocks).collect();
-    // The host denied it and no hook: a person refused, or none could be asked, or a rewrite can't be taken.
-    if !blocking.iter().any(|outcome| outcome.decision == Some(Decision::Deny)) {
+    // The host denied it and no hook: a person refused, or none could be asked, or a rewrite can't
+    // be taken.
+    if !blocking
+        .iter()
+        .any(|outcome| outcome.decision == Some(Decision::Deny))
+    {
         return verdict.reason.clone().into_iter().collect();
     }
     let reason = |outcome: &&Outcome| {
@@ -385,7 +494,8 @@ fn reasons(verdict: &Verdict) -> Vec<String> {
 }
 
 fn outcome(outcome: &Outcome) -> Value {
-    // It has no word for a hook that was selected and then left out, and none for one that was only started.
+    // It has no word for a hook that was selected and then left out, and none for one that was only
+    // started.
     let status = match outcome.status {
         Status::Skipped => Status::Cancelled,
         Status::Started => Status::Success,
@@ -393,7 +503,10 @@ fn outcome(outcome: &Outcome) -> Value {
     };
     let mut written = json!({ "hook": outcome.hook, "status": status });
     // Of a hook that ran out of time, the status says all.
-    let error = outcome.error.as_ref().filter(|_| outcome.status != Status::Cancelled);
+    let error = outcome
+        .error
+        .as_ref()
+        .filter(|_| outcome.status != Status::Cancelled);
     for (key, text) in [("reason", outcome.reason.as_ref()), ("error", error)] {
         if let Some(text) = text {
             written[key] = json!(text);
@@ -411,10 +524,17 @@ mod tests {
 
     #[test]
     fn every_event_has_its_class() {
-        let expected: Vec<_> = include_str!("../../../tests/data/hooks-article-events.txt").lines().collect();
+        let expected: Vec<_> = include_str!("../../../tests/data/hooks-article-events.txt")
+            .lines()
+            .collect();
         let row = |row: &super::super::EventRow| {
             let phase = hookwire_base::event::spec(row.canonical).unwrap().phase;
-            assert_eq!(row.blocks, phase != hookwire_base::event::Phase::Note, "{}", row.name);
+            assert_eq!(
+                row.blocks,
+                phase != hookwire_base::event::Phase::Note,
+                "{}",
+                row.name
+            );
             format!("{} {phase:?}", row.name)
         };
         assert_eq!(DIALECT.events.iter().map(row).collect::<Vec<_>>(), expected);
@@ -434,12 +554,32 @@ mod tests {
         match answer {
             Err(error) => error,
             Ok(answer) => {
-                let decision = answer.decision.map(|it| format!("{} ", it.as_str())).unwrap_or_default();
-                let subject = answer.subject.map(|it| format!(" = {it}")).unwrap_or_default();
-                let context = answer.additional_context.iter().map(|it| format!(" + {it}")).collect::<String>();
-                let stop = answer.stop.map(|it| format!(" stop: {it}")).unwrap_or_default();
-                let remarks = answer.remarks.iter().map(|it| format!(" ! {it}")).collect::<String>();
-                format!("{decision}{}{subject}{context}{stop}{remarks}", answer.reason.unwrap_or_default())
+                let decision = answer
+                    .decision
+                    .map(|it| format!("{} ", it.as_str()))
+                    .unwrap_or_default();
+                let subject = answer
+                    .subject
+                    .map(|it| format!(" = {it}"))
+                    .unwrap_or_default();
+                let context = answer
+                    .additional_context
+                    .iter()
+                    .map(|it| format!(" + {it}"))
+                    .collect::<String>();
+                let stop = answer
+                    .stop
+                    .map(|it| format!(" stop: {it}"))
+                    .unwrap_or_default();
+                let remarks = answer
+                    .remarks
+                    .iter()
+                    .map(|it| format!(" ! {it}"))
+                    .collect::<String>();
+                format!(
+                    "{decision}{}{subject}{context}{stop}{remarks}",
+                    answer.reason.unwrap_or_default()
+                )
             }
         }
     }
@@ -451,16 +591,52 @@ mod tests {
             ("PreToolUse", json!({"status": "ok", "seen": 3}), ""),
             ("PreToolUse", json!({"status": "success"}), ""),
             ("PreToolUse", json!({"status": 200}), ""),
-            ("PreToolUse", json!({"status": "blocking", "reason": "r"}), "deny r"),
-            ("PreToolUse", json!({"status": "blocking"}), "deny the hook blocked it without a reason"),
-            ("PreToolUse", json!({"blocked": true, "reasons": ["a", "b"]}), "deny a; b"),
+            (
+                "PreToolUse",
+                json!({"status": "blocking", "reason": "r"}),
+                "deny r",
+            ),
+            (
+                "PreToolUse",
+                json!({"status": "blocking"}),
+                "deny the hook blocked it without a reason",
+            ),
+            (
+                "PreToolUse",
+                json!({"blocked": true, "reasons": ["a", "b"]}),
+                "deny a; b",
+            ),
             ("PreToolUse", json!({"blocked": false, "reasons": []}), ""),
-            ("PreToolUse", json!({"status": "non_blocking_error", "error": "e"}), "do its work: e"),
-            ("PreToolUse", json!({"status": "cancelled"}), "do its work: cancelled"),
-            ("PreToolUse", json!({"tool_input": {"command": "pwd"}}), r#" = {"command":"pwd"}"#),
-            ("PostToolUse", json!({"tool_output": {"n": 1}}), r#" = {"n":1}"#),
-            ("PostToolUse", json!({"additional_context": ["a", "b"]}), " + a + b"),
-            ("UserPromptSubmit", json!({"prompt": "Stop.", "additional_context": "a"}), r#" = "Stop." + a"#),
+            (
+                "PreToolUse",
+                json!({"status": "non_blocking_error", "error": "e"}),
+                "do its work: e",
+            ),
+            (
+                "PreToolUse",
+                json!({"status": "cancelled"}),
+                "do its work: cancelled",
+            ),
+            (
+                "PreToolUse",
+                json!({"tool_input": {"command": "pwd"}}),
+                r#" = {"command":"pwd"}"#,
+            ),
+            (
+                "PostToolUse",
+                json!({"tool_output": {"n": 1}}),
+                r#" = {"n":1}"#,
+            ),
+            (
+                "PostToolUse",
+                json!({"additional_context": ["a", "b"]}),
+                " + a + b",
+            ),
+            (
+                "UserPromptSubmit",
+                json!({"prompt": "Stop.", "additional_context": "a"}),
+                r#" = "Stop." + a"#,
+            ),
             // A program that prints what it has read.
             (
                 "PostToolUse",
@@ -468,14 +644,26 @@ mod tests {
                 "",
             ),
             // Claude Code's words.
-            ("PreToolUse", json!({"decision": "block", "reason": "r"}), "deny r"),
-            ("Stop", json!({"decision": "block", "reason": "r"}), "deny r"),
+            (
+                "PreToolUse",
+                json!({"decision": "block", "reason": "r"}),
+                "deny r",
+            ),
+            (
+                "Stop",
+                json!({"decision": "block", "reason": "r"}),
+                "deny r",
+            ),
             (
                 "PreToolUse",
                 json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "r"}}),
                 "deny r",
             ),
-            ("PreToolUse", json!({"continue": false, "stopReason": "r"}), " stop: r"),
+            (
+                "PreToolUse",
+                json!({"continue": false, "stopReason": "r"}),
+                " stop: r",
+            ),
             // What is none is told, but for what programs print where nobody asks for a decision.
             (
                 "PreToolUse",
@@ -500,24 +688,52 @@ mod tests {
                 " ! its reply counts as none: it has `Blocked`, which means nothing; did you mean `blocked`?",
             ),
             // What can't be meant is not a yes.
-            ("PreToolUse", json!([]), "read the reply: it is not a JSON object"),
+            (
+                "PreToolUse",
+                json!([]),
+                "read the reply: it is not a JSON object",
+            ),
             (
                 "PreToolUse",
                 json!({"status": "blocked"}),
                 "read the reply: `status` is `blocked`, not one of success, blocking, non_blocking_error, cancelled",
             ),
-            ("PreToolUse", json!({"blocked": "yes"}), "read the reply: `blocked` is not a boolean"),
-            ("PreToolUse", json!({"blocked": true, "reason": 3}), "read the reply: `reason` is not a string"),
-            ("PreToolUse", json!({"tool_input": "ls"}), "read the reply: `tool_input` is not an object"),
-            ("PreToolUse", json!({"tool_output": "x"}), "read the reply: `tool_output` can't be changed at PreToolUse"),
-            ("UserPromptSubmit", json!({"prompt": 3}), "read the reply: `prompt` is not a string"),
+            (
+                "PreToolUse",
+                json!({"blocked": "yes"}),
+                "read the reply: `blocked` is not a boolean",
+            ),
+            (
+                "PreToolUse",
+                json!({"blocked": true, "reason": 3}),
+                "read the reply: `reason` is not a string",
+            ),
+            (
+                "PreToolUse",
+                json!({"tool_input": "ls"}),
+                "read the reply: `tool_input` is not an object",
+            ),
+            (
+                "PreToolUse",
+                json!({"tool_output": "x"}),
+                "read the reply: `tool_output` can't be changed at PreToolUse",
+            ),
+            (
+                "UserPromptSubmit",
+                json!({"prompt": 3}),
+                "read the reply: `prompt` is not a string",
+            ),
             (
                 "Stop",
                 json!({"additional_context": 3}),
                 "read the reply: `additional_context` is not a string or a list of strings",
             ),
         ] {
-            assert_eq!(one_line(read_reply(&event(name), reply.clone())), expected, "{reply}");
+            assert_eq!(
+                one_line(read_reply(&event(name), reply.clone())),
+                expected,
+                "{reply}"
+            );
         }
     }
 
@@ -525,7 +741,13 @@ mod tests {
     fn exits() {
         for (name, code, stdout, stderr, expected) in [
             ("PreToolUse", Some(0), "all good", "", ""),
-            ("PreToolUse", Some(0), r#"{"blocked": true, "reason": "r"}"#, "", "deny r"),
+            (
+                "PreToolUse",
+                Some(0),
+                r#"{"blocked": true, "reason": "r"}"#,
+                "",
+                "deny r",
+            ),
             (
                 "PreToolUse",
                 Some(0),
@@ -541,16 +763,54 @@ mod tests {
                 "read the reply on stdout: EOF while parsing an object at line 1 column 1",
             ),
             ("PreToolUse", Some(2), "", "r\n", "deny r"),
-            ("PreToolUse", Some(2), r#"{"blocked": true, "reason": "r"}"#, "s", "deny r"),
-            ("PreToolUse", Some(2), r#"{"status": "success"}"#, "s", "deny s"),
-            ("PreToolUse", Some(1), r#"{"blocked": true, "reason": "r"}"#, "", "deny r"),
-            ("PreToolUse", Some(1), r#"{"problems": 3}"#, "oops", "run: exit status 1: oops"),
-            ("PreToolUse", Some(127), "", "sh: no: not found", "run: exit status 127: sh: no: not found"),
+            (
+                "PreToolUse",
+                Some(2),
+                r#"{"blocked": true, "reason": "r"}"#,
+                "s",
+                "deny r",
+            ),
+            (
+                "PreToolUse",
+                Some(2),
+                r#"{"status": "success"}"#,
+                "s",
+                "deny s",
+            ),
+            (
+                "PreToolUse",
+                Some(1),
+                r#"{"blocked": true, "reason": "r"}"#,
+                "",
+                "deny r",
+            ),
+            (
+                "PreToolUse",
+                Some(1),
+                r#"{"problems": 3}"#,
+                "oops",
+                "run: exit status 1: oops",
+            ),
+            (
+                "PreToolUse",
+                Some(127),
+                "",
+                "sh: no: not found",
+                "run: exit status 127: sh: no: not found",
+            ),
             ("PreToolUse", None, "", "", "run: ended by a signal"),
             ("UserPromptSubmit", Some(0), "a fact", "", " + a fact"),
             ("PermissionRequest", Some(2), "", "r", "deny r"),
         ] {
-            let answer = exit(&event(name), &Exit { code, command: "c", stdout, stderr });
+            let answer = exit(
+                &event(name),
+                &Exit {
+                    code,
+                    command: "c",
+                    stdout,
+                    stderr,
+                },
+            );
             assert_eq!(one_line(answer), expected, "{name} {code:?} {stdout}");
         }
     }
@@ -562,7 +822,10 @@ mod tests {
             ("event", json!("PreToolUse")),
             ("session_id", json!("s1")),
             ("cwd", json!("/p")),
-            ("tool_input", json!({"command": "ls", "a-b": {"c": 1}, "a": null})),
+            (
+                "tool_input",
+                json!({"command": "ls", "a-b": {"c": 1}, "a": null}),
+            ),
             ("tool_input_command", json!("ls")),
             ("tool_input_a_b", json!({"c": 1})),
             ("tool_input_a_b_c", json!(1)),
@@ -577,8 +840,14 @@ mod tests {
             assert!(!knows(unknown), "{unknown}");
         }
         let payload = payload(&event);
-        assert_eq!(payload["context"], json!({"session_id": "s1", "cwd": "/p", "turn": 3}));
-        assert_eq!((&payload["session_id"], &payload["event"]), (&json!("s1"), &json!("PreToolUse")));
+        assert_eq!(
+            payload["context"],
+            json!({"session_id": "s1", "cwd": "/p", "turn": 3})
+        );
+        assert_eq!(
+            (&payload["session_id"], &payload["event"]),
+            (&json!("s1"), &json!("PreToolUse"))
+        );
     }
 
     #[test]
@@ -595,8 +864,7 @@ mod tests {
 
     #[test]
     fn what_is_null_is_in_the_context() {
-        let event =
-            json!({"event": "Stop", "cwd": null, "session_id": null, "context": {"cwd": "/p", "session_id": "s"}});
+        let event = json!({"event": "Stop", "cwd": null, "session_id": null, "context": {"cwd": "/p", "session_id": "s"}});
         let event = DIALECT.read(event).unwrap();
         assert_eq!((event.text("/cwd"), event.session()), (Some("/p"), "s"));
     }
@@ -607,10 +875,23 @@ mod tests {
             "decision": "allow", "stop": "enough", "outcomes": [], "generation": 1, "hash": "", "eventId": "",
         }))
         .unwrap();
-        for (name, blocked) in [("PreToolUse", true), ("PostToolUse", true), ("Stop", false), ("SessionEnd", false)] {
+        for (name, blocked) in [
+            ("PreToolUse", true),
+            ("PostToolUse", true),
+            ("Stop", false),
+            ("SessionEnd", false),
+        ] {
             let reply = write_reply(&event(name), &verdict);
-            let reasons = if blocked { json!(["enough"]) } else { json!([]) };
-            assert_eq!((&reply["blocked"], &reply["reasons"]), (&json!(blocked), &reasons), "{name}");
+            let reasons = if blocked {
+                json!(["enough"])
+            } else {
+                json!([])
+            };
+            assert_eq!(
+                (&reply["blocked"], &reply["reasons"]),
+                (&json!(blocked), &reasons),
+                "{name}"
+            );
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The hooks of instructor-php's agents (`packages/agents`): ten triggers of an agent loop, a
 //! `HookContext` that every hook gets and gives back changed, guards that signal a stop.
 //!
-//! A context is JSON here. A hook returns the whole of it or only what it changes: what is absent or
-//! null stays, members of `metadata` and of the state are set one by one, and what was signalled or
-//! blocked can't be taken back.
+//! A context is JSON here. A hook returns the whole of it or only what it changes: what is absent
+//! or null stays, members of `metadata` and of the state are set one by one, and what was signalled
+//! or blocked can't be taken back.
 
 mod files;
 
@@ -54,11 +54,28 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[
         row("before_execution", &["BeforeExecution"], "RunStart"),
         row("before_step", &["BeforeStep"], "StepStart"),
-        row("before_inference_request", &["BeforeInferenceRequest"], "PreModelCall").rewrites(),
-        row("after_inference_response", &["AfterInferenceResponse"], "PostModelCall").rewrites(),
-        row("before_tool_use", &["BeforeToolUse"], "PreToolUse").blocks().rewrites(),
-        row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure").rewrites().members(EXECUTED).picks(has_failed),
-        row("after_tool_use", &["AfterToolUse"], "PostToolUse").rewrites().members(EXECUTED),
+        row(
+            "before_inference_request",
+            &["BeforeInferenceRequest"],
+            "PreModelCall",
+        )
+        .rewrites(),
+        row(
+            "after_inference_response",
+            &["AfterInferenceResponse"],
+            "PostModelCall",
+        )
+        .rewrites(),
+        row("before_tool_use", &["BeforeToolUse"], "PreToolUse")
+            .blocks()
+            .rewrites(),
+        row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure")
+            .rewrites()
+            .members(EXECUTED)
+            .picks(has_failed),
+        row("after_tool_use", &["AfterToolUse"], "PostToolUse")
+            .rewrites()
+            .members(EXECUTED),
         row("after_step", &["AfterStep"], "StepEnd"),
         row("on_stop", &["OnStop"], "Stop"),
         row("after_execution", &["AfterExecution"], "RunEnd"),
@@ -88,7 +105,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         complete(theirs, ours);
         Ok(())
     },
-    files: Some(Files { recognises: files::recognises, marks: &[], read: files::read }),
+    files: Some(Files {
+        recognises: files::recognises,
+        marks: &[],
+        read: files::read,
+    }),
     reply: write_reply,
     agent: None,
 };
@@ -138,12 +159,16 @@ fn is_post_tool(event: &Event) -> bool {
     matches!(&*event.name, "PostToolUse" | "PostToolUseFailure")
 }
 
-/// Refuses a count of steps that can't be read: a guard would count its own events instead, and stop too late.
+/// Refuses a count of steps that can't be read: a guard would count its own events instead, and
+/// stop too late.
 fn check_count(theirs: &Value) -> Result<(), String> {
     let state = &theirs["state"];
-    other_name(state, "stepCount", &["step_count", "stepcount"]).map_err(|error| format!("`state`: {error}"))?;
+    other_name(state, "stepCount", &["step_count", "stepcount"])
+        .map_err(|error| format!("`state`: {error}"))?;
     match state.get("stepCount").filter(|it| !it.is_null()) {
-        Some(steps) if count(steps).is_none() => Err("`state.stepCount` is not a whole number".into()),
+        Some(steps) if count(steps).is_none() => {
+            Err("`state.stepCount` is not a whole number".into())
+        }
         Some(_) | None => Ok(()),
     }
 }
@@ -157,7 +182,13 @@ fn count(value: &Value) -> Option<u64> {
 fn complete(theirs: &Value, ours: &mut Value) {
     if let Some(ours) = ours.as_object_mut() {
         // As `tool` and `state`; of what was said about an earlier event, nothing.
-        let twice = ["toolCall", "toolExecution", "isToolExecutionBlocked", "stopSignals", "hooksExecuted"];
+        let twice = [
+            "toolCall",
+            "toolExecution",
+            "isToolExecutionBlocked",
+            "stopSignals",
+            "hooksExecuted",
+        ];
         twice.iter().for_each(|key| drop(ours.remove(*key)));
         if theirs.get("errorList").is_none() {
             ours.remove("errors");
@@ -168,7 +199,14 @@ fn complete(theirs: &Value, ours: &mut Value) {
     }
     // There null means absent, and PHP writes an empty map as an empty list.
     let empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
-    for key in ["metadata", "eventMetadata", "systemPrompt", "messages", "responseFormat", "errors"] {
+    for key in [
+        "metadata",
+        "eventMetadata",
+        "systemPrompt",
+        "messages",
+        "responseFormat",
+        "errors",
+    ] {
         let drop = |value: &Value| value.is_null() || key.ends_with("etadata") && empty(value);
         if ours.get(key).is_some_and(drop)
             && let Some(ours) = ours.as_object_mut()
@@ -177,12 +215,25 @@ fn complete(theirs: &Value, ours: &mut Value) {
         }
     }
     let event = ours["event"].as_str().unwrap_or_default().to_string();
-    let within_step = ["StepStart", "PreModelCall", "PostModelCall", "PreToolUse", "PostToolUse", "PostToolUseFailure"];
+    let within_step = [
+        "StepStart",
+        "PreModelCall",
+        "PostModelCall",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+    ];
     let is_tool = event.contains("ToolUse");
     if is_tool {
         // As the library itself writes an execution.
-        for (key, pointer) in [("name", "/tool/name"), ("id", "/tool/callId"), ("arguments", "/tool/input")] {
-            if let Some(value) = theirs.pointer("/toolExecution/tool_call").and_then(|call| call.get(key))
+        for (key, pointer) in [
+            ("name", "/tool/name"),
+            ("id", "/tool/callId"),
+            ("arguments", "/tool/input"),
+        ] {
+            if let Some(value) = theirs
+                .pointer("/toolExecution/tool_call")
+                .and_then(|call| call.get(key))
                 && ours.pointer(pointer).is_none()
             {
                 set_pointer(ours, pointer, value.clone());
@@ -194,7 +245,10 @@ fn complete(theirs: &Value, ours: &mut Value) {
         match ours.get_mut("tool") {
             Some(Value::Object(tool)) => {
                 for key in ["callId", "error"] {
-                    if tool.get(key).is_some_and(|value| value.is_null() || value == "") {
+                    if tool
+                        .get(key)
+                        .is_some_and(|value| value.is_null() || value == "")
+                    {
                         tool.remove(key);
                     }
                 }
@@ -203,7 +257,12 @@ fn complete(theirs: &Value, ours: &mut Value) {
             Some(_) | None => ours["tool"] = json!({}),
         }
     }
-    let state = |key: &str| theirs.get("state").and_then(|state| state.get(key)).filter(|it| !it.is_null());
+    let state = |key: &str| {
+        theirs
+            .get("state")
+            .and_then(|state| state.get(key))
+            .filter(|it| !it.is_null())
+    };
     for (key, pointer) in [
         ("sessionId", "/session"),
         ("executionId", "/run"),
@@ -225,11 +284,18 @@ fn complete(theirs: &Value, ours: &mut Value) {
         }
     }
     // So is the agent that started it.
-    if let Some(parent) = state("parentAgentId").filter(|it| it.is_string() && state("sessionId").is_none()) {
+    if let Some(parent) =
+        state("parentAgentId").filter(|it| it.is_string() && state("sessionId").is_none())
+    {
         ours["parentSession"] = parent.clone();
     }
-    let steps = state("stepCount").and_then(count).filter(|_| within_step.contains(&&*event));
-    if let Some(step) = state("currentStep").and_then(Value::as_u64).or(steps.map(|steps| steps.saturating_add(1))) {
+    let steps = state("stepCount")
+        .and_then(count)
+        .filter(|_| within_step.contains(&&*event));
+    if let Some(step) = state("currentStep")
+        .and_then(Value::as_u64)
+        .or(steps.map(|steps| steps.saturating_add(1)))
+    {
         ours["step"] = step.into();
     }
     // Of this call; what the state tells is of all.
@@ -239,18 +305,30 @@ fn complete(theirs: &Value, ours: &mut Value) {
             set_pointer(ours, &format!("/model/usage/{key}"), tokens.clone());
         }
     }
-    if let Some(reason) = theirs.pointer("/inferenceResponse/finishReason").filter(|it| it.is_string()) {
+    if let Some(reason) = theirs
+        .pointer("/inferenceResponse/finishReason")
+        .filter(|it| it.is_string())
+    {
         set_pointer(ours, "/model/finishReason", reason.clone());
     }
     let last = |role: &str| {
         let messages = state("messages")?.as_array()?;
-        messages.iter().rfind(|it| it["role"] == role)?.get("content").cloned()
+        messages
+            .iter()
+            .rfind(|it| it["role"] == role)?
+            .get("content")
+            .cloned()
     };
     let (pointer, value) = match &*event {
         "RunStart" => ("prompt", last("user")),
         "StepEnd" | "Stop" => ("lastMessage", last("assistant")),
         "RunEnd" => ("result", last("assistant")),
-        "RunError" => ("error", theirs.pointer("/errorList").and_then(|it| it.as_array()?.last().cloned())),
+        "RunError" => (
+            "error",
+            theirs
+                .pointer("/errorList")
+                .and_then(|it| it.as_array()?.last().cloned()),
+        ),
         _ => return,
     };
     if let Some(value) = value
@@ -280,13 +358,19 @@ fn write(event: &Event) -> Value {
     if blocked.is_none() && DIALECT.original(event).is_none() && &*event.name == "PreToolUse" {
         // No hook blocked it, so a hook that returns such an exception means it.
         let errors = context["errorList"].as_array_mut();
-        errors.into_iter().for_each(|errors| errors.retain(|it| it["type"] != BLOCKED));
+        errors
+            .into_iter()
+            .for_each(|errors| errors.retain(|it| it["type"] != BLOCKED));
     }
-    context["hasErrors"] = context["errorList"].as_array().is_some_and(|errors| !errors.is_empty()).into();
+    context["hasErrors"] = context["errorList"]
+        .as_array()
+        .is_some_and(|errors| !errors.is_empty())
+        .into();
     context["isToolExecutionBlocked"] = blocked.is_some().into();
     if let Some(message) = blocked {
         let call = context.get("toolCall").cloned().unwrap_or_default();
-        context["toolExecution"] = json!({"toolCall": call, "result": null, "error": message, "blocked": true});
+        context["toolExecution"] =
+            json!({"toolCall": call, "result": null, "error": message, "blocked": true});
     }
     context
 }
@@ -296,27 +380,43 @@ fn blocked(event: &Event) -> Option<String> {
     if let Some(message) = event.text(&format!("/{MARK}")) {
         return Some(message.to_string());
     }
-    let theirs = DIALECT.original(event).filter(|_| event.name.contains("ToolUse"))?;
-    let errors = theirs.get("errorList").and_then(Value::as_array).filter(|_| &*event.name == "PreToolUse");
+    let theirs = DIALECT
+        .original(event)
+        .filter(|_| event.name.contains("ToolUse"))?;
+    let errors = theirs
+        .get("errorList")
+        .and_then(Value::as_array)
+        .filter(|_| &*event.name == "PreToolUse");
     let exception = errors.and_then(|errors| errors.iter().find(|it| it["type"] == BLOCKED));
     if theirs.get("isToolExecutionBlocked") != Some(&Value::Bool(true)) && exception.is_none() {
         return None;
     }
     let message = theirs.pointer("/toolExecution/error").and_then(error_text);
-    Some(message.or_else(|| exception.and_then(error_text)).unwrap_or_default())
+    Some(
+        message
+            .or_else(|| exception.and_then(error_text))
+            .unwrap_or_default(),
+    )
 }
 
 fn error_text(error: &Value) -> Option<String> {
-    error.as_str().or_else(|| error.get("message")?.as_str()).map(str::to_string)
+    error
+        .as_str()
+        .or_else(|| error.get("message")?.as_str())
+        .map(str::to_string)
 }
 
 fn object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, String> {
-    value.as_object().ok_or_else(|| unreadable(format_args!("`{what}` is not an object")))
+    value
+        .as_object()
+        .ok_or_else(|| unreadable(format_args!("`{what}` is not an object")))
 }
 
 /// Reads a reply by comparing it with the context that the hook was given.
 fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
-    let reply = reply.as_object().ok_or_else(|| unreadable("it is not a HookContext, a JSON object"))?;
+    let reply = reply
+        .as_object()
+        .ok_or_else(|| unreadable("it is not a HookContext, a JSON object"))?;
     let given = write(event);
     let mut answer = Answer::default();
     let mut patch = Map::new();
@@ -324,11 +424,14 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     for (key, value) in reply {
         if !MEMBERS.contains(&key.as_str()) && given.get(key).is_none() {
             let nearest = did_you_mean(closest(key, MEMBERS));
-            return Err(unreadable(format_args!("a HookContext has no `{key}`{nearest}")));
+            return Err(unreadable(format_args!(
+                "a HookContext has no `{key}`{nearest}"
+            )));
         }
         let before = given.get(key).unwrap_or(&Value::Null);
         // Of a context that arrived blocked, no hook has said so yet.
-        let says_no = key == "isToolExecutionBlocked" && event.data().get(MARK).is_none() && *value == true;
+        let says_no =
+            key == "isToolExecutionBlocked" && event.data().get(MARK).is_none() && *value == true;
         if says_no && before == true && &*event.name == "PreToolUse" {
             answer.reason = answer.reason.or_else(|| blocked(event));
             blocks = true;
@@ -339,24 +442,37 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         match (key.as_str(), &*event.name) {
             ("state", _) => read_state(object(value, "state")?, before, &mut patch, &mut answer)?,
             ("stopSignals", _) => read_signals(value, &given["state"]["stopSignals"], &mut answer)?,
-            ("metadata", _) => set(&mut patch, "eventMetadata", entries(object(value, "metadata")?, before)),
+            ("metadata", _) => set(
+                &mut patch,
+                "eventMetadata",
+                entries(object(value, "metadata")?, before),
+            ),
             ("errorList", _) => {
-                let errors = value.as_array().ok_or_else(|| unreadable("`errorList` is not a list"))?;
+                let errors = value
+                    .as_array()
+                    .ok_or_else(|| unreadable("`errorList` is not a list"))?;
                 patch.insert("errors".into(), value.clone());
                 // An exception of this kind blocks, flag or no flag.
-                let new = errors.iter().find(|it| it["type"] == BLOCKED && !has(before, it));
+                let new = errors
+                    .iter()
+                    .find(|it| it["type"] == BLOCKED && !has(before, it));
                 if let Some(new) = new.filter(|_| &*event.name == "PreToolUse") {
                     blocks = true;
                     let text = error_text(new).unwrap_or_default();
-                    answer.reason = Some(text.split_once(" was blocked: ").map_or(&*text, |(_, it)| it).to_string());
+                    answer.reason = Some(
+                        text.split_once(" was blocked: ")
+                            .map_or(&*text, |(_, it)| it)
+                            .to_string(),
+                    );
                 }
             }
             ("isToolExecutionBlocked", name) => match value {
                 Value::Bool(true) if name == "PreToolUse" => blocks = true,
                 Value::Bool(true) => {
-                    answer
-                        .remarks
-                        .push(format!("it blocks a tool at {}, where none can be blocked", DIALECT.name_of(event)));
+                    answer.remarks.push(format!(
+                        "it blocks a tool at {}, where none can be blocked",
+                        DIALECT.name_of(event)
+                    ));
                 }
                 // Once blocked, it stays so.
                 Value::Bool(false) => {}
@@ -364,7 +480,10 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             },
             ("toolCall", "PreToolUse") => {
                 let call = object(value, "toolCall")?;
-                let changed = |key: &str| call.get(key).filter(|it| !it.is_null() && **it != before[key]);
+                let changed = |key: &str| {
+                    call.get(key)
+                        .filter(|it| !it.is_null() && **it != before[key])
+                };
                 let mut tool = Map::new();
                 for (theirs, ours) in [("name", "name"), ("id", "callId")] {
                     if let Some(value) = changed(theirs) {
@@ -376,7 +495,9 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             }
             ("toolExecution", "PreToolUse") => {
                 // Without a block, an execution before the call is not a result.
-                let message = object(value, "toolExecution")?.get("error").and_then(error_text);
+                let message = object(value, "toolExecution")?
+                    .get("error")
+                    .and_then(error_text);
                 if let Some(message) = message.filter(|it| before["error"] != **it) {
                     blocks |= given["isToolExecutionBlocked"] == true;
                     answer.reason = Some(message);
@@ -384,7 +505,11 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             }
             ("toolExecution", "PostToolUse" | "PostToolUseFailure") => {
                 let execution = object(value, "toolExecution")?;
-                let changed = |key: &str| execution.get(key).filter(|it| !it.is_null() && **it != before[key]);
+                let changed = |key: &str| {
+                    execution
+                        .get(key)
+                        .filter(|it| !it.is_null() && **it != before[key])
+                };
                 // It is either a success or a failure.
                 let error = match (changed("error"), changed("result")) {
                     (Some(error), _) => {
@@ -398,7 +523,11 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
                     (None, None) => continue,
                 };
                 if error != before["error"] {
-                    set(&mut patch, "tool", Map::from_iter([("error".to_string(), error)]));
+                    set(
+                        &mut patch,
+                        "tool",
+                        Map::from_iter([("error".to_string(), error)]),
+                    );
                 }
             }
             ("inferenceRequest", "PreModelCall") | ("inferenceResponse", "PostModelCall") => {
@@ -413,7 +542,10 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         false => answer.reason = None,
     }
     answer.context = (!patch.is_empty()).then_some(Value::Object(patch));
-    answer.stop = answer.signals.first().map(|signal| signal.text().to_string());
+    answer.stop = answer
+        .signals
+        .first()
+        .map(|signal| signal.text().to_string());
     Ok(answer)
 }
 
@@ -430,9 +562,17 @@ fn read_state(
             continue;
         }
         match key.as_str() {
-            "metadata" => set(patch, key, entries(object(value, "state.metadata")?, before)),
-            "systemPrompt" if !value.is_string() => return Err(unreadable("`state.systemPrompt` is not a string")),
-            "messages" if !value.is_array() => return Err(unreadable("`state.messages` is not a list")),
+            "metadata" => set(
+                patch,
+                key,
+                entries(object(value, "state.metadata")?, before),
+            ),
+            "systemPrompt" if !value.is_string() => {
+                return Err(unreadable("`state.systemPrompt` is not a string"));
+            }
+            "messages" if !value.is_array() => {
+                return Err(unreadable("`state.messages` is not a list"));
+            }
             "systemPrompt" | "messages" | "responseFormat" => {
                 drop(patch.insert(key.clone(), difference(before, value)))
             }
@@ -450,23 +590,31 @@ fn read_state(
     Ok(())
 }
 
-/// What is wrong with a new member of the state, to which an agent may add what it likes: a name that is nearly one of
-/// its own, or that blocks a tool in the context.
+/// What is wrong with a new member of the state, to which an agent may add what it likes: a name
+/// that is nearly one of its own, or that blocks a tool in the context.
 fn misplaced(key: &str) -> Option<String> {
     if ["isToolExecutionBlocked", "toolExecution", "errorList"].contains(&key) {
         return Some(format!("`{key}` stands beside the state, not in it"));
     }
-    let is_near = |meant: &&str| meant.len().abs_diff(key.len()) < 3 && !differ_in_number(key, meant);
+    let is_near =
+        |meant: &&str| meant.len().abs_diff(key.len()) < 3 && !differ_in_number(key, meant);
     let meant = closest(key, STATE).filter(is_near)?;
     Some(format!("a state has no `{key}`; did you mean `{meant}`?"))
 }
 
 /// The signals that a hook has added; those that it left out stay.
 fn read_signals(signals: &Value, before: &Value, answer: &mut Answer) -> Result<(), String> {
-    let signals = signals.as_array().ok_or_else(|| unreadable("`stopSignals` is not a list"))?;
-    for (n, signal) in signals.iter().enumerate().filter(|(_, signal)| !has(before, signal)) {
+    let signals = signals
+        .as_array()
+        .ok_or_else(|| unreadable("`stopSignals` is not a list"))?;
+    for (n, signal) in signals
+        .iter()
+        .enumerate()
+        .filter(|(_, signal)| !has(before, signal))
+    {
         let signal = StopSignal::deserialize(signal);
-        let signal = signal.map_err(|error| unreadable(format_args!("`stopSignals[{n}]`: {error}")))?;
+        let signal =
+            signal.map_err(|error| unreadable(format_args!("`stopSignals[{n}]`: {error}")))?;
         if !answer.signals.contains(&signal) {
             answer.signals.push(signal);
         }
@@ -489,15 +637,26 @@ fn set(patch: &mut Map<String, Value>, key: &str, members: Map<String, Value>) {
 
 /// The entries that were set; the others stay.
 fn entries(after: &Map<String, Value>, before: &Value) -> Map<String, Value> {
-    let changed = after.iter().filter(|(key, value)| before.get(key) != Some(value));
-    changed.map(|(key, value)| (key.clone(), difference(&before[key], value))).collect()
+    let changed = after
+        .iter()
+        .filter(|(key, value)| before.get(key) != Some(value));
+    changed
+        .map(|(key, value)| (key.clone(), difference(&before[key], value)))
+        .collect()
 }
 
 /// A merge patch that makes one value another. As deep as the parser let them be.
 fn difference(before: &Value, after: &Value) -> Value {
-    let (Value::Object(before), Value::Object(after)) = (before, after) else { return after.clone() };
-    let gone = before.keys().filter(|key| !after.contains_key(*key)).map(|key| (key.clone(), Value::Null));
-    let changed = after.iter().filter(|(key, value)| before.get(*key) != Some(value));
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        return after.clone();
+    };
+    let gone = before
+        .keys()
+        .filter(|key| !after.contains_key(*key))
+        .map(|key| (key.clone(), Value::Null));
+    let changed = after
+        .iter()
+        .filter(|(key, value)| before.get(*key) != Some(value));
     let changed = changed.map(|(key, value)| match before.get(key) {
         Some(present) => (key.clone(), difference(present, value)),
         None => (key.clone(), value.clone()),
@@ -522,7 +681,9 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 /// The marks of a block in the context: the message, and one error in the place of all.
 fn block(event: &Event, message: Option<&str>) -> Value {
     let tool = event.tool_name().unwrap_or_default();
-    let arguments = event.at("/tool/input").map_or("{}".into(), Value::to_string);
+    let arguments = event
+        .at("/tool/input")
+        .map_or("{}".into(), Value::to_string);
     let message = message.filter(|it| !it.is_empty()).map(str::to_string).unwrap_or_else(|| {
         let errors = event.at("/errors").and_then(Value::as_array).map_or(0, Vec::len);
         format!(
@@ -540,7 +701,14 @@ fn trace(event: &Event, answer: &Answer) -> Option<Value> {
     let denies = answer.decision == Some(Decision::Deny);
     let stop = foreign_stop(answer.stop.as_deref(), &answer.signals);
     if (denies || stop.is_some()) && &*event.name == "PreToolUse" {
-        patch = block(event, if denies { answer.reason.as_deref() } else { stop });
+        patch = block(
+            event,
+            if denies {
+                answer.reason.as_deref()
+            } else {
+                stop
+            },
+        );
     }
     if !answer.signals.is_empty() {
         patch["state"] = json!({"stopSignals": all_signals(event, &answer.signals)});
@@ -561,13 +729,25 @@ fn foreign_stop<'a>(stop: Option<&'a str>, signals: &[StopSignal]) -> Option<&'a
 
 /// Those of the state and new ones.
 fn all_signals(event: &Event, new: &[StopSignal]) -> Vec<Value> {
-    let present = event.at("/state/stopSignals").and_then(Value::as_array).cloned().unwrap_or_default();
-    present.into_iter().chain(new.iter().filter_map(|it| serde_json::to_value(it).ok())).collect()
+    let present = event
+        .at("/state/stopSignals")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    present
+        .into_iter()
+        .chain(new.iter().filter_map(|it| serde_json::to_value(it).ok()))
+        .collect()
 }
 
 /// The counts of the execution so far, from the state.
 fn tally(event: &Event) -> Tally {
-    let usage = |key: &str| event.at("/state/usage").and_then(|usage| usage.get(key)).and_then(count);
+    let usage = |key: &str| {
+        event
+            .at("/state/usage")
+            .and_then(|usage| usage.get(key))
+            .and_then(count)
+    };
     let sum = || Some(usage("input").unwrap_or(0).saturating_add(usage("output")?));
     Tally {
         steps: event.at("/state/stepCount").and_then(count),
@@ -579,7 +759,9 @@ fn tally(event: &Event) -> Tally {
 
 /// Of what is no time that a clock could show, nothing.
 fn in_millis(seconds: f64) -> Option<u64> {
-    (0.0..1e12).contains(&seconds).then(|| (seconds * 1000.0).round() as u64)
+    (0.0..1e12)
+        .contains(&seconds)
+        .then(|| (seconds * 1000.0).round() as u64)
 }
 
 /// A time in milliseconds: RFC 3339 in any zone, or seconds as PHP's `U.u` has them.
@@ -597,10 +779,20 @@ fn since_1970(time: &Value) -> Option<u64> {
             let (local, zone) = text.split_at_checked(text.len().checked_sub(6)?)?;
             let (hours, minutes) = zone.get(1..)?.split_once(':')?;
             let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
-            (local, if zone.starts_with('-') { -minutes } else { minutes })
+            (
+                local,
+                if zone.starts_with('-') {
+                    -minutes
+                } else {
+                    minutes
+                },
+            )
         }
     };
-    let time = humantime::parse_rfc3339(&format!("{local}Z")).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let time = humantime::parse_rfc3339(&format!("{local}Z"))
+        .ok()?
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .ok()?;
     u64::try_from(i64::try_from(time.as_millis()).ok()? - offset * 60_000).ok()
 }
 
@@ -618,12 +810,25 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let is_gate_of_tool = &*event.name == "PreToolUse";
     let mut new = signals(verdict);
     let mut refusal = None;
-    let stop = verdict.outcomes.iter().find_map(|it| foreign_stop(it.stop.as_deref(), &it.stop_signals));
+    let stop = verdict
+        .outcomes
+        .iter()
+        .find_map(|it| foreign_stop(it.stop.as_deref(), &it.stop_signals));
     if is_gate_of_tool && (denied || stop.is_some()) {
-        let mark = block(event, if denied { verdict.reason.as_deref() } else { stop });
+        let mark = block(
+            event,
+            if denied {
+                verdict.reason.as_deref()
+            } else {
+                stop
+            },
+        );
         refusal = mark[MARK].as_str().map(str::to_string);
         // Errors that came after the block stay.
-        if !after.at("/errors").is_some_and(|errors| has(errors, &mark["errors"][0])) {
+        if !after
+            .at("/errors")
+            .is_some_and(|errors| has(errors, &mark["errors"][0]))
+        {
             after.change(|data| merge_patch(data, &json!({"errors": mark["errors"]})));
         }
         after.change(|data| merge_patch(data, &json!({MARK: mark[MARK]})));
@@ -632,15 +837,24 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         refusal = mark[MARK].as_str().map(str::to_string);
         after.change(|data| merge_patch(data, &json!({MARK: mark[MARK]})));
     } else if denied && is_post_tool(event) {
-        let reason = verdict.reason.clone().unwrap_or_else(|| "withheld by a hook".into());
+        let reason = verdict
+            .reason
+            .clone()
+            .unwrap_or_else(|| "withheld by a hook".into());
         after.change(|data| set_pointer(data, "/tool/output", Value::Null));
         after.change(|data| set_pointer(data, "/tool/error", reason.clone().into()));
         refusal = Some(reason);
     } else if denied && new.is_empty() && &*event.name != "Stop" {
-        // A signal is its only way to deny at these events. At `Stop` none is sent, because the loop ends anyway.
+        // A signal is its only way to deny at these events. At `Stop` none is sent, because the
+        // loop ends anyway.
         let source = verdict.decided_by.as_ref().map(ToString::to_string);
         let message = verdict.reason.clone().unwrap_or_default();
-        new.push(StopSignal { reason: StopReason::StopRequested, message, context: Map::new(), source });
+        new.push(StopSignal {
+            reason: StopReason::StopRequested,
+            message,
+            context: Map::new(),
+            source,
+        });
     }
     if let Some(subject) = &verdict.subject {
         write_subject(event, &mut after, subject);
@@ -653,7 +867,11 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         // No hook changed it.
         Some(original) if after.data() == event.data() => original.clone(),
         Some(_) | None => {
-            let ended = verdict.outcomes.iter().filter_map(|outcome| Some(outcome.times()?.1)).max();
+            let ended = verdict
+                .outcomes
+                .iter()
+                .filter_map(|outcome| Some(outcome.times()?.1))
+                .max();
             if let Some(ended) = ended {
                 after.change(|data| data["updatedAt"] = rfc3339(ended).into());
             }
@@ -663,7 +881,11 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             if let (Some(key @ ("lastMessage" | "result")), Some(subject)) = (own, &verdict.subject)
                 && context.get(key).is_some()
             {
-                context[key] = if subject.is_null() { emptied(&context[key]) } else { subject.clone() };
+                context[key] = if subject.is_null() {
+                    emptied(&context[key])
+                } else {
+                    subject.clone()
+                };
             }
             if let Some(original) = DIALECT.original(event) {
                 keep_nulls(original, &mut context);
@@ -676,16 +898,30 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             context[key] = value;
         }
     };
-    let strength = |it: &Value| StopReason::deserialize(&it["reason"]).unwrap_or(StopReason::Unknown);
+    let strength =
+        |it: &Value| StopReason::deserialize(&it["reason"]).unwrap_or(StopReason::Unknown);
     let mut strongest = all;
     strongest.sort_by_key(strength);
     say("stopSignals", strongest.into());
     if let Some(message) = refusal {
-        say("toolResult", json!({"isError": true, "content": format!("Error in tool call: {message}")}));
+        say(
+            "toolResult",
+            json!({"isError": true, "content": format!("Error in tool call: {message}")}),
+        );
     }
-    say("additionalContext", verdict.additional_context.clone().into());
+    say(
+        "additionalContext",
+        verdict.additional_context.clone().into(),
+    );
     say("userMessages", verdict.user_messages.clone().into());
-    say("hooksExecuted", verdict.outcomes.iter().filter_map(|outcome| executed(event, outcome)).collect());
+    say(
+        "hooksExecuted",
+        verdict
+            .outcomes
+            .iter()
+            .filter_map(|outcome| executed(event, outcome))
+            .collect(),
+    );
     if let Some(context) = context.as_object_mut() {
         // The list says so itself.
         context.remove("hasErrors");
@@ -693,10 +929,13 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     context
 }
 
-/// Puts back members that were sent as null: to hooks null means absent, but PHP reads `$context['toolExecution']`, and an
-/// absent member is an error there. Recursion is bounded by the parser's depth limit.
+/// Puts back members that were sent as null: to hooks null means absent, but PHP reads
+/// `$context['toolExecution']`, and an absent member is an error there. Recursion is bounded by the
+/// parser's depth limit.
 fn keep_nulls(sent: &Value, context: &mut Value) {
-    let (Value::Object(sent), Value::Object(context)) = (sent, context) else { return };
+    let (Value::Object(sent), Value::Object(context)) = (sent, context) else {
+        return;
+    };
     for (key, value) in sent {
         match context.get_mut(key) {
             Some(inner) => keep_nulls(value, inner),
@@ -706,8 +945,8 @@ fn keep_nulls(sent: &Value, context: &mut Value) {
     }
 }
 
-/// Puts an event's new subject where clients of this vocabulary find it. Null means "unchanged" there,
-/// so a withheld value is empty instead.
+/// Puts an event's new subject where clients of this vocabulary find it. Null means "unchanged"
+/// there, so a withheld value is empty instead.
 fn write_subject(event: &Event, after: &mut Event, subject: &Value) {
     match event.spec.subject {
         Some("/model/response") if subject.is_null() => {
@@ -730,7 +969,9 @@ fn write_subject(event: &Event, after: &mut Event, subject: &Value) {
                 && let Some(at) = last(after)
             {
                 after.change(|data| {
-                    if let Some(message) = data["messages"].get_mut(at).and_then(Value::as_object_mut) {
+                    if let Some(message) =
+                        data["messages"].get_mut(at).and_then(Value::as_object_mut)
+                    {
                         message.insert("content".into(), content);
                     }
                 });
@@ -743,7 +984,11 @@ fn write_subject(event: &Event, after: &mut Event, subject: &Value) {
 /// A response with nothing in it, in its own shape; why it ended and what it cost stay.
 fn emptied(response: &Value) -> Value {
     let Value::Object(members) = response else {
-        return if response.is_string() { "".into() } else { json!({}) };
+        return if response.is_string() {
+            "".into()
+        } else {
+            json!({})
+        };
     };
     let empty = |(key, value): (&String, &Value)| {
         let value = match (key.as_str(), value) {
@@ -777,7 +1022,12 @@ fn signals(verdict: &Verdict) -> Vec<StopSignal> {
         if let (Some(error), Some(Decision::Deny)) = (&outcome.error, outcome.decision) {
             let message = format!("hook `{}` {error}", outcome.hook);
             let source = Some(outcome.hook.to_string());
-            signals.push(StopSignal { reason: StopReason::Error, message, context: Map::new(), source });
+            signals.push(StopSignal {
+                reason: StopReason::Error,
+                message,
+                context: Map::new(),
+                source,
+            });
         }
     }
     if let Some(stop) = foreign_stop(verdict.stop.as_deref(), &signals) {

@@ -5,7 +5,8 @@
 
 // These docs are for those who work on hookwire: a link may lead to what is private.
 #![allow(rustdoc::private_intra_doc_links)]
-// stdout belongs to the protocol, input never panics, and no file of anybody's is waited for (`clippy.toml`).
+// stdout belongs to the protocol, input never panics, and no file of anybody's is waited for
+// (`clippy.toml`).
 #![cfg_attr(
     not(test),
     warn(
@@ -45,8 +46,8 @@ mod workflow_framework;
 
 use hookwire_ask::said::Said;
 use hookwire_base::event::{
-    CUSTOM_PREFIX, Event, MEMBERS, NotAnEvent, Original, Phase, drop_misfits, lacks_tool, no_tool, set_pointer, spec,
-    unknown_event,
+    CUSTOM_PREFIX, Event, MEMBERS, NotAnEvent, Original, Phase, drop_misfits, lacks_tool, no_tool,
+    set_pointer, spec, unknown_event,
 };
 use hookwire_base::support::nearest::{UnknownName, closest};
 use hookwire_base::syntax::node::Node;
@@ -71,17 +72,29 @@ pub fn sent(mut params: Value, dialect: &str) -> Option<Event> {
     if let Value::Array(items) = &mut params {
         params = items.pop().filter(|_| items.is_empty())?;
     }
-    let Some(payload) = params.get_mut("payload").map(Value::take) else { return Event::from_json(params).ok() };
+    let Some(payload) = params.get_mut("payload").map(Value::take) else {
+        return Event::from_json(params).ok();
+    };
     let mut event = by_name(dialect).ok()?.read(payload).ok()?;
-    if let Some(deadline) = params.get_mut("deadlineMs").map(Value::take).filter(|it| !it.is_null()) {
+    if let Some(deadline) = params
+        .get_mut("deadlineMs")
+        .map(Value::take)
+        .filter(|it| !it.is_null())
+    {
         event.change(|data| data["deadlineMs"] = deadline);
     }
     Some(event)
 }
 
-/// The dialect whose hooks have a field that hookwire's own haven't, and how a file says that it is written for it.
+/// The dialect whose hooks have a field that hookwire's own haven't, and how a file says that it is
+/// written for it.
 pub fn with_field(field: &str) -> Option<(&'static str, String)> {
-    let has = |dialect: &&&Dialect| dialect.files.as_ref().is_some_and(|files| files.marks.contains(&field));
+    let has = |dialect: &&&Dialect| {
+        dialect
+            .files
+            .as_ref()
+            .is_some_and(|files| files.marks.contains(&field))
+    };
     let name = BUILT_IN.iter().find(has)?.name();
     Some((name, how_to_write(name)))
 }
@@ -89,13 +102,18 @@ pub fn with_field(field: &str) -> Option<(&'static str, String)> {
 /// The field of another system's hooks that is written so but for its letter case and `_`.
 pub fn mark_like(field: &str) -> Option<&'static str> {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
-    let marks = BUILT_IN.iter().filter_map(|it| it.files.as_ref()).flat_map(|files| files.marks.iter().copied());
+    let marks = BUILT_IN
+        .iter()
+        .filter_map(|it| it.files.as_ref())
+        .flat_map(|files| files.marks.iter().copied());
     marks.into_iter().find(|mark| plain(mark) == plain(field))
 }
 
 /// What a dialect calls the event of this name; the name itself if it has none.
 pub fn own_name(dialect: &str, canonical: &'static str) -> &'static str {
-    let row = by_name(dialect).ok().and_then(|it| it.events.iter().find(|row| row.canonical == canonical));
+    let row = by_name(dialect)
+        .ok()
+        .and_then(|it| it.events.iter().find(|row| row.canonical == canonical));
     row.map_or(canonical, |row| row.name)
 }
 
@@ -108,20 +126,33 @@ pub fn members_of(dialect: &str) -> &'static [&'static str] {
     }
 }
 
-/// The dialect whose files have a member that hookwire's own haven't, and how a file says that it is written for it.
+/// The dialect whose files have a member that hookwire's own haven't, and how a file says that it
+/// is written for it.
 pub fn with_member(member: &str) -> Option<(&'static str, String)> {
-    let name = BUILT_IN.iter().map(|it| it.name()).find(|name| members_of(name).contains(&member))?;
-    Some((name, format!("write `dialect: {name}` at the top of the file")))
+    let name = BUILT_IN
+        .iter()
+        .map(|it| it.name())
+        .find(|name| members_of(name).contains(&member))?;
+    Some((
+        name,
+        format!("write `dialect: {name}` at the top of the file"),
+    ))
 }
 
-/// The dialect whose matchers name events, if this one names an event of it as no tool is called, and how a file says
-/// that it is written for it.
+/// The dialect whose matchers name events, if this one names an event of it as no tool is called,
+/// and how a file says that it is written for it.
 pub fn with_matcher(matcher: &str) -> Option<(&'static str, String)> {
-    let (first, has_more) = matcher.split_once(':').map_or((matcher, false), |(first, _)| (first, true));
+    let (first, has_more) = matcher
+        .split_once(':')
+        .map_or((matcher, false), |(first, _)| (first, true));
     let words = || first.split(|c: char| !c.is_ascii_alphanumeric());
     // A tool may be called as one of hookwire's own events is.
-    let names = |row: &EventRow| words().any(|word| word == row.name) && (has_more || spec(row.name).is_none());
-    let has = |dialect: &&&Dialect| dialect.contract.matcher_names_events && dialect.events.iter().any(names);
+    let names = |row: &EventRow| {
+        words().any(|word| word == row.name) && (has_more || spec(row.name).is_none())
+    };
+    let has = |dialect: &&&Dialect| {
+        dialect.contract.matcher_names_events && dialect.events.iter().any(names)
+    };
     let name = BUILT_IN.iter().find(has)?.name();
     Some((name, how_to_write(name)))
 }
@@ -131,10 +162,13 @@ pub fn has_canonical_tools(dialect: &str) -> bool {
     dialect == hooks_article::DIALECT.name()
 }
 
-/// Whether a file's `dialect` names one of these, or nearly: a file of another tool may have a `dialect` too.
+/// Whether a file's `dialect` names one of these, or nearly: a file of another tool may have a
+/// `dialect` too.
 pub fn is_meant(root: &Node) -> bool {
     let name = root.get("dialect").and_then(Node::text);
-    name.is_some_and(|name| by_name(name).map_or_else(|unknown| unknown.nearest.is_some(), |_| true))
+    name.is_some_and(|name| {
+        by_name(name).map_or_else(|unknown| unknown.nearest.is_some(), |_| true)
+    })
 }
 
 /// Refuses a payload that lacks a member and has it under another name, where no guard would look.
@@ -153,15 +187,24 @@ fn how_to_write(dialect: &str) -> String {
     }
 }
 
-/// What a map of events to lists of hooks looks like, and what to do about it, where a file says no dialect.
+/// What a map of events to lists of hooks looks like, and what to do about it, where a file says no
+/// dialect.
 pub fn looks_like(hooks: &Node) -> Option<(&'static str, String)> {
     let events = hooks.entries();
-    let has = |field: &str| events.iter().flat_map(|event| event.value.items()).any(|it| it.get(field).is_some());
+    let has = |field: &str| {
+        events
+            .iter()
+            .flat_map(|event| event.value.items())
+            .any(|it| it.get(field).is_some())
+    };
     let dialect = if has("mode") {
         &hooks_article::DIALECT
     } else if has("hooks") {
         &claude_code::DIALECT
-    } else if events.iter().any(|event| agentpool::DIALECT.named(&event.key).next().is_some()) {
+    } else if events
+        .iter()
+        .any(|event| agentpool::DIALECT.named(&event.key).next().is_some())
+    {
         &agentpool::DIALECT
     } else {
         return None;
@@ -217,10 +260,11 @@ pub struct Dialect {
     /// Where members live: JSON pointers, theirs and ours. An event's own pairs come first. A pair
     /// with `/event` is another place of the event's name, which then counts before `event_name`.
     pub members: &'static [(&'static str, &'static str)],
-    /// Completes the native event with what the tables can't say, given the payload and the event. An
-    /// error says what is wrong with the payload.
+    /// Completes the native event with what the tables can't say, given the payload and the event.
+    /// An error says what is wrong with the payload.
     pub complete: fn(&Value, &mut Value) -> Result<(), String>,
-    /// A verdict in its words at an event that it knows: what a hook of that system would have replied.
+    /// A verdict in its words at an event that it knows: what a hook of that system would have
+    /// replied.
     reply: fn(&Event, &Verdict) -> Value,
     /// How its own definition files become hookwire's, if it has such.
     pub files: Option<Files>,
@@ -228,15 +272,18 @@ pub struct Dialect {
     pub agent: Option<CodingAgent>,
 }
 
-/// A coding agent: people use it as it is, and it runs each hook as a command. Nobody at hand wrote its payloads, so what
-/// isn't known of them is no mistake. What else is known of it is in `agents`.
+/// A coding agent: people use it as it is, and it runs each hook as a command. Nobody at hand wrote
+/// its payloads, so what isn't known of them is no mistake. What else is known of it is in
+/// `agents`.
 #[derive(Debug)]
 pub struct CodingAgent {
     /// How a command tells it no.
     pub refusal: Refusal,
-    /// Whether it keeps a result that is denied from the model at an event where it takes no other value.
+    /// Whether it keeps a result that is denied from the model at an event where it takes no other
+    /// value.
     pub withholds: bool,
-    /// Where it says of a call which MCP server it goes to, if it doesn't name tools as `mcp__SERVER__TOOL`.
+    /// Where it says of a call which MCP server it goes to, if it doesn't name tools as
+    /// `mcp__SERVER__TOOL`.
     pub mcp: Option<McpNames>,
 }
 
@@ -252,7 +299,8 @@ pub enum Turn {
 /// How a command that can't give a verdict tells an agent no.
 #[derive(Debug)]
 pub enum Refusal {
-    /// With exit code 2 and the reason on stderr; but at these events, by their canonical names, with a reply.
+    /// With exit code 2 and the reason on stderr; but at these events, by their canonical names,
+    /// with a reply.
     ExitCode(&'static [&'static str]),
     /// With a reply on stdout and exit code 0.
     Reply,
@@ -267,30 +315,48 @@ pub struct McpNames {
     pub server: &'static str,
     /// JSON pointer of the tool's name on the server.
     pub tool: &'static str,
-    /// What stands before the server in a name that has both, and what between the two. Where that name is, is the server's
-    /// place; without one it is the call's own.
+    /// What stands before the server in a name that has both, and what between the two. Where that
+    /// name is, is the server's place; without one it is the call's own.
     pub within: Option<(&'static str, &'static str)>,
 }
 
 /// The name of a call's tool as rules have it, if the tool is one of an MCP server.
 fn mcp_name(names: Option<&McpNames>, data: &Value) -> Option<Box<str>> {
     let text = |pointer: &str| data.pointer(pointer)?.as_str().filter(|it| !it.is_empty());
-    let Some(names) = names else { return Some(tools::without_plugin(text(TOOL_NAME)?)?.into()) };
-    if names.caller.is_some_and(|caller| text(TOOL_NAME) != Some(caller)) {
+    let Some(names) = names else {
+        return Some(tools::without_plugin(text(TOOL_NAME)?)?.into());
+    };
+    if names
+        .caller
+        .is_some_and(|caller| text(TOOL_NAME) != Some(caller))
+    {
         return None;
     }
     if let Some((before, between)) = names.within {
-        let place = if names.server.is_empty() { TOOL_NAME } else { names.server };
+        let place = if names.server.is_empty() {
+            TOOL_NAME
+        } else {
+            names.server
+        };
         let (server, tool) = text(place)?.strip_prefix(before)?.split_once(between)?;
         return Some(format!("mcp__{}__{}", plain_name(server), plain_name(tool)).into());
     }
-    Some(format!("mcp__{}__{}", plain_name(text(names.server)?), plain_name(text(names.tool)?)).into())
+    Some(
+        format!(
+            "mcp__{}__{}",
+            plain_name(text(names.server)?),
+            plain_name(text(names.tool)?)
+        )
+        .into(),
+    )
 }
 
 /// A name as it is within that of an MCP tool.
 fn plain_name(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+    name.chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .collect()
 }
 
 /// Definition files as another system writes them.
@@ -315,11 +381,12 @@ pub struct EventRow {
     pub also: &'static [&'static str],
     /// Whether a payload is of this row, where several rows have the same name.
     pub picks: Option<fn(&Value) -> bool>,
-    /// Its canonical name. Of several rows with the same one, an event from elsewhere is of the first.
+    /// Its canonical name. Of several rows with the same one, an event from elsewhere is of the
+    /// first.
     pub canonical: &'static str,
-    /// The event for which people write hooks that are meant here too, where other agents have a moment of its own for
-    /// it. They run at this one. The row's own name is for hooks that are meant here alone, where its canonical name is
-    /// for more.
+    /// The event for which people write hooks that are meant here too, where other agents have a
+    /// moment of its own for it. They run at this one. The row's own name is for hooks that are
+    /// meant here alone, where its canonical name is for more.
     pub near: Option<&'static str>,
     /// A deny is obeyed there.
     pub blocks: bool,
@@ -339,8 +406,15 @@ const fn same(name: &'static str) -> EventRow {
 }
 
 /// An event with other names beside its own.
-const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
-    EventRow { also, ..EventRow::new(name, canonical) }
+const fn row(
+    name: &'static str,
+    also: &'static [&'static str],
+    canonical: &'static str,
+) -> EventRow {
+    EventRow {
+        also,
+        ..EventRow::new(name, canonical)
+    }
 }
 
 impl EventRow {
@@ -362,17 +436,25 @@ impl EventRow {
 
     /// Only such payloads are of this row.
     const fn picks(self, picks: fn(&Value) -> bool) -> EventRow {
-        EventRow { picks: Some(picks), ..self }
+        EventRow {
+            picks: Some(picks),
+            ..self
+        }
     }
 
     /// Hooks on that event are meant here too.
     const fn near(self, event: &'static str) -> EventRow {
-        EventRow { near: Some(event), ..self }
+        EventRow {
+            near: Some(event),
+            ..self
+        }
     }
 
     /// The event that hooks are for which name this row.
     pub fn meant(&self) -> &'static str {
-        self.near.filter(|near| *near == self.name).unwrap_or(self.canonical)
+        self.near
+            .filter(|near| *near == self.name)
+            .unwrap_or(self.canonical)
     }
 
     /// Whether hooks on this event run there.
@@ -382,17 +464,26 @@ impl EventRow {
 
     /// A deny is obeyed there.
     const fn blocks(self) -> EventRow {
-        EventRow { blocks: true, ..self }
+        EventRow {
+            blocks: true,
+            ..self
+        }
     }
 
     /// To a command, only an exit code is a deny there.
     const fn denies_by_exit(self) -> EventRow {
-        EventRow { denies_by_exit: true, ..self }
+        EventRow {
+            denies_by_exit: true,
+            ..self
+        }
     }
 
     /// A rewritten subject is obeyed there.
     const fn rewrites(self) -> EventRow {
-        EventRow { rewrites: true, ..self }
+        EventRow {
+            rewrites: true,
+            ..self
+        }
     }
 
     /// Members that live elsewhere in this event.
@@ -409,30 +500,41 @@ impl Dialect {
 
     /// The system, with the version of an agent.
     pub fn titled(&self) -> String {
-        let agent = self.facts().map(|agent| format!("{} {}", agent.title, agent.version));
+        let agent = self
+            .facts()
+            .map(|agent| format!("{} {}", agent.title, agent.version));
         agent.unwrap_or_default() + self.about
     }
 
     /// What is known of the agent that speaks it.
     pub fn facts(&self) -> Option<&'static Agent> {
-        self.agent.as_ref().and_then(|_| agents::by_name(self.name()).ok())
+        self.agent
+            .as_ref()
+            .and_then(|_| agents::by_name(self.name()).ok())
     }
 
     /// The decisions that its clients honour at an event.
     pub fn honours(&self, event: &Event) -> Honours {
         let (rewrite, withhold) = (self.takes_rewrites(event), self.withholds(event));
         let honours = Honours::from_contract(&self.contract, event, rewrite, withhold);
-        Honours { ask: honours.ask && !self.runs_asked(event), ..honours }
+        Honours {
+            ask: honours.ask && !self.runs_asked(event),
+            ..honours
+        }
     }
 
-    /// Whether its agent, as the payload says that it was started, runs what is answered with a question.
+    /// Whether its agent, as the payload says that it was started, runs what is answered with a
+    /// question.
     fn runs_asked(&self, event: &Event) -> bool {
-        let runs = |payload: &Value| self.facts().is_some_and(|agent| agent.runs_asked(payload, false));
+        let runs = |payload: &Value| {
+            self.facts()
+                .is_some_and(|agent| agent.runs_asked(payload, false))
+        };
         self.original(event).is_some_and(runs)
     }
 
-    /// What an event has to do with a question that its agent is asked at one event of a call and not at another, and what
-    /// tells the call from others.
+    /// What an event has to do with a question that its agent is asked at one event of a call and
+    /// not at another, and what tells the call from others.
     pub fn turn(&self, event: &Event) -> Option<(Turn, String)> {
         let turn = described::turn(self.name(), event)?;
         Some((turn, event.at("/tool/input/command")?.as_str()?.to_string()))
@@ -445,13 +547,21 @@ impl Dialect {
 
     /// Whether a member at the top of a payload names the event.
     fn names_event(&self, member: &str) -> bool {
-        let others = self.members.iter().filter(|(_, ours)| *ours == EVENT).map(|(theirs, _)| *theirs);
-        others.chain([self.event_name]).any(|place| place.strip_prefix('/') == Some(member))
+        let others = self
+            .members
+            .iter()
+            .filter(|(_, ours)| *ours == EVENT)
+            .map(|(theirs, _)| *theirs);
+        others
+            .chain([self.event_name])
+            .any(|place| place.strip_prefix('/') == Some(member))
     }
 
     /// The rows that a text names.
     fn named<'a>(&self, name: &'a str) -> impl Iterator<Item = &'static EventRow> + use<'a> {
-        self.events.iter().filter(move |row| row.name == name || row.also.contains(&name))
+        self.events
+            .iter()
+            .filter(move |row| row.name == name || row.also.contains(&name))
     }
 
     /// The row of an event, by its canonical name.
@@ -464,112 +574,190 @@ impl Dialect {
         if event.unknown_gate().is_some() {
             return self.row(&event.name);
         }
-        let read = self.original(event).and_then(|payload| self.identify(payload).ok());
+        let read = self
+            .original(event)
+            .and_then(|payload| self.identify(payload).ok());
         read.map_or_else(|| self.row(&event.name), |(row, _)| row)
     }
 
-    /// Whether a client that speaks it takes a rewritten subject. An agent doesn't at events that it alone knows.
+    /// Whether a client that speaks it takes a rewritten subject. An agent doesn't at events that
+    /// it alone knows.
     pub fn takes_rewrites(&self, event: &Event) -> bool {
-        event.unknown_gate().is_none() && self.row_of(event).map_or(self.agent.is_none(), |row| row.rewrites)
+        event.unknown_gate().is_none()
+            && self
+                .row_of(event)
+                .map_or(self.agent.is_none(), |row| row.rewrites)
     }
 
     /// Why an agent isn't told to ask hookwire at an event of this name, if it isn't.
     pub fn unasked(&self, name: &str) -> Option<&'static str> {
-        self.facts()?.unasked.iter().find(|(event, _)| event == name).map(|(_, why)| &**why)
+        self.facts()?
+            .unasked
+            .iter()
+            .find(|(event, _)| event == name)
+            .map(|(_, why)| &**why)
     }
 
     /// The names of the events at which an agent is told to ask hookwire, each once.
     pub fn asked_events(&self) -> Vec<&'static str> {
-        let mut names: Vec<&str> =
-            self.events.iter().map(|row| row.name).filter(|name| self.unasked(name).is_none()).collect();
+        let mut names: Vec<&str> = self
+            .events
+            .iter()
+            .map(|row| row.name)
+            .filter(|name| self.unasked(name).is_none())
+            .collect();
         names.dedup();
         names
     }
 
-    /// Whether an agent asks before a call of a tool, at an event that nobody knows: its payload names the tool and has
-    /// its input, nothing in it has come of a call, and the name doesn't say that something has happened.
+    /// Whether an agent asks before a call of a tool, at an event that nobody knows: its payload
+    /// names the tool and has its input, nothing in it has come of a call, and the name doesn't say
+    /// that something has happened.
     pub fn is_unknown_gate(&self, payload: &Value) -> bool {
-        self.identify(payload)
-            .is_ok_and(|(row, canonical)| row.is_none() && self.gate_like(&canonical, payload).is_some())
+        self.identify(payload).is_ok_and(|(row, canonical)| {
+            row.is_none() && self.gate_like(&canonical, payload).is_some()
+        })
     }
 
-    /// Whether an event of this name, of which no more is known, may be one before a call of a tool.
+    /// Whether an event of this name, of which no more is known, may be one before a call of a
+    /// tool.
     fn may_be_gate(&self, name: &str) -> bool {
-        let canonical = || self.other_event(name).is_ok_and(|canonical| is_before(&canonical));
+        let canonical = || {
+            self.other_event(name)
+                .is_ok_and(|canonical| is_before(&canonical))
+        };
         self.agent.is_some() && !name.is_empty() && !self.has_event(name) && canonical()
     }
 
-    /// The members at the top of a payload that name the tool before a call and hold its input, as far as one form of it
-    /// goes.
+    /// The members at the top of a payload that name the tool before a call and hold its input, as
+    /// far as one form of it goes.
     fn tool_members(&self) -> impl Iterator<Item = &'static str> {
-        let rows = self.row("PreToolUse").map_or(&[][..], |row| row.members).iter().chain(self.members);
-        let place = move |wanted: &str| rows.clone().find(|(_, ours)| *ours == wanted)?.0.split('/').nth(1);
+        let rows = self
+            .row("PreToolUse")
+            .map_or(&[][..], |row| row.members)
+            .iter()
+            .chain(self.members);
+        let place = move |wanted: &str| {
+            rows.clone()
+                .find(|(_, ours)| *ours == wanted)?
+                .0
+                .split('/')
+                .nth(1)
+        };
         [TOOL_NAME, "/tool/input"].into_iter().filter_map(place)
     }
 
     /// The row of events before calls of tools, if an event that has no row looks like one.
     fn gate_like(&self, canonical: &str, payload: &Value) -> Option<&'static EventRow> {
-        let row = self.row("PreToolUse").filter(|_| is_before(canonical) && self.agent.is_some())?;
+        let row = self
+            .row("PreToolUse")
+            .filter(|_| is_before(canonical) && self.agent.is_some())?;
         let pairs = row.members.iter().chain(self.members);
         let find = |ours: &str| {
-            let places = pairs.clone().filter(move |(_, it)| *it == ours).map(|(theirs, _)| *theirs);
-            places.filter_map(|it| payload.pointer(it)).find(|it| !it.is_null())
+            let places = pairs
+                .clone()
+                .filter(move |(_, it)| *it == ours)
+                .map(|(theirs, _)| *theirs);
+            places
+                .filter_map(|it| payload.pointer(it))
+                .find(|it| !it.is_null())
         };
         find(TOOL_NAME)?.as_str().filter(|name| !name.is_empty())?;
         find("/tool/input")?;
         let words = ["result", "response", "output", "error", "duration"];
         let is_result = |(key, value): (&String, &Value)| {
-            !value.is_null() && words.iter().any(|word| key.to_ascii_lowercase().contains(word))
+            !value.is_null()
+                && words
+                    .iter()
+                    .any(|word| key.to_ascii_lowercase().contains(word))
         };
-        let of_rows = self.events.iter().flat_map(|row| row.members).chain(self.members);
-        let mut results = of_rows.filter(|(_, ours)| ["/tool/output", "/tool/error"].contains(ours));
-        let has_result = results.any(|(theirs, _)| payload.pointer(theirs).is_some_and(|it| !it.is_null()));
+        let of_rows = self
+            .events
+            .iter()
+            .flat_map(|row| row.members)
+            .chain(self.members);
+        let mut results =
+            of_rows.filter(|(_, ours)| ["/tool/output", "/tool/error"].contains(ours));
+        let has_result =
+            results.any(|(theirs, _)| payload.pointer(theirs).is_some_and(|it| !it.is_null()));
         (!has_result && !payload.as_object()?.iter().any(is_result)).then_some(row)
     }
 
-    /// Whether a result that is denied at an event is kept from the model: an agent that takes no other value may show it.
+    /// Whether a result that is denied at an event is kept from the model: an agent that takes no
+    /// other value may show it.
     pub fn withholds(&self, event: &Event) -> bool {
         self.agent.as_ref().is_none_or(|agent| agent.withholds) || self.takes_rewrites(event)
     }
 
     /// The name of an event there; its canonical one, or what an agent calls it, if it has none.
     fn name_of<'a>(&self, event: &'a Event) -> &'a str {
-        let other = || event.name.strip_prefix(CUSTOM_PREFIX).unwrap_or(&event.name);
+        let other = || {
+            event
+                .name
+                .strip_prefix(CUSTOM_PREFIX)
+                .unwrap_or(&event.name)
+        };
         self.row_of(event).map_or_else(other, |row| row.name)
     }
 
-    /// What a command says at an event to an agent that is to obey a failure as a "no": nothing where the event
-    /// can't be blocked, and nothing where the agent wants to rest, because it would be sent back to work for
-    /// ever. The event goes by the agent's name or the canonical one; empty if it isn't known.
+    /// What a command says at an event to an agent that is to obey a failure as a "no": nothing
+    /// where the event can't be blocked, and nothing where the agent wants to rest, because it
+    /// would be sent back to work for ever. The event goes by the agent's name or the canonical
+    /// one; empty if it isn't known.
     pub fn refuse(&self, reason: &str, moment: &Moment) -> Said {
         if moment.is_unknown_gate {
             return Said::no_by_exit(reason);
         }
-        let (Some(agent), Some(row)) = (&self.agent, self.refusable(&moment.name)) else { return Said::default() };
+        let (Some(agent), Some(row)) = (&self.agent, self.refusable(&moment.name)) else {
+            return Said::default();
+        };
         match agent.refusal {
-            Refusal::ExitCode(but_at) if !but_at.contains(&row.canonical) => Said::no_by_exit(reason),
+            Refusal::ExitCode(but_at) if !but_at.contains(&row.canonical) => {
+                Said::no_by_exit(reason)
+            }
             Refusal::ExitCode(_) | Refusal::Reply => {
-                let reply = self.refusing_reply(reason, moment).map(|reply| reply.to_string());
-                Said { stdout: reply.unwrap_or_default(), ..Said::default() }
+                let reply = self
+                    .refusing_reply(reason, moment)
+                    .map(|reply| reply.to_string());
+                Said {
+                    stdout: reply.unwrap_or_default(),
+                    ..Said::default()
+                }
             }
         }
     }
 
-    /// What a command says that got this reply for an event, by the agent's name; nothing if hooks have nothing to say.
+    /// What a command says that got this reply for an event, by the agent's name; nothing if hooks
+    /// have nothing to say.
     pub fn say(&self, reply: &Value, event: &str) -> Said {
         let is_deny = reply.get("decision").is_some_and(|it| it == "block");
-        if let Some(text) = reply.get(PRINTED).filter(|_| self.named(event).any(|row| row.prints_context)) {
-            return Said { stdout: text.as_str().unwrap_or_default().into(), ..Said::default() };
+        if let Some(text) = reply
+            .get(PRINTED)
+            .filter(|_| self.named(event).any(|row| row.prints_context))
+        {
+            return Said {
+                stdout: text.as_str().unwrap_or_default().into(),
+                ..Said::default()
+            };
         }
         // Of an event that isn't known nothing else is known to be a "no".
         let is_unknown = !event.is_empty() && !self.has_event(event);
         if is_deny && (is_unknown || self.named(event).any(|row| row.denies_by_exit)) {
-            return Said::no_by_exit(reply.get("reason").and_then(Value::as_str).unwrap_or_default());
+            return Said::no_by_exit(
+                reply
+                    .get("reason")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default(),
+            );
         }
-        Said { stdout: asked::said(reply), ..Said::default() }
+        Said {
+            stdout: asked::said(reply),
+            ..Said::default()
+        }
     }
 
-    /// A verdict in its words. A coding agent shows people what it is told as it is, so that is made readable.
+    /// A verdict in its words. A coding agent shows people what it is told as it is, so that is
+    /// made readable.
     pub fn reply_to(&self, event: &Event, verdict: &Verdict) -> Value {
         let mut verdict = verdict.without_observers();
         if self.agent.is_some() {
@@ -588,13 +776,15 @@ impl Dialect {
         }
     }
 
-    /// The same as a reply, for agents that ask otherwise than by a command; nothing where `refuse` says nothing.
+    /// The same as a reply, for agents that ask otherwise than by a command; nothing where `refuse`
+    /// says nothing.
     pub fn refusing_reply(&self, reason: &str, moment: &Moment) -> Option<Value> {
         if moment.is_unknown_gate {
             return Some(unknown_no(reason));
         }
         let row = self.refusable(&moment.name)?;
-        let event = Event::from_json(json!({"event": row.canonical, "tool": {"name": "unknown"}})).ok()?;
+        let event =
+            Event::from_json(json!({"event": row.canonical, "tool": {"name": "unknown"}})).ok()?;
         let mut verdict = Verdict::silent(Decision::Deny, 0, "".into(), event.id.clone());
         verdict.reason = Some(reason.into());
         Some((self.reply)(&event, &verdict))
@@ -602,15 +792,25 @@ impl Dialect {
 
     /// The row of an event that may be refused; see [`Dialect::refuse`].
     fn refusable(&self, event: &str) -> Option<&'static EventRow> {
-        let event = if event.is_empty() { "PreToolUse" } else { event };
+        let event = if event.is_empty() {
+            "PreToolUse"
+        } else {
+            event
+        };
         let row = self.named(event).next().or_else(|| self.row(event));
-        let rests = |row: &EventRow| spec(row.canonical).is_some_and(|spec| spec.rest || spec.closes && !spec.tool);
+        let rests = |row: &EventRow| {
+            spec(row.canonical).is_some_and(|spec| spec.rest || spec.closes && !spec.tool)
+        };
         row.filter(|row| self.agent.is_some() && row.blocks && !rests(row))
     }
 
     /// The payload that an event was read from, if it came in this vocabulary.
     fn original<'a>(&self, event: &'a Event) -> Option<&'a Value> {
-        event.original.as_ref().filter(|it| it.dialect == self.name()).map(|it| &it.payload)
+        event
+            .original
+            .as_ref()
+            .filter(|it| it.dialect == self.name())
+            .map(|it| &it.payload)
     }
 
     /// Translates a payload.
@@ -622,18 +822,34 @@ impl Dialect {
             return Event::from_json(payload);
         }
         let Some(object) = payload.as_object() else {
-            return Err(NotAnEvent(format!("a {} payload is a JSON object", self.name())));
+            return Err(NotAnEvent(format!(
+                "a {} payload is a JSON object",
+                self.name()
+            )));
         };
         let (row, name) = self.identify(&payload)?;
-        let gate = if row.is_none() { self.gate_like(&name, &payload) } else { None };
-        let near = row.and_then(|row| row.near).map(Cow::Borrowed).or(gate.map(|_| Cow::Owned(name.clone())));
+        let gate = if row.is_none() {
+            self.gate_like(&name, &payload)
+        } else {
+            None
+        };
+        let near = row
+            .and_then(|row| row.near)
+            .map(Cow::Borrowed)
+            .or(gate.map(|_| Cow::Owned(name.clone())));
         let mut data = Value::Object(Map::new());
-        set_pointer(&mut data, EVENT, Value::String(gate.map_or(name, |row| row.canonical.to_string())));
+        set_pointer(
+            &mut data,
+            EVENT,
+            Value::String(gate.map_or(name, |row| row.canonical.to_string())),
+        );
         let own = row.or(gate).map_or(&[][..], |row| row.members);
         let mut taken = vec![self.event_name];
         let mut placed: Vec<(&str, &str)> = Vec::new();
         for (theirs, ours) in own.iter().chain(self.members) {
-            let Some(value) = payload.pointer(theirs).filter(|_| !taken.contains(theirs)) else { continue };
+            let Some(value) = payload.pointer(theirs).filter(|_| !taken.contains(theirs)) else {
+                continue;
+            };
             taken.push(theirs);
             match placed.iter().find(|(_, it)| it == ours) {
                 _ if *ours == EVENT => {}
@@ -642,17 +858,22 @@ impl Dialect {
                     set_pointer(&mut data, ours, value.clone());
                     placed.extend((!value.is_null()).then_some((*theirs, *ours)));
                 }
-                Some(first) if value.is_null() || data.pointer(ours) == Some(value) || own.contains(first) => {}
+                Some(first)
+                    if value.is_null()
+                        || data.pointer(ours) == Some(value)
+                        || own.contains(first) => {}
                 // An agent that says two things but of its tool isn't kept from it by that.
                 Some(_) if self.agent.is_some() && !ours.starts_with("/tool/") => {}
                 Some((first, _)) => return Err(two_values(first, theirs)),
             }
         }
-        // Members that the table lacks pass through under their own names, but for those that hookwire would take
-        // for its own.
+        // Members that the table lacks pass through under their own names, but for those that
+        // hookwire would take for its own.
         if let Some(data) = data.as_object_mut() {
             for (key, value) in object {
-                let is_taken = taken.iter().any(|pointer| pointer.strip_prefix('/') == Some(key));
+                let is_taken = taken
+                    .iter()
+                    .any(|pointer| pointer.strip_prefix('/') == Some(key));
                 if !is_taken && !MEMBERS.contains(&key.as_str()) && !data.contains_key(key) {
                     data.insert(key.clone(), value.clone());
                 }
@@ -669,16 +890,29 @@ impl Dialect {
         {
             return Err(no_tool(&written(theirs)));
         }
-        let tool = self.agent.as_ref().and_then(|agent| mcp_name(agent.mcp.as_ref(), &data));
+        let tool = self
+            .agent
+            .as_ref()
+            .and_then(|agent| mcp_name(agent.mcp.as_ref(), &data));
         let mut event = Event::from_data(data, may_lack_tool)?;
         let is_unknown_gate = gate.is_some();
-        event.original = Some(Arc::new(Original { dialect: self.name(), payload, near, is_unknown_gate, tool }));
+        event.original = Some(Arc::new(Original {
+            dialect: self.name(),
+            payload,
+            near,
+            is_unknown_gate,
+            tool,
+        }));
         Ok(event)
     }
 
     /// The row of a payload's event, if the table has it, and the event's canonical name.
     fn identify(&self, payload: &Value) -> Result<(Option<&'static EventRow>, String), NotAnEvent> {
-        let others = self.members.iter().filter(|(_, ours)| *ours == EVENT).map(|(theirs, _)| *theirs);
+        let others = self
+            .members
+            .iter()
+            .filter(|(_, ours)| *ours == EVENT)
+            .map(|(theirs, _)| *theirs);
         let mut found: Option<(&str, Option<&'static EventRow>, String)> = None;
         for place in others.chain([self.event_name]) {
             let name = match payload.pointer(place) {
@@ -686,16 +920,31 @@ impl Dialect {
                 Some(Value::String(name)) => name.clone(),
                 Some(Value::Number(number)) => number.to_string(),
                 Some(_) if self.agent.is_some() => continue,
-                Some(_) => return Err(NotAnEvent(format!("`{}`: the name of the event is a string", written(place)))),
+                Some(_) => {
+                    return Err(NotAnEvent(format!(
+                        "`{}`: the name of the event is a string",
+                        written(place)
+                    )));
+                }
             };
-            let row = self.named(&name).find(|row| row.picks.is_none_or(|picks| picks(payload)));
-            let canonical = || row.map_or_else(|| self.other_event(&name), |row| Ok(row.canonical.to_string()));
+            let row = self
+                .named(&name)
+                .find(|row| row.picks.is_none_or(|picks| picks(payload)));
+            let canonical = || {
+                row.map_or_else(
+                    || self.other_event(&name),
+                    |row| Ok(row.canonical.to_string()),
+                )
+            };
             match &found {
-                // An agent may have two names for a moment, of which the first is what it runs hooks by.
+                // An agent may have two names for a moment, of which the first is what it runs
+                // hooks by.
                 Some(_) if self.agent.is_some() => {}
                 // Claude Code's FileChanged says under `event` what happened to the file.
-                Some((_, Some(_), _)) if row.is_none() && spec(&name).is_none() && self.contract.takes_other_events => {
-                }
+                Some((_, Some(_), _))
+                    if row.is_none()
+                        && spec(&name).is_none()
+                        && self.contract.takes_other_events => {}
                 Some((first, _, earlier)) => {
                     if canonical()? != *earlier {
                         return Err(two_values(first, place));
@@ -704,44 +953,62 @@ impl Dialect {
                 None => found = Some((place, row, canonical()?)),
             }
         }
-        let missing = || NotAnEvent(format!("`{}` is missing: the name of the event", written(self.event_name)));
-        found.map(|(_, row, canonical)| (row, canonical)).ok_or_else(missing)
+        let missing = || {
+            NotAnEvent(format!(
+                "`{}` is missing: the name of the event",
+                written(self.event_name)
+            ))
+        };
+        found
+            .map(|(_, row, canonical)| (row, canonical))
+            .ok_or_else(missing)
     }
 
-    /// The canonical name of an event that the table lacks. Where people write clients, a misspelt name of one
-    /// that it has is an error.
+    /// The canonical name of an event that the table lacks. Where people write clients, a misspelt
+    /// name of one that it has is an error.
     fn other_event(&self, name: &str) -> Result<String, NotAnEvent> {
-        let nearest = closest(name, self.events.iter().map(|row| row.name)).filter(|_| self.agent.is_none());
+        let nearest =
+            closest(name, self.events.iter().map(|row| row.name)).filter(|_| self.agent.is_none());
         let takes_others = self.contract.takes_other_events || self.agent.is_some();
         match nearest {
-            Some(nearest) => {
-                Err(NotAnEvent(format!("unknown {} event `{name}`; did you mean `{nearest}`?", self.name())))
-            }
-            None if !takes_others || name.is_empty() => {
-                Err(NotAnEvent(format!("unknown {} event `{name}`", self.name())))
-            }
+            Some(nearest) => Err(NotAnEvent(format!(
+                "unknown {} event `{name}`; did you mean `{nearest}`?",
+                self.name()
+            ))),
+            None if !takes_others || name.is_empty() => Err(NotAnEvent(format!(
+                "unknown {} event `{name}`",
+                self.name()
+            ))),
             None if spec(name).is_some() => Ok(name.to_string()),
             None => Ok(format!("{CUSTOM_PREFIX}{name}")),
         }
     }
 
-    /// An event as a hook of this dialect reads it: the payload that it was read from, as far as nothing has changed.
+    /// An event as a hook of this dialect reads it: the payload that it was read from, as far as
+    /// nothing has changed.
     fn write(&self, event: &Event) -> Value {
         let own = self.row_of(event).map_or(&[][..], |row| row.members);
         let pairs = || own.iter().chain(self.members);
         let original = self.original(event);
-        let mut payload = original.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+        let mut payload = original
+            .cloned()
+            .unwrap_or_else(|| Value::Object(Map::new()));
         // An agent's hooks read the name that it uses itself, unless they wouldn't know it.
         if original.is_none() || self.agent.is_none() || event.unknown_gate().is_some() {
             set_pointer(&mut payload, self.event_name, self.name_of(event).into());
         }
         let mut given: Vec<&str> = vec![EVENT];
         for (theirs, ours) in pairs() {
-            let Some(value) = event.data().pointer(ours).filter(|_| !given.contains(ours)) else { continue };
+            let Some(value) = event.data().pointer(ours).filter(|_| !given.contains(ours)) else {
+                continue;
+            };
             given.push(ours);
-            let places = pairs().filter(|(_, it)| it == ours).map(|(theirs, _)| *theirs);
-            let mut there: Vec<&str> =
-                places.filter(|it| payload.pointer(it).is_some_and(|it| !it.is_null())).collect();
+            let places = pairs()
+                .filter(|(_, it)| it == ours)
+                .map(|(theirs, _)| *theirs);
+            let mut there: Vec<&str> = places
+                .filter(|it| payload.pointer(it).is_some_and(|it| !it.is_null()))
+                .collect();
             if there.first().and_then(|it| payload.pointer(it)) == Some(value) {
                 continue;
             }
@@ -758,7 +1025,10 @@ impl Dialect {
 
 /// Whether an event may come before something, by its canonical name.
 fn is_before(canonical: &str) -> bool {
-    let name = canonical.strip_prefix(CUSTOM_PREFIX).unwrap_or(canonical).to_ascii_lowercase();
+    let name = canonical
+        .strip_prefix(CUSTOM_PREFIX)
+        .unwrap_or(canonical)
+        .to_ascii_lowercase();
     let is_after = name.starts_with("post") || name.starts_with("after");
     !is_after && spec(canonical).is_some_and(|spec| spec.phase == Phase::Gate)
 }
@@ -773,9 +1043,14 @@ fn written(pointer: &str) -> String {
     pointer.trim_start_matches('/').replace('/', ".")
 }
 
-/// A payload that gives two values for one member: hooks could judge the one that the client doesn't use.
+/// A payload that gives two values for one member: hooks could judge the one that the client
+/// doesn't use.
 fn two_values(first: &str, second: &str) -> NotAnEvent {
-    NotAnEvent(format!("`{}` and `{}` differ: send one of them", written(first), written(second)))
+    NotAnEvent(format!(
+        "`{}` and `{}` differ: send one of them",
+        written(first),
+        written(second)
+    ))
 }
 
 /// The names of all.
@@ -788,7 +1063,10 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
 /// # Errors
 /// Names the nearest one.
 pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
-    let built_in = BUILT_IN.iter().copied().find(|dialect| dialect.name() == name);
+    let built_in = BUILT_IN
+        .iter()
+        .copied()
+        .find(|dialect| dialect.name() == name);
     if let Some(dialect) = built_in.or_else(|| described::by_name(name)) {
         return Ok(dialect);
     }
@@ -803,7 +1081,11 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
 pub fn recognise(root: &Node) -> Option<&'static Dialect> {
     // Gemini's files may have events of Claude Code's, too.
     let mut dialects = std::iter::once(&gemini::DIALECT).chain(BUILT_IN.iter().copied());
-    dialects.find(|it| it.files.as_ref().is_some_and(|files| (files.recognises)(root)))
+    dialects.find(|it| {
+        it.files
+            .as_ref()
+            .is_some_and(|files| (files.recognises)(root))
+    })
 }
 
 /// The canonical names for an event that a definition names in its own dialect's words, hookwire's
@@ -824,10 +1106,23 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, UnknownName> {
     }
     // The number of an event in one system's enum means nothing in another system's file.
     let is_word = !name.bytes().all(|byte| byte.is_ascii_digit());
-    DIALECTS.iter().filter(|_| is_word).find_map(events).ok_or_else(|| {
-        let rows = DIALECTS.iter().filter(|dialect| dialect.name() == own).flat_map(|dialect| dialect.events);
-        let nearest = closest(name, rows.flat_map(|row| row.also.iter().copied().chain([row.name])));
-        let unknown = unknown_event(name);
-        UnknownName { nearest: nearest.or(unknown.nearest), ..unknown }
-    })
+    DIALECTS
+        .iter()
+        .filter(|_| is_word)
+        .find_map(events)
+        .ok_or_else(|| {
+            let rows = DIALECTS
+                .iter()
+                .filter(|dialect| dialect.name() == own)
+                .flat_map(|dialect| dialect.events);
+            let nearest = closest(
+                name,
+                rows.flat_map(|row| row.also.iter().copied().chain([row.name])),
+            );
+            let unknown = unknown_event(name);
+            UnknownName {
+                nearest: nearest.or(unknown.nearest),
+                ..unknown
+            }
+        })
 }

@@ -53,8 +53,12 @@ pub const CONTRACT: Contract = Contract {
 };
 
 /// What the contracts of coding agents have in common.
-pub(super) const AGENT: Contract =
-    Contract { composition: Composition::Parallel, decisions: &[], context: &["metadata"], ..CONTRACT };
+pub(super) const AGENT: Contract = Contract {
+    composition: Composition::Parallel,
+    decisions: &[],
+    context: &["metadata"],
+    ..CONTRACT
+};
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "hookwire's own",
@@ -71,17 +75,24 @@ pub(super) static DIALECT: Dialect = Dialect {
 fn reply(_: &Event, value: Value) -> Result<Answer, String> {
     let own = members(&value)?;
     if own.contains_key("hookSpecificOutput") {
-        return Err(unreadable("it is Claude Code's; give the hook `dialect: claude-code`"));
+        return Err(unreadable(
+            "it is Claude Code's; give the hook `dialect: claude-code`",
+        ));
     }
     // Whoever has no opinion leaves it out; a null is what became of a decision that got lost.
     if own.get("decision") == Some(&Value::Null) {
         return Err(unreadable("`decision` is null"));
     }
     Answer::deserialize(&value).map_err(|error| {
-        let unknown = members(&value).ok().and_then(|it| it.keys().find(|key| !MEMBERS_OF_REPLIES.contains(&&***key)));
-        let near = unknown.and_then(|unknown| Some((unknown, closest(unknown, MEMBERS_OF_REPLIES)?)));
+        let unknown = members(&value)
+            .ok()
+            .and_then(|it| it.keys().find(|key| !MEMBERS_OF_REPLIES.contains(&&***key)));
+        let near =
+            unknown.and_then(|unknown| Some((unknown, closest(unknown, MEMBERS_OF_REPLIES)?)));
         match near {
-            Some((unknown, near)) => unreadable(format!("unknown field `{unknown}`; did you mean `{near}`?")),
+            Some((unknown, near)) => {
+                unreadable(format!("unknown field `{unknown}`; did you mean `{near}`?"))
+            }
             None => unreadable(error.to_string()),
         }
     })
@@ -106,7 +117,10 @@ const MEMBERS_OF_REPLIES: [&str; 10] = [
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) => read_stdout(event, exit.stdout.trim()),
-        Some(2) => Ok(Answer::decide(Decision::Deny, or(exit.stderr.trim(), "the hook denied it without a reason"))),
+        Some(2) => Ok(Answer::decide(
+            Decision::Deny,
+            or(exit.stderr.trim(), "the hook denied it without a reason"),
+        )),
         Some(_) | None => Err(bad_exit(exit)),
     }
 }

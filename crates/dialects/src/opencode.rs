@@ -1,7 +1,8 @@
-//! OpenCode has no hooks that are commands. Its plug-in, `agents/opencode.js`, runs a command at each moment
-//! and obeys what it prints; the words between the two are this file's.
+//! OpenCode has no hooks that are commands. Its plug-in, `agents/opencode.js`, runs a command at
+//! each moment and obeys what it prints; the words between the two are this file's.
 //!
-//! A deny is an exception there, and the only no; that one keeps a prompt from the model is not proven.
+//! A deny is an exception there, and the only no; that one keeps a prompt from the model is not
+//! proven.
 
 use super::decisive::understood;
 use super::native::AGENT;
@@ -26,8 +27,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         EventRow::new("session.idle", "RunEnd").near("Stop"),
         EventRow::new("session.error", "ModelCallError").members(&[("/error", "/model/error")]),
         EventRow::new("chat.message", "UserPromptSubmit").blocks(),
-        EventRow::new("tool.execute.before", "PreToolUse").blocks().rewrites(),
-        EventRow::new("tool.execute.after", "PostToolUse").blocks().rewrites(),
+        EventRow::new("tool.execute.before", "PreToolUse")
+            .blocks()
+            .rewrites(),
+        EventRow::new("tool.execute.after", "PostToolUse")
+            .blocks()
+            .rewrites(),
         EventRow::new("experimental.session.compacting", "PreCompact"),
     ],
     event_name: "/event",
@@ -43,7 +48,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     complete: |_, _| Ok(()),
     reply: write_reply,
     files: None,
-    agent: Some(CodingAgent { refusal: Refusal::Reply, withholds: false, mcp: None }),
+    agent: Some(CodingAgent {
+        refusal: Refusal::Reply,
+        withholds: false,
+        mcp: None,
+    }),
 };
 
 /// What takes a new value of the subject.
@@ -63,8 +72,16 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         Some(_) => subject.is_string(),
         None => false,
     };
-    if verdict.decision != Decision::Deny && verdict.subject.as_ref().is_some_and(|subject| !fits(subject)) {
-        verdict = denied(&verdict, "a hook rewrote this, and OpenCode takes no such rewrite");
+    if verdict.decision != Decision::Deny
+        && verdict
+            .subject
+            .as_ref()
+            .is_some_and(|subject| !fits(subject))
+    {
+        verdict = denied(
+            &verdict,
+            "a hook rewrote this, and OpenCode takes no such rewrite",
+        );
     }
     let mut reply = Map::new();
     match (verdict.decision, verdict.subject.zip(changes(event))) {
@@ -88,7 +105,10 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     if let Some(reason) = text(object, "deny")? {
         answer = Answer::decide(Decision::Deny, or(&reason, BLOCKED));
     }
-    answer.subject = changes(event).and_then(|key| object.get(key)).filter(|it| !it.is_null()).cloned();
+    answer.subject = changes(event)
+        .and_then(|key| object.get(key))
+        .filter(|it| !it.is_null())
+        .cloned();
     answer.additional_context = match object.get("context") {
         None | Some(Value::Null) => Vec::new(),
         Some(context) => serde_json::from_value(context.clone()).map_err(unreadable)?,

@@ -1,7 +1,8 @@
 //! Qwen Code's hooks: Claude Code's form with Gemini CLI's names of tools.
 //!
-//! Qwen Code ignores a new input and runs the original, 0.24.4 too, so a rewrite is a deny. `stop_hook_active` is true
-//! at the first stop already and says nothing; hookwire counts for itself how often an agent was sent back.
+//! Qwen Code ignores a new input and runs the original, 0.24.4 too, so a rewrite is a deny.
+//! `stop_hook_active` is true at the first stop already and says nothing; hookwire counts for
+//! itself how often an agent was sent back.
 //!
 //! After the result of a tool it sends a second UserPromptSubmit with an empty prompt.
 
@@ -24,7 +25,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         matcher: MatcherRule::Search,
         matched: claude_code::matched,
         timeout: Duration::from_secs(60),
-        project_variables: &["QWEN_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+        project_variables: &[
+            "QWEN_PROJECT_DIR",
+            "GEMINI_PROJECT_DIR",
+            "CLAUDE_PROJECT_DIR",
+        ],
         decisions: &[Decision::Ask],
         context_resumes: true,
         payload: |event| DIALECT.write(event),
@@ -42,9 +47,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         same("PermissionRequest").blocks(),
         same("PermissionDenied"),
         same("PostToolUse").blocks(),
-        same("PostToolUseFailure")
-            .blocks()
-            .members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
+        same("PostToolUseFailure").blocks().members(&[
+            ("/error", "/tool/error"),
+            ("/is_interrupt", "/tool/isInterrupt"),
+        ]),
         same("PostToolBatch").blocks(),
         same("Notification"),
         same("MessageDisplay"),
@@ -78,17 +84,35 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     reply: write_reply,
     files: Some(settings::FILES),
-    agent: Some(CodingAgent { refusal: Refusal::ExitCode(&["PermissionRequest"]), withholds: false, mcp: None }),
+    agent: Some(CodingAgent {
+        refusal: Refusal::ExitCode(&["PermissionRequest"]),
+        withholds: false,
+        mcp: None,
+    }),
 };
 
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let takes_rewrite = DIALECT.takes_rewrites(event);
     match verdict.subject {
-        Some(_) if !takes_rewrite && event.spec.phase != Phase::Note && verdict.decision != Decision::Deny => {
-            let denied = denied(verdict, "a hook rewrote this, and Qwen Code ignores rewrites");
+        Some(_)
+            if !takes_rewrite
+                && event.spec.phase != Phase::Note
+                && verdict.decision != Decision::Deny =>
+        {
+            let denied = denied(
+                verdict,
+                "a hook rewrote this, and Qwen Code ignores rewrites",
+            );
             claude_code::write_reply(&DIALECT, event, &denied)
         }
-        _ => claude_code::write_reply(&DIALECT, event, &Verdict { subject: None, ..verdict.clone() }),
+        _ => claude_code::write_reply(
+            &DIALECT,
+            event,
+            &Verdict {
+                subject: None,
+                ..verdict.clone()
+            },
+        ),
     }
 }
 

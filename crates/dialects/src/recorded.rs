@@ -1,5 +1,5 @@
-//! An event in a file of recorded ones: a line of JSON in some vocabulary, by itself, as a capture of an agent's hooks
-//! wraps it, or with its verdict as `hookwire tail` writes it.
+//! An event in a file of recorded ones: a line of JSON in some vocabulary, by itself, as a capture
+//! of an agent's hooks wraps it, or with its verdict as `hookwire tail` writes it.
 
 use super::{Dialect, by_name, sent};
 use hookwire_base::event::Event;
@@ -15,29 +15,48 @@ pub struct Recorded {
     pub verdict: Option<Verdict>,
 }
 
-/// Whether a line of JSON says something about a recording rather than an event: that an `async` hook ended, or that
-/// events were lost.
+/// Whether a line of JSON says something about a recording rather than an event: that an `async`
+/// hook ended, or that events were lost.
 pub fn is_remark(line: &str) -> bool {
-    ["{\"ended\":", "{\"lost\":"].iter().any(|start| line.starts_with(start))
+    ["{\"ended\":", "{\"lost\":"]
+        .iter()
+        .any(|start| line.starts_with(start))
 }
 
 impl Recorded {
     /// Reads a line. `dialect` is the vocabulary of one that doesn't say.
     pub fn read(line: &str, dialect: &'static Dialect) -> Result<Recorded, String> {
-        Recorded::of(hookwire_base::support::json::parse(line).map_err(|error| error.to_string())?, dialect)
+        Recorded::of(
+            hookwire_base::support::json::parse(line).map_err(|error| error.to_string())?,
+            dialect,
+        )
     }
 
     /// The same of a line that was parsed.
     pub fn of(mut value: Value, dialect: &'static Dialect) -> Result<Recorded, String> {
-        let spoken = value["dialect"].as_str().filter(|_| value.get("verdict").is_some());
+        let spoken = value["dialect"]
+            .as_str()
+            .filter(|_| value.get("verdict").is_some());
         let Some(spoken) = spoken.map(by_name) else {
-            let event = dialect.read(unwrap_capture(value)).map_err(|error| error.to_string())?;
-            return Ok(Recorded { event, dialect, verdict: None });
+            let event = dialect
+                .read(unwrap_capture(value))
+                .map_err(|error| error.to_string())?;
+            return Ok(Recorded {
+                event,
+                dialect,
+                verdict: None,
+            });
         };
         let dialect = spoken.map_err(|error| error.to_string())?;
-        let event = sent(value["params"].take(), dialect.name()).ok_or("the event wasn't recorded whole")?;
-        let verdict = serde_json::from_value(value["verdict"].take()).map_err(|error| error.to_string())?;
-        Ok(Recorded { event, dialect, verdict: Some(verdict) })
+        let event = sent(value["params"].take(), dialect.name())
+            .ok_or("the event wasn't recorded whole")?;
+        let verdict =
+            serde_json::from_value(value["verdict"].take()).map_err(|error| error.to_string())?;
+        Ok(Recorded {
+            event,
+            dialect,
+            verdict: Some(verdict),
+        })
     }
 }
 

@@ -19,10 +19,13 @@ pub(super) fn unreadable(what: impl Display) -> String {
 
 /// The members of a reply.
 pub(super) fn members(reply: &Value) -> Result<&Map<String, Value>, String> {
-    reply.as_object().ok_or_else(|| unreadable("it is not a JSON object"))
+    reply
+        .as_object()
+        .ok_or_else(|| unreadable("it is not a JSON object"))
 }
 
-/// What is wrong with a reply that has members and none of those that are known, the likeliest of which come first.
+/// What is wrong with a reply that has members and none of those that are known, the likeliest of
+/// which come first.
 pub(super) fn none_known(members: &Map<String, Value>, known: &[&'static str]) -> Option<String> {
     if members.is_empty() || known.iter().any(|it| members.contains_key(*it)) {
         return None;
@@ -33,19 +36,28 @@ pub(super) fn none_known(members: &Map<String, Value>, known: &[&'static str]) -
     }))
 }
 
-/// The same as a remark. A hook that nobody asks for a decision may print whatever its program prints, but not what is
-/// nearly a reply.
-pub(super) fn unknown_reply(event: &Event, members: &Map<String, Value>, known: &[&'static str]) -> Option<String> {
+/// The same as a remark. A hook that nobody asks for a decision may print whatever its program
+/// prints, but not what is nearly a reply.
+pub(super) fn unknown_reply(
+    event: &Event,
+    members: &Map<String, Value>,
+    known: &[&'static str],
+) -> Option<String> {
     let unknown = none_known(members, known)?;
     let is_asked = event.spec.phase == Phase::Gate;
-    (is_asked || near_miss(members, known).is_some()).then(|| format!("its reply counts as none: {unknown}"))
+    (is_asked || near_miss(members, known).is_some())
+        .then(|| format!("its reply counts as none: {unknown}"))
 }
 
 fn near_miss(members: &Map<String, Value>, known: &[&'static str]) -> Option<String> {
     // A program that checks something may count `errors`.
-    let meant = |key: &String| closest(key, known.iter().copied()).filter(|meant| !differ_in_number(key, meant));
+    let meant = |key: &String| {
+        closest(key, known.iter().copied()).filter(|meant| !differ_in_number(key, meant))
+    };
     let (key, meant) = members.keys().find_map(|key| Some((key, meant(key)?)))?;
-    Some(format!("it has `{key}`, which means nothing; did you mean `{meant}`?"))
+    Some(format!(
+        "it has `{key}`, which means nothing; did you mean `{meant}`?"
+    ))
 }
 
 /// A reply with the messages for the person, and what is special to its event.
@@ -76,7 +88,8 @@ pub(super) fn text(members: &Map<String, Value>, key: &str) -> Result<Option<Str
 
 /// The JSON on a command's stdout.
 pub(super) fn parse_stdout(stdout: &str) -> Result<Value, String> {
-    hookwire_base::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))
+    hookwire_base::support::json::parse(stdout)
+        .map_err(|error| format!("read the reply on stdout: {error}"))
 }
 
 /// Members that replies of agents' hooks begin with.
@@ -99,11 +112,14 @@ const REPLY_MEMBERS: [&str; 16] = [
     "deny",
 ];
 
-/// What is wrong with output that counts as plain text: a reply stands behind other text, such as what a shell's profile
-/// prints, and no agent reads it there.
+/// What is wrong with output that counts as plain text: a reply stands behind other text, such as
+/// what a shell's profile prints, and no agent reads it there.
 pub(super) fn unread_reply(stdout: &str) -> Vec<String> {
     let begins_one = |rest: &str| {
-        let member = rest.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next());
+        let member = rest
+            .trim_start()
+            .strip_prefix('"')
+            .and_then(|rest| rest.split('"').next());
         member.is_some_and(|member| REPLY_MEMBERS.contains(&member))
     };
     let has_one = !stdout.starts_with('{') && stdout.split('{').skip(1).any(begins_one);
@@ -122,12 +138,20 @@ pub(super) fn unread(event: &Event, stdout: &str) -> Vec<String> {
     remarks
 }
 
-/// The answer of a command that says it in a reply on stdout, if it says anything; another exit code than 0 failed.
-pub(super) fn exit_of_reply(event: &Event, exit: &Exit<'_>, read: Reader) -> Result<Answer, String> {
+/// The answer of a command that says it in a reply on stdout, if it says anything; another exit
+/// code than 0 failed.
+pub(super) fn exit_of_reply(
+    event: &Event,
+    exit: &Exit<'_>,
+    read: Reader,
+) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     match exit.code {
         Some(0) if stdout.starts_with('{') => read(event, parse_stdout(stdout)?),
-        Some(0) => Ok(Answer { remarks: unread(event, stdout), ..Answer::default() }),
+        Some(0) => Ok(Answer {
+            remarks: unread(event, stdout),
+            ..Answer::default()
+        }),
         Some(_) | None => Err(bad_exit(exit)),
     }
 }
@@ -150,20 +174,24 @@ pub(super) fn excerpt(text: &str) -> String {
     first_line_cut(text, 200)
 }
 
-/// Whether members of the one are gone in the other. Recursion is bounded by the depth limit of the parser
-/// that read the values.
+/// Whether members of the one are gone in the other. Recursion is bounded by the depth limit of the
+/// parser that read the values.
 pub(super) fn removes(before: &Value, after: &Value) -> bool {
     match (before, after) {
-        (Value::Object(before), Value::Object(after)) => {
-            before.iter().any(|(key, value)| after.get(key).is_none_or(|after| removes(value, after)))
-        }
+        (Value::Object(before), Value::Object(after)) => before
+            .iter()
+            .any(|(key, value)| after.get(key).is_none_or(|after| removes(value, after))),
         _ => false,
     }
 }
 
 /// The text, or the default if it is empty.
 pub(super) fn or(text: &str, default: &str) -> String {
-    if text.is_empty() { default.to_string() } else { text.to_string() }
+    if text.is_empty() {
+        default.to_string()
+    } else {
+        text.to_string()
+    }
 }
 
 /// Whether hooks had an opinion: an allow that none gave is not an approval.
@@ -171,26 +199,48 @@ pub(super) fn is_decided(verdict: &Verdict) -> bool {
     verdict.decided_by.is_some() || verdict.decision != Decision::Allow
 }
 
-/// The same verdict as a deny, because the agent has no word for what it says; the reason says which.
+/// The same verdict as a deny, because the agent has no word for what it says; the reason says
+/// which.
 pub(super) fn denied(verdict: &Verdict, why: &str) -> Verdict {
-    let reason = match verdict.reason.as_deref().filter(|_| verdict.decision != Decision::Allow) {
+    let reason = match verdict
+        .reason
+        .as_deref()
+        .filter(|_| verdict.decision != Decision::Allow)
+    {
         Some(reason) if !reason.is_empty() => format!("{reason} ({why})"),
         Some(_) | None => why.to_string(),
     };
-    Verdict { decision: Decision::Deny, reason: Some(reason), subject: None, stop: None, ..verdict.clone() }
+    Verdict {
+        decision: Decision::Deny,
+        reason: Some(reason),
+        subject: None,
+        stop: None,
+        ..verdict.clone()
+    }
 }
 
 /// The verdict with the end of the run as a deny, for agents that a hook can't end there.
 pub(super) fn stop_denies(verdict: &Verdict) -> Verdict {
     match &verdict.stop {
         // Another reason than the end, which is a deny already.
-        Some(stop) if verdict.decision == Decision::Deny && verdict.reason.as_ref() != Some(stop) => {
-            Verdict { stop: None, ..verdict.clone() }
+        Some(stop)
+            if verdict.decision == Decision::Deny && verdict.reason.as_ref() != Some(stop) =>
+        {
+            Verdict {
+                stop: None,
+                ..verdict.clone()
+            }
         }
         Some(stop) => {
             let stop = or(stop, "A hook ends the run.");
-            let verdict = &Verdict { reason: None, ..verdict.clone() };
-            denied(verdict, &format!("{stop} (the run is to end, and the agent can't be told so here)"))
+            let verdict = &Verdict {
+                reason: None,
+                ..verdict.clone()
+            };
+            denied(
+                verdict,
+                &format!("{stop} (the run is to end, and the agent can't be told so here)"),
+            )
         }
         None => verdict.clone(),
     }

@@ -39,7 +39,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         // The rest is as with hookwire's own: see `Contract`.
         ..CONTRACT
     },
-    // Its events: the name there, the canonical name, whether a deny and a rewrite are obeyed there.
+    // Its events: the name there, the canonical name, whether a deny and a rewrite are obeyed
+    // there.
     events: &[EventRow {
         name: "before_tool",
         // Other names of it, and what tells rows of one name apart.
@@ -70,8 +71,7 @@ pub(super) static DIALECT: Dialect = Dialect {
 
 #[test]
 fn translates_both_ways() {
-    let payload =
-        json!({"kind": "before_tool", "conversation": "c1", "tool": "Bash", "args": {"command": "ls"}, "extra": 1});
+    let payload = json!({"kind": "before_tool", "conversation": "c1", "tool": "Bash", "args": {"command": "ls"}, "extra": 1});
     let event = DIALECT.read(payload.clone()).unwrap();
     assert_eq!(
         event.data().clone(),
@@ -81,5 +81,8 @@ fn translates_both_ways() {
     );
     assert_eq!((DIALECT.contract.payload)(&event), payload);
     let rewritten = event.with_subject(json!({"command": "pwd"}));
-    assert_eq!((DIALECT.contract.payload)(&rewritten)["args"], json!({"command": "pwd"}));
+    assert_eq!(
+        (DIALECT.contract.payload)(&rewritten)["args"],
+        json!({"command": "pwd"})
+    );
 }

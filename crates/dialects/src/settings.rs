@@ -1,7 +1,9 @@
-//! The hooks in a coding agent's own settings as hookwire's definitions: events with groups of handlers, as Claude
-//! Code, Codex, Gemini CLI and Qwen Code have them, and events with handlers, as Copilot has them.
+//! The hooks in a coding agent's own settings as hookwire's definitions: events with groups of
+//! handlers, as Claude Code, Codex, Gemini CLI and Qwen Code have them, and events with handlers,
+//! as Copilot has them.
 //!
-//! What the agent does without a word, such as passing over a handler that it doesn't know, is told here.
+//! What the agent does without a word, such as passing over a handler that it doesn't know, is told
+//! here.
 
 use super::files::{entry, error, renamed, text, unknown, warning, wrong_type};
 use super::{Dialect, Files};
@@ -23,18 +25,32 @@ const NO_EVENT: &str = "";
 /// Where a number can be of either unit, so many are milliseconds.
 const FEWEST_MILLIS: i64 = 1000;
 
-/// The members of a handler that every agent has or that mean nothing here, as they only show how it runs.
-const SHOWN: [&str; 8] =
-    ["type", "name", "statusMessage", "powershell", "shell", "commandWindows", "command_windows", "continueOnBlock"];
+/// The members of a handler that every agent has or that mean nothing here, as they only show how
+/// it runs.
+const SHOWN: [&str; 8] = [
+    "type",
+    "name",
+    "statusMessage",
+    "powershell",
+    "shell",
+    "commandWindows",
+    "command_windows",
+    "continueOnBlock",
+];
 /// Variables that a shell has by itself, or that every command of hookwire has.
 const SHELLS: [&str; 16] = [
-    "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL", "PWD", "OLDPWD", "IFS", "OPTARG", "OPTIND", "PPID",
-    "RANDOM", "LINENO", "SECONDS",
+    "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL", "PWD", "OLDPWD", "IFS", "OPTARG",
+    "OPTIND", "PPID", "RANDOM", "LINENO", "SECONDS",
 ];
 
 /// Whether a file has groups of hooks for one of these events.
 pub(super) fn has_groups(root: &Node, is_event: fn(&str) -> bool) -> bool {
-    let is_group = |item: &Node| matches!(item.get("hooks").map(|it| &it.value), Some(NodeValue::Seq(_)));
+    let is_group = |item: &Node| {
+        matches!(
+            item.get("hooks").map(|it| &it.value),
+            Some(NodeValue::Seq(_))
+        )
+    };
     lists(root).any(|(event, items)| is_event(event) && items.iter().any(is_group))
 }
 
@@ -54,12 +70,18 @@ fn lists(root: &Node) -> impl Iterator<Item = (&str, &[Node])> {
 }
 
 /// Files that look like another agent's, so that they have to say whose they are.
-pub(super) const FILES: Files = Files { recognises: |_| false, marks: &[], read };
+pub(super) const FILES: Files = Files {
+    recognises: |_| false,
+    marks: &[],
+    read,
+};
 
-/// Settings with their hooks as most agents have them: `{hooks: {EVENT: [..]}}`, where each hook has its type. Settings that
-/// have them so stay as they are.
+/// Settings with their hooks as most agents have them: `{hooks: {EVENT: [..]}}`, where each hook
+/// has its type. Settings that have them so stay as they are.
 pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
-    let (NodeValue::Map(entries), false) = (&root.value, file.is_plain()) else { return root.clone() };
+    let (NodeValue::Map(entries), false) = (&root.value, file.is_plain()) else {
+        return root.clone();
+    };
     let mut events: Vec<Entry> = Vec::new();
     let mut add = |event: &Entry, item: Node| match events
         .iter_mut()
@@ -67,43 +89,77 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
         .map(|it| &mut it.value.value)
     {
         Some(NodeValue::Seq(list)) => list.push(item),
-        _ => events.push(entry(&event.key, &event.key_span, NodeValue::Seq(vec![item]))),
+        _ => events.push(entry(
+            &event.key,
+            &event.key_span,
+            NodeValue::Seq(vec![item]),
+        )),
     };
     let mut add_all = |named: &Node| {
         for event in named.entries() {
             if let NodeValue::Seq(items) = &event.value.value {
-                items.iter().for_each(|item| add(event, in_form(file, item)));
+                items
+                    .iter()
+                    .for_each(|item| add(event, in_form(file, item)));
             }
         }
     };
     let hooks = root.entry(HOOKS);
     match (&file.event, hooks.map(|it| &it.value)) {
-        (Some(member), Some(Node { value: NodeValue::Seq(items), .. })) => {
+        (
+            Some(member),
+            Some(Node {
+                value: NodeValue::Seq(items),
+                ..
+            }),
+        ) => {
             // Such a list may be hookwire's own, too.
             if !items.is_empty() && items.iter().all(|item| is_native(item, member)) {
                 return root.clone();
             }
             for item in items {
-                let named = item.entry(member).and_then(|it| Some((it, it.value.text()?)));
+                let named = item
+                    .entry(member)
+                    .and_then(|it| Some((it, it.value.text()?)));
                 match named {
-                    Some((it, event)) => add(&entry(event, &it.value.span, NodeValue::Null), in_form(file, item)),
+                    Some((it, event)) => add(
+                        &entry(event, &it.value.span, NodeValue::Null),
+                        in_form(file, item),
+                    ),
                     None => add(&entry(NO_EVENT, &item.span, NodeValue::Null), item.clone()),
                 }
             }
         }
-        (None, Some(hooks @ Node { value: NodeValue::Map(_), .. })) => add_all(hooks),
+        (
+            None,
+            Some(
+                hooks @ Node {
+                    value: NodeValue::Map(_),
+                    ..
+                },
+            ),
+        ) => add_all(hooks),
         // Each member at the top is a name of hooks.
         (None, None) if file.at != HOOKS => {
-            let is_on =
-                |named: &&Entry| named.value.get("enabled").map(|it| &it.value) != Some(&NodeValue::Bool(false));
-            entries.iter().filter(is_on).for_each(|named| add_all(&named.value));
+            let is_on = |named: &&Entry| {
+                named.value.get("enabled").map(|it| &it.value) != Some(&NodeValue::Bool(false))
+            };
+            entries
+                .iter()
+                .filter(is_on)
+                .for_each(|named| add_all(&named.value));
         }
         _ => return root.clone(),
     }
     let place = hooks.map_or(&root.span, |it| &it.key_span);
-    let others = entries.iter().filter(|it| it.key != HOOKS && file.at == HOOKS);
+    let others = entries
+        .iter()
+        .filter(|it| it.key != HOOKS && file.at == HOOKS);
     let hooks = entry(HOOKS, place, NodeValue::Map(events));
-    Node { span: root.span.clone(), value: NodeValue::Map(others.cloned().chain([hooks]).collect()) }
+    Node {
+        span: root.span.clone(),
+        value: NodeValue::Map(others.cloned().chain([hooks]).collect()),
+    }
 }
 
 /// Whether a hook of a list in which `member` names the event is in hookwire's own form.
@@ -114,45 +170,74 @@ fn is_native(item: &Node, member: &str) -> bool {
 
 /// What was meant to be a member of a hook.
 fn slip<'a>(item: &'a Node, member: &str) -> Option<&'a Entry> {
-    let is_slip = |it: &&Entry| !COMMON_FIELDS.contains(&&*it.key) && closest(&it.key, [member]).is_some();
+    let is_slip =
+        |it: &&Entry| !COMMON_FIELDS.contains(&&*it.key) && closest(&it.key, [member]).is_some();
     item.entries().iter().find(is_slip)
 }
 
 /// A hook, or a group of them, whose hooks have their type and all of their members beside it.
 fn in_form(file: &HookFile, item: &Node) -> Node {
-    let NodeValue::Map(members) = &item.value else { return item.clone() };
+    let NodeValue::Map(members) = &item.value else {
+        return item.clone();
+    };
     let mut own: Vec<Entry> = Vec::new();
-    for member in members.iter().filter(|it| file.event.as_ref() != Some(&it.key)) {
+    for member in members
+        .iter()
+        .filter(|it| file.event.as_ref() != Some(&it.key))
+    {
         match (member.key.as_str(), &member.value.value) {
             (HOOKS, NodeValue::Seq(handlers)) => {
                 let handlers = handlers.iter().map(|it| in_form(file, it)).collect();
                 own.push(entry(HOOKS, &member.key_span, NodeValue::Seq(handlers)));
             }
             // Kiro's commands are within one, and what it calls an agent is the one that asks.
-            ("action", NodeValue::Map(action)) => own.extend(action.iter().map(|it| match it.value.text() {
-                Some("agent") if it.key == TYPE => entry(TYPE, &it.value.span, text("prompt for the agent itself")),
-                _ => it.clone(),
-            })),
+            ("action", NodeValue::Map(action)) => {
+                own.extend(action.iter().map(|it| match it.value.text() {
+                    Some("agent") if it.key == TYPE => {
+                        entry(TYPE, &it.value.span, text("prompt for the agent itself"))
+                    }
+                    _ => it.clone(),
+                }))
+            }
             ("working_directory", _) => own.push(renamed(member, "cwd")),
             // No limit.
             ("timeout", NodeValue::Int(0)) => {}
             _ => own.push(member.clone()),
         }
     }
-    let has_type = own.iter().any(|it| [TYPE, HOOKS].contains(&it.key.as_str()));
+    let has_type = own
+        .iter()
+        .any(|it| [TYPE, HOOKS].contains(&it.key.as_str()));
     own.extend((!has_type).then(|| entry(TYPE, &item.span, text("command"))));
-    Node { span: item.span.clone(), value: NodeValue::Map(own) }
+    Node {
+        span: item.span.clone(),
+        value: NodeValue::Map(own),
+    }
 }
 
 /// hookwire's definitions of these settings. A list of hooks is hookwire's own already.
 fn read(dialect: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
-    let Some((agent, file)) = dialect.facts().and_then(|agent| Some((agent, agent.file()?))) else {
+    let Some((agent, file)) = dialect
+        .facts()
+        .and_then(|agent| Some((agent, agent.file()?)))
+    else {
         return root.clone();
     };
     let root = &in_one_form(file, root);
-    let (NodeValue::Map(entries), Some(hooks)) = (&root.value, root.get(HOOKS)) else { return root.clone() };
-    let NodeValue::Map(events) = &hooks.value else { return root.clone() };
-    let mut reading = Reading { dialect, agent, file, problems, counts: HashMap::new(), name: String::new() };
+    let (NodeValue::Map(entries), Some(hooks)) = (&root.value, root.get(HOOKS)) else {
+        return root.clone();
+    };
+    let NodeValue::Map(events) = &hooks.value else {
+        return root.clone();
+    };
+    let mut reading = Reading {
+        dialect,
+        agent,
+        file,
+        problems,
+        counts: HashMap::new(),
+        name: String::new(),
+    };
     let mut found = Vec::new();
     for event in events {
         match &event.value.value {
@@ -160,21 +245,32 @@ fn read(dialect: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
                 found.extend(items.iter().map(|item| reading.without_event(item)));
             }
             NodeValue::Seq(items) if file.groups(&event.key) => {
-                items.iter().for_each(|group| reading.group(event, group, &mut found));
+                items
+                    .iter()
+                    .for_each(|group| reading.group(event, group, &mut found));
             }
-            NodeValue::Seq(items) => found.extend(items.iter().map(|item| reading.hook(event, None, item))),
+            NodeValue::Seq(items) => {
+                found.extend(items.iter().map(|item| reading.hook(event, None, item)))
+            }
             NodeValue::Null => {}
             _ => {
                 let message = format!("`{}` holds no list of hooks", event.key);
-                reading.problems.push(warning(&event.key_span, "not-read", message, None));
+                reading
+                    .problems
+                    .push(warning(&event.key_span, "not-read", message, None));
             }
         }
     }
     if agent.switched_off(root).any(|(_, off)| off.is_boolean()) {
-        let message = format!("these settings switch all hooks off, in {} and so here", agent.title);
+        let message = format!(
+            "these settings switch all hooks off, in {} and so here",
+            agent.title
+        );
         problems.push(warning(&hooks.span, "not-read", message, None));
         for hook in &mut found {
-            let NodeValue::Map(members) = &mut hook.value else { continue };
+            let NodeValue::Map(members) = &mut hook.value else {
+                continue;
+            };
             members.push(entry("enabled", &hook.span, NodeValue::Bool(false)));
         }
     }
@@ -182,7 +278,10 @@ fn read(dialect: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
     let is_own = |it: &&Entry| matches!(it.key.as_str(), "dialect" | "defaults");
     let mut native: Vec<Entry> = entries.iter().filter(is_own).cloned().collect();
     native.push(entry("hooks", &hooks.span, NodeValue::Seq(found)));
-    Node { span: root.span.clone(), value: NodeValue::Map(native) }
+    Node {
+        span: root.span.clone(),
+        value: NodeValue::Map(native),
+    }
 }
 
 struct Reading<'a> {
@@ -202,39 +301,77 @@ impl Reading<'_> {
             Some(NodeValue::Seq(handlers)) => &handlers[..],
             _ => {
                 self.name = self.free_name(event, None);
-                self.wrong(error(&group.span, "missing-handler", "a group of hooks needs a list of `hooks`", None));
+                self.wrong(error(
+                    &group.span,
+                    "missing-handler",
+                    "a group of hooks needs a list of `hooks`",
+                    None,
+                ));
                 let members = vec![self.named(&group.span), on(event)];
-                return found.push(Node { span: group.span.clone(), value: NodeValue::Map(members) });
+                return found.push(Node {
+                    span: group.span.clone(),
+                    value: NodeValue::Map(members),
+                });
             }
         };
-        for member in group.entries().iter().filter(|it| it.key != "matcher" && closest(&it.key, ["matcher"]).is_some())
+        for member in group
+            .entries()
+            .iter()
+            .filter(|it| it.key != "matcher" && closest(&it.key, ["matcher"]).is_some())
         {
-            let message = format!("unknown field `{}`: these hooks are for every tool", member.key);
+            let message = format!(
+                "unknown field `{}`: these hooks are for every tool",
+                member.key
+            );
             let problem = warning(&member.key_span, "unknown-field", message, None);
-            self.problems.push(problem.did_you_mean(&member.key, Some("matcher")));
+            self.problems
+                .push(problem.did_you_mean(&member.key, Some("matcher")));
         }
         let first = found.len();
-        found.extend(handlers.iter().map(|handler| self.hook(event, Some(group), handler)));
-        let sequential = group.entry("sequential").filter(|it| it.value.value == NodeValue::Bool(true));
+        found.extend(
+            handlers
+                .iter()
+                .map(|handler| self.hook(event, Some(group), handler)),
+        );
+        let sequential = group
+            .entry("sequential")
+            .filter(|it| it.value.value == NodeValue::Bool(true));
         if let (Some(it), true) = (sequential, found.len() > first + 1) {
-            let message = "these hooks run one after another there; here none sees what another one changed";
+            let message =
+                "these hooks run one after another there; here none sees what another one changed";
             self.wrong(warning(&it.key_span, "not-read", message, None));
         }
     }
 
     fn hook(&mut self, event: &Entry, group: Option<&Node>, item: &Node) -> Node {
-        let matcher = group.unwrap_or(item).entry("matcher").filter(|it| it.value.value != NodeValue::Null);
+        let matcher = group
+            .unwrap_or(item)
+            .entry("matcher")
+            .filter(|it| it.value.value != NodeValue::Null);
         self.name = match item.get("name").and_then(Node::text) {
             Some(name) if !name.trim().is_empty() => name.to_string(),
             _ => self.free_name(event, matcher.and_then(|it| it.value.text())),
         };
         let mut native = vec![self.named(&item.span), on(event)];
         native.extend(matcher.cloned());
-        if let Some(matcher) = matcher.filter(|it| self.is_by_command(event) && it.value.text() != Some("")) {
-            let message = format!("{} holds a matcher at {} against the command", self.agent.title, event.key);
+        if let Some(matcher) =
+            matcher.filter(|it| self.is_by_command(event) && it.value.text() != Some(""))
+        {
+            let message = format!(
+                "{} holds a matcher at {} against the command",
+                self.agent.title, event.key
+            );
             let help = "write it as `if: Bash(...)` in a hook of hookwire".to_string();
-            self.wrong(error(&matcher.key_span, "missing-handler", message, Some(help)));
-            return Node { span: item.span.clone(), value: NodeValue::Map(native) };
+            self.wrong(error(
+                &matcher.key_span,
+                "missing-handler",
+                message,
+                Some(help),
+            ));
+            return Node {
+                span: item.span.clone(),
+                value: NodeValue::Map(native),
+            };
         }
         match (&item.value, item.get("type").and_then(Node::text)) {
             (NodeValue::Map(members), Some(kind)) => {
@@ -245,37 +382,77 @@ impl Reading<'_> {
             }
             (NodeValue::Map(_), None) => {
                 let help = Some("write `\"type\": \"command\"` or another type".to_string());
-                self.wrong(error(&item.span, "missing-handler", "a hook needs a `type`", help));
+                self.wrong(error(
+                    &item.span,
+                    "missing-handler",
+                    "a hook needs a `type`",
+                    help,
+                ));
             }
             _ => self.wrong(wrong_type(item, "a hook", "a map with `type`")),
         }
-        Node { span: item.span.clone(), value: NodeValue::Map(native) }
+        Node {
+            span: item.span.clone(),
+            value: NodeValue::Map(native),
+        }
     }
 
-    /// A hook that doesn't say its event as the agent's hooks do: it is hookwire's own, or a mistake.
+    /// A hook that doesn't say its event as the agent's hooks do: it is hookwire's own, or a
+    /// mistake.
     fn without_event(&mut self, item: &Node) -> Node {
         let member = self.file.event.as_deref().unwrap_or("event");
         if is_native(item, member) {
             return item.clone();
         }
-        if let Some((slip, event)) = slip(item, member).and_then(|it| Some((it, it.value.text()?))) {
-            let meant = |it: &Entry| if it.key == slip.key { renamed(it, member) } else { it.clone() };
+        if let Some((slip, event)) = slip(item, member).and_then(|it| Some((it, it.value.text()?)))
+        {
+            let meant = |it: &Entry| {
+                if it.key == slip.key {
+                    renamed(it, member)
+                } else {
+                    it.clone()
+                }
+            };
             let members = item.entries().iter().map(meant).collect();
-            let item = in_form(self.file, &Node { span: item.span.clone(), value: NodeValue::Map(members) });
-            let hook = self.hook(&entry(event, &slip.value.span, NodeValue::Null), None, &item);
+            let item = in_form(
+                self.file,
+                &Node {
+                    span: item.span.clone(),
+                    value: NodeValue::Map(members),
+                },
+            );
+            let hook = self.hook(
+                &entry(event, &slip.value.span, NodeValue::Null),
+                None,
+                &item,
+            );
             let message = format!("unknown field `{}`", slip.key);
-            self.wrong(error(&slip.key_span, "unknown-field", message, None).did_you_mean(&slip.key, Some(member)));
+            self.wrong(
+                error(&slip.key_span, "unknown-field", message, None)
+                    .did_you_mean(&slip.key, Some(member)),
+            );
             return hook;
         }
         self.name = self.free_name(&entry("hook", &item.span, NodeValue::Null), None);
         if let NodeValue::Map(_) = &item.value {
-            let message = format!("a hook of {} needs `{member}`: the event that it is for", self.agent.title);
-            let help = format!("add `{member}`, or write it in hookwire's own form, with `name` and `on`");
+            let message = format!(
+                "a hook of {} needs `{member}`: the event that it is for",
+                self.agent.title
+            );
+            let help =
+                format!("add `{member}`, or write it in hookwire's own form, with `name` and `on`");
             self.wrong(error(&item.span, "missing-on", message, Some(help)));
         } else {
-            self.wrong(wrong_type(item, "a hook", &format!("a map with `{member}`")));
+            self.wrong(wrong_type(
+                item,
+                "a hook",
+                &format!("a map with `{member}`"),
+            ));
         }
-        Node { span: item.span.clone(), value: NodeValue::Map(vec![self.named(&item.span)]) }
+        Node {
+            span: item.span.clone(),
+            value: NodeValue::Map(vec![self.named(&item.span)]),
+        }
     }
 
     /// Whether an event is that of one tool, so that a matcher isn't about tools.
@@ -289,8 +466,17 @@ impl Reading<'_> {
         let value = &member.value.value;
         match member.key.as_str() {
             "timeout" | "timeoutSec" => Some(self.timeout(kind, member)),
-            key if self.file.fails_closed.as_ref().is_some_and(|it| it.member == key) => {
-                let is_closed = self.file.fails_closed.as_ref().is_some_and(|it| it.value == member.value.to_json());
+            key if self
+                .file
+                .fails_closed
+                .as_ref()
+                .is_some_and(|it| it.member == key) =>
+            {
+                let is_closed = self
+                    .file
+                    .fails_closed
+                    .as_ref()
+                    .is_some_and(|it| it.value == member.value.to_json());
                 is_closed.then(|| entry("fail", &member.value.span, text("closed")))
             }
             "asyncRewake" if *value == NodeValue::Bool(true) => {
@@ -304,15 +490,27 @@ impl Reading<'_> {
             key if SHOWN.contains(&key) || own_members(kind).contains(&key) => None,
             "matcher" if !self.file.has_groups => None,
             // hookwire's own, such as `when`, have their meaning here too.
-            key if COMMON_FIELDS.contains(&key) && !["name", "on", "matcher", "dialect"].contains(&key) => {
+            key if COMMON_FIELDS.contains(&key)
+                && !["name", "on", "matcher", "dialect"].contains(&key) =>
+            {
                 Some(member.clone())
             }
             key if self.file.handler.contains_key(key) => None,
             key => {
-                let message = format!("`{key}` isn't known of {}, and is passed over", self.agent.title);
-                let known = own_members(kind).iter().copied().chain(["if", "timeout", "async"]);
+                let message = format!(
+                    "`{key}` isn't known of {}, and is passed over",
+                    self.agent.title
+                );
+                let known = own_members(kind)
+                    .iter()
+                    .copied()
+                    .chain(["if", "timeout", "async"]);
                 let problem = unknown(&member.key_span, "unknown-field", message, key, known);
-                self.wrong(Problem { severity: Severity::Warning, fixes: Vec::new(), ..problem });
+                self.wrong(Problem {
+                    severity: Severity::Warning,
+                    fixes: Vec::new(),
+                    ..problem
+                });
                 None
             }
         }
@@ -357,7 +555,10 @@ impl Reading<'_> {
             "prompt" if self.file.has_groups => self.prompt(item, "prompt", "text"),
             "agent" => self.prompt(item, "agent", "task"),
             "mcp_tool" => {
-                let message = format!("the MCP server `{}` is the agent's own", shown(item, "server"));
+                let message = format!(
+                    "the MCP server `{}` is the agent's own",
+                    shown(item, "server")
+                );
                 let help = Some("write it as `mcp:` with the program of the server".to_string());
                 self.wrong(error(&item.span, "missing-handler", message, help));
                 None
@@ -382,20 +583,37 @@ impl Reading<'_> {
         };
         let place = &written.value.span;
         let Some(command) = written.value.text() else {
-            self.wrong(wrong_type(&written.value, &format!("`{}`", written.key), "a text"));
+            self.wrong(wrong_type(
+                &written.value,
+                &format!("`{}`", written.key),
+                "a text",
+            ));
             return None;
         };
         if item.get("shell").and_then(Node::text) == Some("powershell") {
-            self.wrong(error(place, "missing-handler", "it is for PowerShell", None));
+            self.wrong(error(
+                place,
+                "missing-handler",
+                "it is for PowerShell",
+                None,
+            ));
             return None;
         }
         let mut run = command.to_string();
         if let Some(NodeValue::Seq(args)) = item.get("args").map(|it| &it.value) {
-            let words = [command].into_iter().chain(args.iter().filter_map(Node::text)).map(word);
+            let words = [command]
+                .into_iter()
+                .chain(args.iter().filter_map(Node::text))
+                .map(word);
             run = words.collect::<Vec<_>>().join(" ");
         }
-        // It starts at the project's root there, and at the file's directory in hookwire's own definitions.
-        if let Some(cwd) = item.get("cwd").and_then(Node::text).filter(|cwd| *cwd != "." && !cwd.is_empty()) {
+        // It starts at the project's root there, and at the file's directory in hookwire's own
+        // definitions.
+        if let Some(cwd) = item
+            .get("cwd")
+            .and_then(Node::text)
+            .filter(|cwd| *cwd != "." && !cwd.is_empty())
+        {
             let cwd = if cwd.starts_with('/') {
                 argument(cwd)
             } else {
@@ -403,7 +621,9 @@ impl Reading<'_> {
             };
             run = format!("cd {cwd} || exit 1\n{run}");
         }
-        let env = item.entry("env").filter(|it| it.value.value != NodeValue::Null);
+        let env = item
+            .entry("env")
+            .filter(|it| it.value.value != NodeValue::Null);
         let inherited = self.inherited(&run, item, place);
         let value = match (env, &inherited[..]) {
             (None, []) if run == command => return Some(renamed(written, "command")),
@@ -411,14 +631,18 @@ impl Reading<'_> {
             _ => {
                 let mut members = vec![entry("run", place, text(run))];
                 members.extend(env.cloned());
-                members.extend((!inherited.is_empty()).then(|| entry("inheritEnv", place, texts(&inherited, place))));
+                members.extend(
+                    (!inherited.is_empty())
+                        .then(|| entry("inheritEnv", place, texts(&inherited, place))),
+                );
                 NodeValue::Map(members)
             }
         };
         Some(entry("command", place, value))
     }
 
-    /// The variables of the agent's environment that a text uses, which a command of hookwire has only by name.
+    /// The variables of the agent's environment that a text uses, which a command of hookwire has
+    /// only by name.
     fn inherited(&mut self, run: &str, item: &Node, place: &Span) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         let contract = &self.dialect.contract;
@@ -433,9 +657,14 @@ impl Reading<'_> {
                 continue;
             }
             if !self.file.sets.is_empty() && name.starts_with(&self.file.sets) {
-                let message = format!("`${name}` is set by {}, and not by hookwire", self.agent.title);
+                let message = format!(
+                    "`${name}` is set by {}, and not by hookwire",
+                    self.agent.title
+                );
                 let help = match name {
-                    "CLAUDE_PLUGIN_ROOT" => "`hookwire import claude-code --from FILE` puts the plugin's folder in",
+                    "CLAUDE_PLUGIN_ROOT" => {
+                        "`hookwire import claude-code --from FILE` puts the plugin's folder in"
+                    }
                     _ => "set it with `env`",
                 };
                 self.wrong(warning(place, "unset-variable", message, Some(help.into())));
@@ -448,7 +677,12 @@ impl Reading<'_> {
 
     fn http(&mut self, item: &Node) -> Option<Entry> {
         let Some(url) = item.entry("url") else {
-            self.wrong(error(&item.span, "missing-handler", "a hook of type `http` needs a `url`", None));
+            self.wrong(error(
+                &item.span,
+                "missing-handler",
+                "a hook of type `http` needs a `url`",
+                None,
+            ));
             return None;
         };
         let mut members = vec![url.clone()];
@@ -463,16 +697,24 @@ impl Reading<'_> {
             };
             let mut used = Vec::new();
             let header = |it: &Entry| match it.value.text() {
-                Some(value) => entry(&it.key, &it.value.span, text(expanded(value, &allowed, &mut used))),
+                Some(value) => entry(
+                    &it.key,
+                    &it.value.span,
+                    text(expanded(value, &allowed, &mut used)),
+                ),
                 None => it.clone(),
             };
             let list: Vec<Entry> = list.iter().map(header).collect();
             members.push(entry("headers", &headers.value.span, NodeValue::Map(list)));
             used.sort();
             used.dedup();
-            members.extend(
-                (!used.is_empty()).then(|| entry("inheritEnv", &headers.value.span, texts(&used, &headers.value.span))),
-            );
+            members.extend((!used.is_empty()).then(|| {
+                entry(
+                    "inheritEnv",
+                    &headers.value.span,
+                    texts(&used, &headers.value.span),
+                )
+            }));
         }
         Some(entry("http", &item.span, NodeValue::Map(members)))
     }
@@ -486,8 +728,14 @@ impl Reading<'_> {
         };
         let place = &prompt.value.span;
         // The model reads the event apart from the author's words.
-        let instructions = prompt.value.text()?.replace("${", "$${").replace("\\$", "\u{0}");
-        let instructions = instructions.replace("$ARGUMENTS", "the event below").replace('\u{0}', "$");
+        let instructions = prompt
+            .value
+            .text()?
+            .replace("${", "$${")
+            .replace("\\$", "\u{0}");
+        let instructions = instructions
+            .replace("$ARGUMENTS", "the event below")
+            .replace('\u{0}', "$");
         let mut members = vec![entry(member, place, text(instructions))];
         match item.get("model").and_then(Node::text) {
             Some(name) if name.starts_with("claude-") => {
@@ -495,14 +743,21 @@ impl Reading<'_> {
             }
             Some(name) => {
                 let message = format!("which model `{name}` is, is the agent's matter");
-                let help = Some("name one as `anthropic:NAME`, or start hookwire with `--model`".to_string());
+                let help = Some(
+                    "name one as `anthropic:NAME`, or start hookwire with `--model`".to_string(),
+                );
                 self.wrong(warning(place, "not-read", message, help));
             }
             None => {}
         }
-        if kind == "prompt" && item.get("continueOnBlock").map(|it| &it.value) != Some(&NodeValue::Bool(true)) {
+        if kind == "prompt"
+            && item.get("continueOnBlock").map(|it| &it.value) != Some(&NodeValue::Bool(true))
+        {
             let message = "a no ends the turn there; here the agent is told why and goes on";
-            self.wrong(Problem { severity: Severity::Hint, ..warning(place, "not-read", message, None) });
+            self.wrong(Problem {
+                severity: Severity::Hint,
+                ..warning(place, "not-read", message, None)
+            });
         }
         Some(entry(kind, place, NodeValue::Map(members)))
     }
@@ -541,14 +796,23 @@ fn on(event: &Entry) -> Entry {
 }
 
 fn texts(names: &[String], place: &Span) -> NodeValue {
-    NodeValue::Seq(names.iter().map(|name| Node { span: place.clone(), value: text(&**name) }).collect())
+    NodeValue::Seq(
+        names
+            .iter()
+            .map(|name| Node {
+                span: place.clone(),
+                value: text(&**name),
+            })
+            .collect(),
+    )
 }
 
 fn shown<'n>(item: &'n Node, key: &str) -> &'n str {
     item.get(key).and_then(Node::text).unwrap_or_default()
 }
 
-/// A word of a program's arguments for a shell: what the agent puts in for `${CLAUDE_...}`, the shell does.
+/// A word of a program's arguments for a shell: what the agent puts in for `${CLAUDE_...}`, the
+/// shell does.
 fn word(text: &str) -> String {
     if !text.contains("${CLAUDE_") {
         return argument(text);
@@ -556,7 +820,12 @@ fn word(text: &str) -> String {
     let mut parts = text.split("${CLAUDE_");
     let escaped = |part: &str| {
         part.chars()
-            .flat_map(|c| matches!(c, '"' | '\\' | '$' | '`').then_some('\\').into_iter().chain([c]))
+            .flat_map(|c| {
+                matches!(c, '"' | '\\' | '$' | '`')
+                    .then_some('\\')
+                    .into_iter()
+                    .chain([c])
+            })
             .collect::<String>()
     };
     let first = escaped(parts.next().unwrap_or_default());
@@ -571,8 +840,9 @@ fn word(text: &str) -> String {
 fn variables(text: &str) -> impl Iterator<Item = &str> {
     text.split('$').skip(1).filter_map(|rest| {
         let rest = rest.strip_prefix('{').unwrap_or(rest);
-        let end =
-            rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'))
+            .unwrap_or(rest.len());
         let is_word = !rest[end..].starts_with(|c: char| c.is_ascii_lowercase());
         (is_word && rest.starts_with(|c: char| c.is_ascii_uppercase())).then(|| &rest[..end])
     })
@@ -583,10 +853,18 @@ fn expanded(value: &str, allowed: &[&str], used: &mut Vec<String>) -> String {
     let mut parts = value.split('$');
     let mut expanded = parts.next().unwrap_or_default().to_string();
     for part in parts {
-        let (inner, is_braced) = part.strip_prefix('{').map_or((part, false), |rest| (rest, true));
-        let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
+        let (inner, is_braced) = part
+            .strip_prefix('{')
+            .map_or((part, false), |rest| (rest, true));
+        let end = inner
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(inner.len());
         let (name, rest) = inner.split_at(end);
-        let rest = if is_braced { rest.strip_prefix('}').unwrap_or(rest) } else { rest };
+        let rest = if is_braced {
+            rest.strip_prefix('}').unwrap_or(rest)
+        } else {
+            rest
+        };
         if name.is_empty() {
             expanded.push('$');
         } else if allowed.contains(&name) {
@@ -610,9 +888,16 @@ mod tests {
     fn read(agent: &str, settings: Value) -> (Value, Vec<String>) {
         let mut problems = Vec::new();
         let dialect = by_name(agent).unwrap();
-        let native =
-            (dialect.files.as_ref().unwrap().read)(dialect, &Node::from_json(&settings), &mut problems).to_json();
-        (native["hooks"].clone(), problems.into_iter().map(|it| it.message).collect())
+        let native = (dialect.files.as_ref().unwrap().read)(
+            dialect,
+            &Node::from_json(&settings),
+            &mut problems,
+        )
+        .to_json();
+        (
+            native["hooks"].clone(),
+            problems.into_iter().map(|it| it.message).collect(),
+        )
     }
 
     #[test]
@@ -630,7 +915,10 @@ mod tests {
         rows::compare("dialects/handlers.jsonl", |row: Row| {
             let mut hook = json!({"name": "PreToolUse/Bash|Write#1", "on": "PreToolUse", "matcher": "Bash|Write"});
             hook.as_object_mut().unwrap().extend(row.hook);
-            (read(&row.agent, group(row.handler)), (json!([hook]), row.told))
+            (
+                read(&row.agent, group(row.handler)),
+                (json!([hook]), row.told),
+            )
         });
         let copilot = json!({"version": 1, "hooks": {"preToolUse": [{"type": "command", "bash": "./a", "cwd": "my scripts", "timeoutSec": 5}]}});
         let expected = json!([{"name": "preToolUse#1", "on": "preToolUse", "timeout": 5, "command": "cd \"$HOOKWIRE_PROJECT_DIR\"/'my scripts' || exit 1\n./a"}]);
@@ -648,13 +936,24 @@ mod tests {
         }
         rows::compare("dialects/no_counterpart.jsonl", |row: Row| {
             let good = json!({"type": "command", "command": "good"});
-            let (hooks, told) = read(&row.agent, json!({"hooks": {"PreToolUse": [{"hooks": [row.handler, good]}]}}));
+            let (hooks, told) = read(
+                &row.agent,
+                json!({"hooks": {"PreToolUse": [{"hooks": [row.handler, good]}]}}),
+            );
             let beside = json!({"name": "PreToolUse#2", "on": "PreToolUse", "command": "good"});
             ((told, hooks[1].clone()), (vec![row.told], beside))
         });
         for (settings, n_hooks, expected) in [
-            (json!({"hooks": {"Stop": [{"matcher": ""}]}}), 1, "a group of hooks needs a list of `hooks`"),
-            (json!({"hooks": {"Stop": 5}}), 0, "`Stop` holds no list of hooks"),
+            (
+                json!({"hooks": {"Stop": [{"matcher": ""}]}}),
+                1,
+                "a group of hooks needs a list of `hooks`",
+            ),
+            (
+                json!({"hooks": {"Stop": 5}}),
+                0,
+                "`Stop` holds no list of hooks",
+            ),
             (
                 json!({"disableAllHooks": true, "hooks": {}}),
                 0,
@@ -667,7 +966,10 @@ mod tests {
             ),
         ] {
             let (hooks, told) = read("claude-code", settings);
-            assert_eq!((hooks.as_array().unwrap().len(), &told[..]), (n_hooks, &[expected.to_string()][..]));
+            assert_eq!(
+                (hooks.as_array().unwrap().len(), &told[..]),
+                (n_hooks, &[expected.to_string()][..])
+            );
         }
     }
 
@@ -678,34 +980,88 @@ mod tests {
         let theirs = |member: &str| json!({member: "PreToolUse", "command": "exit 2"});
         let kimis = json!({"name": "PreToolUse#1", "on": "PreToolUse", "command": "exit 2"});
         let slip = "unknown field `evnt`";
-        let none = |title: &str, member: &str| format!("a hook of {title} needs `{member}`: the event that it is for");
+        let none = |title: &str, member: &str| {
+            format!("a hook of {title} needs `{member}`: the event that it is for")
+        };
         for (agent, hooks, expected, told) in [
             ("kimi", json!([own]), json!([own]), String::new()),
             ("kiro", json!([own]), json!([own]), String::new()),
-            ("kimi", json!([theirs("event")]), json!([kimis]), String::new()),
-            ("kimi", json!([theirs("event"), own]), json!([kimis, own]), String::new()),
-            ("kimi", json!([theirs("evnt")]), json!([kimis]), slip.to_string()),
-            ("kimi", json!([{"command": "exit 2"}]), json!([{"name": "hook#1"}]), none("Kimi Code", "event")),
-            ("kiro", json!([{"action": {"type": "command"}}]), json!([{"name": "hook#1"}]), none("Kiro", "trigger")),
-            ("kimi", json!(["x"]), json!([{"name": "hook#1"}]), "a hook is a map with `event`, found a string".into()),
+            (
+                "kimi",
+                json!([theirs("event")]),
+                json!([kimis]),
+                String::new(),
+            ),
+            (
+                "kimi",
+                json!([theirs("event"), own]),
+                json!([kimis, own]),
+                String::new(),
+            ),
+            (
+                "kimi",
+                json!([theirs("evnt")]),
+                json!([kimis]),
+                slip.to_string(),
+            ),
+            (
+                "kimi",
+                json!([{"command": "exit 2"}]),
+                json!([{"name": "hook#1"}]),
+                none("Kimi Code", "event"),
+            ),
+            (
+                "kiro",
+                json!([{"action": {"type": "command"}}]),
+                json!([{"name": "hook#1"}]),
+                none("Kiro", "trigger"),
+            ),
+            (
+                "kimi",
+                json!(["x"]),
+                json!([{"name": "hook#1"}]),
+                "a hook is a map with `event`, found a string".into(),
+            ),
         ] {
             let told: Vec<String> = Some(told).into_iter().filter(|it| !it.is_empty()).collect();
-            assert_eq!(read(agent, json!({"hooks": hooks})), (expected, told), "{agent} {hooks}");
+            assert_eq!(
+                read(agent, json!({"hooks": hooks})),
+                (expected, told),
+                "{agent} {hooks}"
+            );
         }
         let slip = json!([{"name": "a", "triger": "PreToolUse", "action": {"type": "command", "command": "exit 2"}}]);
         let expected = json!([{"name": "a", "on": "PreToolUse", "command": "exit 2"}]);
-        assert_eq!(read("kiro", json!({"hooks": slip})), (expected, vec!["unknown field `triger`".into()]));
+        assert_eq!(
+            read("kiro", json!({"hooks": slip})),
+            (expected, vec!["unknown field `triger`".into()])
+        );
     }
 
     #[test]
     fn settings_are_recognised_by_their_form_and_events() {
         let group = || json!([{"hooks": [{"type": "command", "command": "a"}]}]);
         for (settings, expected) in [
-            (json!({"model": "opus", "hooks": {"SessionStart": group(), "FutureEvent": group()}}), Some("claude-code")),
-            (json!({"hooks": {"SessionStart": group(), "BeforeTool": group()}, "tools": {}}), Some("gemini")),
-            (json!({"version": 1, "hooks": {"preToolUse": [{"type": "command", "bash": "a"}]}}), Some("copilot")),
-            (json!({"hooks": {"PreToolUse": [{"type": "command", "command": "a"}]}}), Some("copilot")),
-            (json!({"hooks": {"PreToolUse": [{"mode": "command", "command": "a"}]}}), None),
+            (
+                json!({"model": "opus", "hooks": {"SessionStart": group(), "FutureEvent": group()}}),
+                Some("claude-code"),
+            ),
+            (
+                json!({"hooks": {"SessionStart": group(), "BeforeTool": group()}, "tools": {}}),
+                Some("gemini"),
+            ),
+            (
+                json!({"version": 1, "hooks": {"preToolUse": [{"type": "command", "bash": "a"}]}}),
+                Some("copilot"),
+            ),
+            (
+                json!({"hooks": {"PreToolUse": [{"type": "command", "command": "a"}]}}),
+                Some("copilot"),
+            ),
+            (
+                json!({"hooks": {"PreToolUse": [{"mode": "command", "command": "a"}]}}),
+                None,
+            ),
             (json!({"hooks": {"FutureEvent": group()}}), None),
             (json!({"hooks": [{"name": "a"}]}), None),
         ] {

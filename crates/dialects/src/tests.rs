@@ -38,7 +38,8 @@ fn no_reply_shows_what_only_observes() {
     };
     for dialect in DIALECTS.iter().filter(|it| it.name() != NATIVE) {
         for row in dialect.events {
-            let event = json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {}}});
+            let event =
+                json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {}}});
             let payload = (dialect.contract.payload)(&Event::from_json(event).unwrap());
             let event = dialect.read(payload).unwrap();
             let without = dialect.reply_to(&event, &verdict(json!([enforced])));
@@ -51,20 +52,38 @@ fn no_reply_shows_what_only_observes() {
 /// What another system means by a name is not what hookwire means by it.
 #[test]
 fn nothing_foreign_is_read_as_native() {
-    let kinds = [json!(null), json!(true), json!(-1.5), json!("text"), json!([1, "a"]), json!({"name": 3, "x": []})];
+    let kinds = [
+        json!(null),
+        json!(true),
+        json!(-1.5),
+        json!("text"),
+        json!([1, "a"]),
+        json!({"name": 3, "x": []}),
+    ];
     for dialect in DIALECTS.iter().filter(|it| it.name() != NATIVE) {
-        let pairs = dialect.members.iter().chain(dialect.events.iter().flat_map(|row| row.members));
+        let pairs = dialect
+            .members
+            .iter()
+            .chain(dialect.events.iter().flat_map(|row| row.members));
         let mapped: Vec<&str> = pairs
             .map(|(theirs, _)| *theirs)
             .chain([dialect.event_name])
             .filter_map(|it| it.split('/').nth(1))
             .collect();
         for row in dialect.events {
-            let event = json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {}}});
+            let event =
+                json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {}}});
             let payload = (dialect.contract.payload)(&Event::from_json(event).unwrap());
-            let read = |payload: &Value| dialect.read(payload.clone()).map(|event| event.data().clone());
+            let read = |payload: &Value| {
+                dialect
+                    .read(payload.clone())
+                    .map(|event| event.data().clone())
+            };
             let expected = read(&payload).unwrap();
-            for (name, kind) in MEMBERS.iter().flat_map(|name| kinds.iter().map(move |kind| (name, kind))) {
+            for (name, kind) in MEMBERS
+                .iter()
+                .flat_map(|name| kinds.iter().map(move |kind| (name, kind)))
+            {
                 let mut payload = payload.clone();
                 payload[*name] = kind.clone();
                 payload["tool/name"] = kind.clone();
@@ -76,8 +95,10 @@ fn nothing_foreign_is_read_as_native() {
                     assert_eq!(data.as_ref(), Ok(&expected), "{} {payload}", dialect.name());
                 } else if dialect.agent.is_some() && format!("/{name}") != dialect.event_name {
                     // Only the name of a tool can't be done without.
-                    let fine =
-                        data.as_ref().err().is_none_or(|it| it.0.ends_with("is missing: the event is about a tool"));
+                    let fine = data
+                        .as_ref()
+                        .err()
+                        .is_none_or(|it| it.0.ends_with("is missing: the event is about a tool"));
                     assert!(fine, "{} {payload}: {data:?}", dialect.name());
                 }
             }
@@ -90,25 +111,45 @@ fn nothing_foreign_is_read_as_native() {
 fn an_agents_payload_goes_there_and_back() {
     let mut held = Vec::new();
     for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
-        let path = repo(format!("tests/data/agents/{}/session.jsonl", dialect.name()));
+        let path = repo(format!(
+            "tests/data/agents/{}/session.jsonl",
+            dialect.name()
+        ));
         for line in std::fs::read_to_string(path).unwrap_or_default().lines() {
             let payload: Value = serde_json::from_str(line).unwrap();
             let event = dialect.read(payload.clone()).unwrap();
-            assert_eq!((dialect.contract.payload)(&event), payload, "{}", dialect.name());
+            assert_eq!(
+                (dialect.contract.payload)(&event),
+                payload,
+                "{}",
+                dialect.name()
+            );
             assert_eq!(event.text("/cwd"), Some("/home/dev/project"), "{payload}");
             assert!(!event.session().is_empty(), "{payload}");
             held.push(dialect.name());
         }
     }
     // A patch that is the whole of a call's arguments.
-    for args in ["*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n", r#""*** Begin Patch\n""#] {
-        let payload = json!({"hook_event_name": "preToolUse", "toolName": "apply_patch", "toolArgs": args});
+    for args in [
+        "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n",
+        r#""*** Begin Patch\n""#,
+    ] {
+        let payload =
+            json!({"hook_event_name": "preToolUse", "toolName": "apply_patch", "toolArgs": args});
         let event = copilot::DIALECT.read(payload.clone()).unwrap();
-        assert!(event.text("/tool/input/input").unwrap().starts_with("*** Begin Patch\n"));
+        assert!(
+            event
+                .text("/tool/input/input")
+                .unwrap()
+                .starts_with("*** Begin Patch\n")
+        );
         assert_eq!((copilot::DIALECT.contract.payload)(&event), payload);
     }
     held.dedup();
-    let recorded = AGENTS.iter().map(|agent| agent.name).filter(|name| *name != "claude-code");
+    let recorded = AGENTS
+        .iter()
+        .map(|agent| agent.name)
+        .filter(|name| *name != "claude-code");
     assert_eq!(held, recorded.collect::<Vec<_>>());
 }
 
@@ -129,18 +170,39 @@ fn commands_are_understood_as_the_agent_does() {
     }
     rows::compare("dialects/exits.jsonl", |row: Row| {
         let dialect = by_name(&row.dialect).unwrap();
-        let canonical = dialect.named(&row.event).next().map_or(&*row.event, |it| it.canonical);
-        let event = Event::from_json(json!({"event": canonical, "tool": {"name": "t", "input": {"a": 1}}})).unwrap();
+        let canonical = dialect
+            .named(&row.event)
+            .next()
+            .map_or(&*row.event, |it| it.canonical);
+        let event =
+            Event::from_json(json!({"event": canonical, "tool": {"name": "t", "input": {"a": 1}}}))
+                .unwrap();
         let stdout = rows::written(&row.stdout);
-        let exit = Exit { code: Some(row.exit), command: "c", stdout: &stdout, stderr: &row.stderr };
+        let exit = Exit {
+            code: Some(row.exit),
+            command: "c",
+            stdout: &stdout,
+            stderr: &row.stderr,
+        };
         let told = match (dialect.contract.exit)(&event, &exit) {
             Err(_) => "failed".to_string(),
             Ok(it) => {
-                let said = it.user_messages.iter().chain(&it.additional_context).map(|text| format!("said {text}"));
+                let said = it
+                    .user_messages
+                    .iter()
+                    .chain(&it.additional_context)
+                    .map(|text| format!("said {text}"));
                 let decision = it.decision.map(|it| it.as_str().to_string());
-                let parts = decision.into_iter().chain(it.reason).chain(it.subject.map(|it| it.to_string()));
+                let parts = decision
+                    .into_iter()
+                    .chain(it.reason)
+                    .chain(it.subject.map(|it| it.to_string()));
                 let remark = (!it.remarks.is_empty()).then(|| "with a remark".to_string());
-                parts.chain(said).chain(remark).collect::<Vec<_>>().join(" ")
+                parts
+                    .chain(said)
+                    .chain(remark)
+                    .collect::<Vec<_>>()
+                    .join(" ")
             }
         };
         (told, row.understood)
@@ -162,13 +224,26 @@ fn an_agent_is_told_no_in_the_words_that_it_obeys() {
         exit: i32,
     }
     rows::compare("dialects/refusals.jsonl", |row: Row| {
-        let said = by_name(&row.dialect).unwrap().refuse("Down.", &Moment { name: row.event, is_unknown_gate: false });
-        (said, Said { stdout: rows::written(&row.stdout), stderr: row.stderr, exit: row.exit })
+        let said = by_name(&row.dialect).unwrap().refuse(
+            "Down.",
+            &Moment {
+                name: row.event,
+                is_unknown_gate: false,
+            },
+        );
+        (
+            said,
+            Said {
+                stdout: rows::written(&row.stdout),
+                stderr: row.stderr,
+                exit: row.exit,
+            },
+        )
     });
 }
 
-/// What a command says to each agent at each event that it is asked at: to a "no", to a question, to a rewrite, and where
-/// hookwire failed. `UPDATE_EXPECT=1` writes the table anew.
+/// What a command says to each agent at each event that it is asked at: to a "no", to a question,
+/// to a rewrite, and where hookwire failed. `UPDATE_EXPECT=1` writes the table anew.
 #[test]
 fn no_agent_is_left_without_a_word() {
     let mut table = String::new();
@@ -186,28 +261,55 @@ fn no_agent_is_left_without_a_word() {
                 verdict.subject = subject;
                 shown(&dialect.say(&dialect.reply_to(&event, &verdict), name))
             };
-            let moment = Moment { name: name.into(), is_unknown_gate: false };
-            let mut cells = vec![("deny", say(Decision::Deny, None)), ("ask", say(Decision::Ask, None))];
+            let moment = Moment {
+                name: name.into(),
+                is_unknown_gate: false,
+            };
+            let mut cells = vec![
+                ("deny", say(Decision::Deny, None)),
+                ("ask", say(Decision::Ask, None)),
+            ];
             cells.push(("silence", say(Decision::Allow, None)));
-            cells.extend(row.rewrites.then(|| ("rewrite", say(Decision::Allow, event.subject().cloned()))));
+            cells.extend(
+                row.rewrites
+                    .then(|| ("rewrite", say(Decision::Allow, event.subject().cloned()))),
+            );
             cells.push(("failure", shown(&dialect.refuse("WHY", &moment))));
             table.push_str(&format!("{} {name} = {}\n", dialect.name(), row.canonical));
-            cells.iter().for_each(|(what, said)| table.push_str(&format!("    {what}: {said}\n")));
+            cells
+                .iter()
+                .for_each(|(what, said)| table.push_str(&format!("    {what}: {said}\n")));
             // Whatever can be blocked is told no, in words or by the exit code.
-            assert!(!row.blocks || cells[0].1 != "-", "{} {name}: nothing says no", dialect.name());
+            assert!(
+                !row.blocks || cells[0].1 != "-",
+                "{} {name}: nothing says no",
+                dialect.name()
+            );
         }
     }
     let path = repo("tests/data/agents/moments.txt");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, &table).unwrap();
     }
-    assert!(std::fs::read_to_string(&path).unwrap() == table, "UPDATE_EXPECT=1 writes {} anew", path.display());
+    assert!(
+        std::fs::read_to_string(&path).unwrap() == table,
+        "UPDATE_EXPECT=1 writes {} anew",
+        path.display()
+    );
 }
 
 fn shown(said: &Said) -> String {
-    let exit = if said.exit == 0 { String::new() } else { format!(" exit {}", said.exit) };
+    let exit = if said.exit == 0 {
+        String::new()
+    } else {
+        format!(" exit {}", said.exit)
+    };
     let told = format!("{} {}{exit}", said.stdout, said.stderr);
-    if told.trim().is_empty() { "-".into() } else { told.trim().into() }
+    if told.trim().is_empty() {
+        "-".into()
+    } else {
+        told.trim().into()
+    }
 }
 
 /// What isn't as it is described keeps no agent from its tools, and no guard from judging.
@@ -218,15 +320,28 @@ fn whatever_form_a_payload_has_it_is_judged() {
         let call = json!({"event": "PreToolUse", "session": "s", "cwd": "/p", "tool": {"name": "t", "input": {"command": big}}});
         let mut payload = (dialect.contract.payload)(&Event::from_json(call).unwrap());
         payload["neverHeardOf"] = json!({"a": [1]});
-        let text = serde_json::to_string_pretty(&payload).unwrap().replace('\n', "\r\n");
+        let text = serde_json::to_string_pretty(&payload)
+            .unwrap()
+            .replace('\n', "\r\n");
         for mark in ["", "\u{feff}", "\u{feff}\u{feff}"] {
             let mut moment = Moment::default();
-            let read = asked::read(dialect, &mut moment, format!("{mark}{text}\r\n").as_bytes()).unwrap();
+            let read =
+                asked::read(dialect, &mut moment, format!("{mark}{text}\r\n").as_bytes()).unwrap();
             assert_eq!(asked::speaker(dialect, &read).name(), dialect.name());
             let event = dialect.read(read).unwrap();
             assert_eq!(&*event.name, "PreToolUse", "{}", dialect.name());
-            assert_eq!(event.text("/tool/input/command").map(str::len), Some(big.len()), "{}", dialect.name());
-            assert_eq!(event.data()["neverHeardOf"], json!({"a": [1]}), "{}", dialect.name());
+            assert_eq!(
+                event.text("/tool/input/command").map(str::len),
+                Some(big.len()),
+                "{}",
+                dialect.name()
+            );
+            assert_eq!(
+                event.data()["neverHeardOf"],
+                json!({"a": [1]}),
+                "{}",
+                dialect.name()
+            );
         }
     }
 }
@@ -237,13 +352,27 @@ fn who_asks_is_known_by_the_payload() {
     let session = |agent: &str| {
         let path = repo(format!("tests/data/agents/{agent}/session.jsonl"));
         let lines = std::fs::read_to_string(path).unwrap();
-        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+        lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect::<Vec<Value>>()
     };
-    for (registered, speaks) in
-        [("claude-code", "grok"), ("claude-code", "cursor"), ("cursor", "grok"), ("codex", "codex"), ("grok", "grok")]
-    {
-        for payload in session(speaks).iter().filter(|it| it.get("session_id").is_none()) {
-            assert_eq!(asked::speaker(by_name(registered).unwrap(), payload).name(), speaks, "{payload}");
+    for (registered, speaks) in [
+        ("claude-code", "grok"),
+        ("claude-code", "cursor"),
+        ("cursor", "grok"),
+        ("codex", "codex"),
+        ("grok", "grok"),
+    ] {
+        for payload in session(speaks)
+            .iter()
+            .filter(|it| it.get("session_id").is_none())
+        {
+            assert_eq!(
+                asked::speaker(by_name(registered).unwrap(), payload).name(),
+                speaks,
+                "{payload}"
+            );
         }
     }
 }
@@ -251,8 +380,15 @@ fn who_asks_is_known_by_the_payload() {
 #[test]
 fn a_command_denies_by_its_exit_where_nothing_else_is_a_no() {
     let block = json!({"decision": "block", "reason": "No."});
-    let by_exit = Said { stderr: "No.".into(), exit: 2, ..Said::default() };
-    let by_reply = |reply: &Value| Said { stdout: reply.to_string(), ..Said::default() };
+    let by_exit = Said {
+        stderr: "No.".into(),
+        exit: 2,
+        ..Said::default()
+    };
+    let by_reply = |reply: &Value| Said {
+        stdout: reply.to_string(),
+        ..Said::default()
+    };
     let end = json!({"continue": false, "stopReason": "Enough."});
     for (event, reply, expected) in [
         ("WorktreeCreate", &block, by_exit.clone()),
@@ -261,25 +397,46 @@ fn a_command_denies_by_its_exit_where_nothing_else_is_a_no() {
         ("WorktreeCreate", &json!({}), Said::default()),
         ("TaskCreated", &block, by_reply(&block)),
     ] {
-        assert_eq!(claude_code::DIALECT.say(reply, event), expected, "{event} {reply}");
+        assert_eq!(
+            claude_code::DIALECT.say(reply, event),
+            expected,
+            "{event} {reply}"
+        );
     }
     let event = Event::from_json(json!({"event": "TeammateIdle"})).unwrap();
     let mut verdict = Verdict::silent(Decision::Deny, 0, "".into(), event.id.clone());
     verdict.reason = Some("No.".into());
     let reply = (claude_code::DIALECT.reply)(&event, &verdict);
-    assert_eq!(reply, json!({"continue": false, "stopReason": "No.", "decision": "block", "reason": "No."}));
+    assert_eq!(
+        reply,
+        json!({"continue": false, "stopReason": "No.", "decision": "block", "reason": "No."})
+    );
 }
 
 #[test]
 fn an_agent_is_not_blocked_by_what_is_not_known() {
     for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
-        for (name, expected) in [("Never-Heard-Of", "custom:Never-Heard-Of"), ("CwdChanged", "CwdChanged")] {
+        for (name, expected) in [
+            ("Never-Heard-Of", "custom:Never-Heard-Of"),
+            ("CwdChanged", "CwdChanged"),
+        ] {
             let mut payload = json!({"extra": 1});
             set_pointer(&mut payload, dialect.event_name, name.into());
             let event = dialect.read(payload.clone()).unwrap();
-            assert_eq!((&*event.name, &event.data()["extra"]), (expected, &json!(1)));
-            assert_eq!((dialect.contract.payload)(&event), payload, "{}", dialect.name());
-            let moment = Moment { name: name.into(), is_unknown_gate: dialect.is_unknown_gate(&payload) };
+            assert_eq!(
+                (&*event.name, &event.data()["extra"]),
+                (expected, &json!(1))
+            );
+            assert_eq!(
+                (dialect.contract.payload)(&event),
+                payload,
+                "{}",
+                dialect.name()
+            );
+            let moment = Moment {
+                name: name.into(),
+                is_unknown_gate: dialect.is_unknown_gate(&payload),
+            };
             assert_eq!(dialect.refuse("no", &moment), Said::default());
             let verdict = Verdict::silent(Decision::Allow, 0, "".into(), event.id.clone());
             assert_eq!((dialect.reply)(&event, &verdict), json!({}));
@@ -294,42 +451,105 @@ fn an_unknown_gate_is_known_by_its_members() {
     let with = |name: &str, members: &Value, more: Value| {
         let mut payload = members.clone();
         payload["hook_event_name"] = name.into();
-        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        payload
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         payload
     };
     let cline = json!({"tool_call": {"name": "execute_command", "input": {"command": "ls"}}});
     let copilot = json!({"toolName": "bash", "toolArgs": "{}"});
     for (dialect, payload, expected) in [
         ("claude-code", with("PreSkillThing", &bash, json!({})), true),
-        ("claude-code", with("SkillThing", &bash, json!({"tool_response": null})), true),
-        ("claude-code", with("SkillThing", &bash, json!({"tool_response": "x"})), false),
-        ("claude-code", with("SkillThing", &bash, json!({"error": "x"})), false),
-        ("claude-code", with("SkillThing", &bash, json!({"durationMs": 3})), false),
+        (
+            "claude-code",
+            with("SkillThing", &bash, json!({"tool_response": null})),
+            true,
+        ),
+        (
+            "claude-code",
+            with("SkillThing", &bash, json!({"tool_response": "x"})),
+            false,
+        ),
+        (
+            "claude-code",
+            with("SkillThing", &bash, json!({"error": "x"})),
+            false,
+        ),
+        (
+            "claude-code",
+            with("SkillThing", &bash, json!({"durationMs": 3})),
+            false,
+        ),
         ("claude-code", with("PostThing", &bash, json!({})), false),
         ("claude-code", with("after_thing", &bash, json!({})), false),
-        ("claude-code", with("SkillThing", &json!({"tool_name": "Bash"}), json!({})), false),
-        ("claude-code", with("SkillThing", &json!({"tool_name": "", "tool_input": {}}), json!({})), false),
+        (
+            "claude-code",
+            with("SkillThing", &json!({"tool_name": "Bash"}), json!({})),
+            false,
+        ),
+        (
+            "claude-code",
+            with(
+                "SkillThing",
+                &json!({"tool_name": "", "tool_input": {}}),
+                json!({}),
+            ),
+            false,
+        ),
         ("claude-code", with("PreToolUse", &bash, json!({})), false),
         ("qwen", with("PermissionDenied", &bash, json!({})), false),
         ("codex", with("BeforeSkill", &bash, json!({})), true),
         ("gemini", with("BeforeSkill", &bash, json!({})), true),
         ("qwen", with("BeforeSkill", &bash, json!({})), true),
         ("cline", with("BeforeSkill", &cline, json!({})), true),
-        ("cline", with("BeforeSkill", &cline, json!({"postToolUse": {"result": "x"}})), false),
+        (
+            "cline",
+            with(
+                "BeforeSkill",
+                &cline,
+                json!({"postToolUse": {"result": "x"}}),
+            ),
+            false,
+        ),
         ("copilot", with("preSkill", &copilot, json!({})), true),
-        ("opencode", json!({"event": "skill.before", "tool": "bash", "args": {}}), true),
+        (
+            "opencode",
+            json!({"event": "skill.before", "tool": "bash", "args": {}}),
+            true,
+        ),
         ("agentpool", with("BeforeSkill", &bash, json!({})), false),
     ] {
         let dialect = by_name(dialect).unwrap();
-        assert_eq!(dialect.is_unknown_gate(&payload), expected, "{} {payload}", dialect.name());
-        let moment = Moment { name: "X".into(), is_unknown_gate: expected };
-        assert_eq!(dialect.refuse("Down.", &moment).exit, if expected { 2 } else { 0 });
-        let Ok(event) = dialect.read(payload.clone()) else { continue };
+        assert_eq!(
+            dialect.is_unknown_gate(&payload),
+            expected,
+            "{} {payload}",
+            dialect.name()
+        );
+        let moment = Moment {
+            name: "X".into(),
+            is_unknown_gate: expected,
+        };
+        assert_eq!(
+            dialect.refuse("Down.", &moment).exit,
+            if expected { 2 } else { 0 }
+        );
+        let Ok(event) = dialect.read(payload.clone()) else {
+            continue;
+        };
         assert_eq!(event.unknown_gate().is_some(), expected, "{payload}");
         if expected {
-            assert_eq!((&*event.name, dialect.takes_rewrites(&event)), ("PreToolUse", false), "{payload}");
+            assert_eq!(
+                (&*event.name, dialect.takes_rewrites(&event)),
+                ("PreToolUse", false),
+                "{payload}"
+            );
             let own = event.unknown_gate().unwrap();
-            assert!(own.starts_with(CUSTOM_PREFIX) && event.names().any(|name| name == own), "{own}");
+            assert!(
+                own.starts_with(CUSTOM_PREFIX) && event.names().any(|name| name == own),
+                "{own}"
+            );
         }
     }
 }
@@ -338,13 +558,26 @@ fn an_unknown_gate_is_known_by_its_members() {
 #[test]
 fn every_agent_has_its_dialect() {
     let docs = std::fs::read_to_string(repo("docs/dialects.md")).unwrap();
-    let agents: Vec<&str> = DIALECTS.iter().filter_map(|it| Some(it.facts()?.name)).collect();
-    assert_eq!(agents, AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>());
+    let agents: Vec<&str> = DIALECTS
+        .iter()
+        .filter_map(|it| Some(it.facts()?.name))
+        .collect();
+    assert_eq!(
+        agents,
+        AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>()
+    );
     for agent in AGENTS.iter() {
         let dialect = by_name(agent.name).unwrap();
         let row = format!("| `{}` | {}", agent.name, dialect.titled());
         assert!(docs.contains(&row), "docs/dialects.md lacks {row}");
-        assert!(agent.unasked.iter().all(|(event, _)| dialect.has_event(event)), "{}", agent.name);
+        assert!(
+            agent
+                .unasked
+                .iter()
+                .all(|(event, _)| dialect.has_event(event)),
+            "{}",
+            agent.name
+        );
     }
 }
 
@@ -353,7 +586,8 @@ fn tables_are_sound() {
     for dialect in DIALECTS.iter() {
         for row in dialect.events {
             let spec = EVENTS.iter().find(|spec| spec.name == row.canonical);
-            let spec = spec.unwrap_or_else(|| panic!("{}: {} is no event", dialect.name(), row.canonical));
+            let spec =
+                spec.unwrap_or_else(|| panic!("{}: {} is no event", dialect.name(), row.canonical));
             assert!(
                 !row.rewrites || spec.subject.is_some(),
                 "{}: {} has no subject to rewrite",
@@ -361,9 +595,22 @@ fn tables_are_sound() {
                 row.name
             );
         }
-        assert!(dialect.contract.project_variables.iter().all(|it| PROJECT_VARIABLES.contains(it)));
-        for (theirs, ours) in dialect.members.iter().chain(dialect.events.iter().flat_map(|row| row.members)) {
-            assert!(theirs.starts_with('/') && ours.starts_with('/'), "{theirs} {ours}");
+        assert!(
+            dialect
+                .contract
+                .project_variables
+                .iter()
+                .all(|it| PROJECT_VARIABLES.contains(it))
+        );
+        for (theirs, ours) in dialect
+            .members
+            .iter()
+            .chain(dialect.events.iter().flat_map(|row| row.members))
+        {
+            assert!(
+                theirs.starts_with('/') && ours.starts_with('/'),
+                "{theirs} {ours}"
+            );
         }
     }
 }

@@ -1,11 +1,11 @@
-//! WorkflowFramework's agent hooks (.NET, `WorkflowFramework.Extensions.Agents`): 13 events, a pipeline
-//! in order of registration, commands that exchange JSON over stdin and stdout. From its documentation;
-//! where that is silent, from its source.
+//! WorkflowFramework's agent hooks (.NET, `WorkflowFramework.Extensions.Agents`): 13 events, a
+//! pipeline in order of registration, commands that exchange JSON over stdin and stdout. From its
+//! documentation; where that is silent, from its source.
 //!
-//! Some things differ on purpose. Its prompts hold the event's values as text, here a model reads them as
-//! data. What leaves its pipeline as an exception denies a gate here. More words of a model's reply are a "no", and a
-//! reply that says neither "no" nor ALLOW is an error. A "no" before something happens holds for other systems' clients,
-//! though it passes it over itself.
+//! Some things differ on purpose. Its prompts hold the event's values as text, here a model reads
+//! them as data. What leaves its pipeline as an exception denies a gate here. More words of a
+//! model's reply are a "no", and a reply that says neither "no" nor ALLOW is an error. A "no"
+//! before something happens holds for other systems' clients, though it passes it over itself.
 
 use super::native::CONTRACT;
 use super::replies::{none_known, unreadable};
@@ -24,7 +24,9 @@ pub(super) static DIALECT: Dialect = Dialect {
         composition: Composition::Pipeline,
         event_name: |event| DIALECT.name_of(event),
         takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
-        takes_no_elsewhere: |event| spec(event).is_some_and(|it| it.phase == Phase::Gate && !it.rest),
+        takes_no_elsewhere: |event| {
+            spec(event).is_some_and(|it| it.phase == Phase::Gate && !it.rest)
+        },
         has_one_list: true,
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::SearchOnly,
@@ -42,14 +44,23 @@ pub(super) static DIALECT: Dialect = Dialect {
             knows: |name| PLACEHOLDERS.contains(&name),
             value: placeholder,
         },
-        judgement: Judgement::Words { deny: &REFUSALS, allow: "allow" },
+        judgement: Judgement::Words {
+            deny: &REFUSALS,
+            allow: "allow",
+        },
         has_small_model: true,
         reply: |event, value| result(event, &value).map_err(unreadable),
         exit,
-        unstarted: |program, _| Ok(Answer::decide(Decision::Deny, format!("Failed to start command: {program}"))),
+        unstarted: |program, _| {
+            Ok(Answer::decide(
+                Decision::Deny,
+                format!("Failed to start command: {program}"),
+            ))
+        },
         ..CONTRACT
     },
-    // The other name is the value in the system's enum: a context that .NET has serialised says no more.
+    // The other name is the value in the system's enum: a context that .NET has serialised says no
+    // more.
     events: &[
         row("WorkflowStarting", &["0"], "RunStart"),
         row("PreAgentPrompt", &["1"], "PreModelCall"),
@@ -89,10 +100,16 @@ pub(super) static DIALECT: Dialect = Dialect {
 
 /// Null is absent there, and arguments are a text that holds JSON.
 fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
-    let Some(members) = event.as_object_mut() else { return Ok(()) };
+    let Some(members) = event.as_object_mut() else {
+        return Ok(());
+    };
     members.retain(|_, value| !value.is_null());
-    let failed = members.get("event").is_some_and(|name| name == "PostToolUseFailure");
-    let Some(Value::Object(tool)) = members.get_mut("tool") else { return Ok(()) };
+    let failed = members
+        .get("event")
+        .is_some_and(|name| name == "PostToolUseFailure");
+    let Some(Value::Object(tool)) = members.get_mut("tool") else {
+        return Ok(());
+    };
     tool.retain(|_, value| !value.is_null());
     if tool.is_empty() {
         members.remove("tool");
@@ -110,8 +127,8 @@ fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The value that a text of arguments holds. What isn't JSON stays a text; so does the JSON of a text,
-/// or the way back would be lost.
+/// The value that a text of arguments holds. What isn't JSON stays a text; so does the JSON of a
+/// text, or the way back would be lost.
 ///
 /// # Errors
 /// The text begins like JSON and hookwire can't read it. .NET may read it all the same, and a guard
@@ -119,8 +136,12 @@ fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
 fn arguments(text: &str) -> Result<Value, String> {
     let is_begun = text.trim_start().starts_with(['{', '[', '"']);
     match hookwire_base::support::json::parse(text) {
-        Ok(Value::String(_)) if text.contains('\\') => Err("is the JSON of a text with escapes: send the text".into()),
-        Err(error) if is_begun => Err(format!("begins like JSON and can't be read as such: {error}")),
+        Ok(Value::String(_)) if text.contains('\\') => {
+            Err("is the JSON of a text with escapes: send the text".into())
+        }
+        Err(error) if is_begun => Err(format!(
+            "begins like JSON and can't be read as such: {error}"
+        )),
         Ok(Value::String(_)) | Err(_) => Ok(Value::String(text.to_string())),
         Ok(value) => Ok(value),
     }
@@ -138,13 +159,23 @@ fn text_of(value: &Value) -> String {
 fn tool_args(event: &Event) -> Option<String> {
     let input = event.at("/tool/input").filter(|input| !input.is_null())?;
     let own = DIALECT.original(event);
-    let own = own.and_then(|it| it.get("ToolArgs").filter(|it| !it.is_null()).or(it.get("toolArgs"))?.as_str());
-    Some(own.filter(|text| arguments(text).as_ref() == Ok(input)).map_or_else(|| text_of(input), str::to_string))
+    let own = own.and_then(|it| {
+        it.get("ToolArgs")
+            .filter(|it| !it.is_null())
+            .or(it.get("toolArgs"))?
+            .as_str()
+    });
+    Some(
+        own.filter(|text| arguments(text).as_ref() == Ok(input))
+            .map_or_else(|| text_of(input), str::to_string),
+    )
 }
 
 fn tool_result(event: &Event) -> Option<Value> {
     let failed = &*event.name == "PostToolUseFailure";
-    let output = event.at("/tool/output").or(event.at("/tool/error").filter(|_| failed))?;
+    let output = event
+        .at("/tool/output")
+        .or(event.at("/tool/error").filter(|_| failed))?;
     if output.get("Content").is_some() {
         return Some(output.clone());
     }
@@ -159,14 +190,18 @@ fn tool(event: &Event) -> Option<&str> {
     event.tool_name().filter(|name| !name.is_empty())
 }
 
-/// `Event:StepName:ToolName`. The system leaves out what is empty, its documentation doesn't: a guard
-/// that is written by either fires.
+/// `Event:StepName:ToolName`. The system leaves out what is empty, its documentation doesn't: a
+/// guard that is written by either fires.
 fn targets(event: &Event) -> Vec<String> {
     let (name, step, tool) = (DIALECT.name_of(event), step(event), tool(event));
     let short: Vec<&str> = [Some(name), step, tool].into_iter().flatten().collect();
     let mut texts = vec![short.join(":")];
     if short.len() < 3 {
-        texts.push(format!("{name}:{}:{}", step.unwrap_or_default(), tool.unwrap_or_default()));
+        texts.push(format!(
+            "{name}:{}:{}",
+            step.unwrap_or_default(),
+            tool.unwrap_or_default()
+        ));
     }
     texts
 }
@@ -174,13 +209,22 @@ fn targets(event: &Event) -> Vec<String> {
 /// Whether each alternative of a matcher names another event, and none names this one.
 fn is_for_others(matcher: &str, event: &Event) -> bool {
     let own = DIALECT.name_of(event);
-    let names_another = |part: &str| DIALECT.events.iter().any(|row| row.name != own && part.contains(row.name));
+    let names_another = |part: &str| {
+        DIALECT
+            .events
+            .iter()
+            .any(|row| row.name != own && part.contains(row.name))
+    };
     !matcher.contains(own) && matcher.split('|').all(names_another)
 }
 
 /// The `HookContext`, with whatever else its client put in.
 fn context(event: &Event) -> Value {
-    let mut context = DIALECT.original(event).and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut context = DIALECT
+        .original(event)
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     for spelling in ["event", "stepName", "toolName", "toolArgs"] {
         context.remove(spelling);
     }
@@ -210,9 +254,20 @@ fn stdin(event: &Event) -> Value {
     })
 }
 
-/// What a model says no with. The system itself knows `deny`, `block` and `reject`, and takes all else for an allow.
-const REFUSALS: [&str; 10] =
-    ["deny", "denied", "denies", "denial", "block", "reject", "refus", "not allow", "n't allow", "n\u{2019}t allow"];
+/// What a model says no with. The system itself knows `deny`, `block` and `reject`, and takes all
+/// else for an allow.
+const REFUSALS: [&str; 10] = [
+    "deny",
+    "denied",
+    "denies",
+    "denial",
+    "block",
+    "reject",
+    "refus",
+    "not allow",
+    "n't allow",
+    "n\u{2019}t allow",
+];
 
 const PLACEHOLDERS: [&str; 3] = ["event", "toolName", "toolArgs"];
 
@@ -237,10 +292,15 @@ enum Kind {
 /// A `HookResult`. The error is for the hook's author.
 fn result(event: &Event, value: &Value) -> Result<Answer, String> {
     let members = value.as_object().ok_or("it is not a JSON object")?;
-    for meant in MEMBERS.into_iter().filter(|meant| !members.contains_key(*meant)) {
+    for meant in MEMBERS
+        .into_iter()
+        .filter(|meant| !members.contains_key(*meant))
+    {
         let nearly = |key: &&String| key.replace('_', "").eq_ignore_ascii_case(meant);
         if let Some(key) = members.keys().find(nearly) {
-            return Err(format!("it has `{key}`, which means nothing; write `{meant}`"));
+            return Err(format!(
+                "it has `{key}`, which means nothing; write `{meant}`"
+            ));
         }
     }
     if let Some(unknown) = none_known(members, &MEMBERS) {
@@ -254,7 +314,10 @@ fn result(event: &Event, value: &Value) -> Result<Answer, String> {
     let kind = kind(members.get("Decision").unwrap_or(&Value::Null))?;
     let mut answer = Answer {
         reason: text("Reason")?,
-        user_messages: text("OutputMessage")?.filter(|text| !text.is_empty()).into_iter().collect(),
+        user_messages: text("OutputMessage")?
+            .filter(|text| !text.is_empty())
+            .into_iter()
+            .collect(),
         ..Answer::default()
     };
     let mut remark = |remark: &str| answer.remarks.push(remark.to_string());
@@ -270,11 +333,18 @@ fn result(event: &Event, value: &Value) -> Result<Answer, String> {
         }
     };
     match (kind, modified) {
-        // No more than no objection: an explicit allow would approve what other systems ask a person about.
+        // No more than no objection: an explicit allow would approve what other systems ask a
+        // person about.
         (Kind::Allow, None) => {}
-        (Kind::Allow, Some(_)) => remark("`ModifiedArgs` counts only with `Decision` 2 (Modify): nothing is changed"),
-        (Kind::Deny, _) => (answer.decision, answer.said) = (Some(Decision::Deny), Some(json!({"Decision": DENY}))),
-        (Kind::Modify, None) => remark("`Decision` is 2 (Modify) without `ModifiedArgs`: nothing is changed"),
+        (Kind::Allow, Some(_)) => {
+            remark("`ModifiedArgs` counts only with `Decision` 2 (Modify): nothing is changed")
+        }
+        (Kind::Deny, _) => {
+            (answer.decision, answer.said) = (Some(Decision::Deny), Some(json!({"Decision": DENY})))
+        }
+        (Kind::Modify, None) => {
+            remark("`Decision` is 2 (Modify) without `ModifiedArgs`: nothing is changed")
+        }
         (Kind::Modify, Some(_)) if event.spec.subject != Some("/tool/input") => {
             remark(&format!(
                 "`ModifiedArgs` counts only at PreToolCall: nothing is changed at {}",
@@ -296,7 +366,9 @@ fn kind(decision: &Value) -> Result<Kind, String> {
         "0" | "allow" => Ok(Kind::Allow),
         "1" | "deny" => Ok(Kind::Deny),
         "2" | "modify" => Ok(Kind::Modify),
-        _ => Err(format!("`Decision` is {decision}; it is 0 (Allow), 1 (Deny) or 2 (Modify)")),
+        _ => Err(format!(
+            "`Decision` is {decision}; it is 0 (Allow), 1 (Deny) or 2 (Modify)"
+        )),
     }
 }
 
@@ -306,8 +378,14 @@ const DENY: u8 = 1;
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) => Ok(stdout(event, exit.stdout.trim())),
-        Some(code) => Ok(Answer::decide(Decision::Deny, format!("Command exited with code {code}"))),
-        None => Ok(Answer::decide(Decision::Deny, "Command was ended by a signal")),
+        Some(code) => Ok(Answer::decide(
+            Decision::Deny,
+            format!("Command exited with code {code}"),
+        )),
+        None => Ok(Answer::decide(
+            Decision::Deny,
+            "Command was ended by a signal",
+        )),
     }
 }
 
@@ -318,10 +396,14 @@ fn stdout(event: &Event, text: &str) -> Answer {
     }
     // Not our own parser: of two `Decision`s the last counts there, and to refuse both would allow.
     let value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"));
-    value.and_then(|value: Value| result(event, &value)).unwrap_or_else(|error| Answer {
-        remarks: vec![format!("its reply on stdout can't be read (an allow in WorkflowFramework): {error}")],
-        ..Answer::default()
-    })
+    value
+        .and_then(|value: Value| result(event, &value))
+        .unwrap_or_else(|error| Answer {
+            remarks: vec![format!(
+                "its reply on stdout can't be read (an allow in WorkflowFramework): {error}"
+            )],
+            ..Answer::default()
+        })
 }
 
 /// The pipeline's own `HookResult`: a deny, else the last rewrite, else what the last hook said.
@@ -329,17 +411,31 @@ fn reply(_: &Event, verdict: &Verdict) -> Value {
     // It has no word for the end of a run.
     let denied = verdict.decision != Decision::Allow || verdict.stop.is_some();
     let modified = verdict.subject.as_ref().filter(|_| !denied);
-    // What a hook says at an event whose result nobody reads is an error in its outcome, and in the reply all the same.
+    // What a hook says at an event whose result nobody reads is an error in its outcome, and in the
+    // reply all the same.
     let is_unheard = |it: &&Outcome| {
-        let denies = it.said.as_ref().is_some_and(|said| said["Decision"] == DENY);
+        let denies = it
+            .said
+            .as_ref()
+            .is_some_and(|said| said["Decision"] == DENY);
         it.status == Status::NonBlockingError && (it.reason.is_some() || denies)
     };
-    let ran = |it: &&Outcome| (it.status == Status::Success || is_unheard(it)) && (modified.is_none() || it.rewrote);
-    let said = || verdict.outcomes.iter().rfind(ran).and_then(|outcome| outcome.reason.as_deref());
+    let ran = |it: &&Outcome| {
+        (it.status == Status::Success || is_unheard(it)) && (modified.is_none() || it.rewrote)
+    };
+    let said = || {
+        verdict
+            .outcomes
+            .iter()
+            .rfind(ran)
+            .and_then(|outcome| outcome.reason.as_deref())
+    };
     let unheard = verdict.outcomes.iter().find(is_unheard);
     let (decision, reason) = match (verdict.decision, &verdict.stop) {
         (Decision::Allow, Some(stop)) => (DENY, Some(stop.as_str())),
-        (Decision::Allow, None) if unheard.is_some() => (DENY, unheard.and_then(|outcome| outcome.reason.as_deref())),
+        (Decision::Allow, None) if unheard.is_some() => {
+            (DENY, unheard.and_then(|outcome| outcome.reason.as_deref()))
+        }
         (Decision::Allow, None) if modified.is_some() => (2, said()),
         (Decision::Allow, None) => (0, said()),
         (Decision::Ask | Decision::Defer | Decision::Deny, _) => (DENY, verdict.reason.as_deref()),

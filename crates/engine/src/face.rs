@@ -1,4 +1,5 @@
-//! What programs that embed the host see, by the names of the package `hookwire`, which re-exports it.
+//! What programs that embed the host see, by the names of the package `hookwire`, which re-exports
+//! it.
 
 pub use crate::embed::agent_hook;
 pub use crate::embed::{BadHook, ClosureHook, HostBuilder, TranslatedVerdict};
@@ -8,7 +9,9 @@ pub use async_trait::async_trait;
 pub use hookwire_base::event::{Event, NotAnEvent};
 pub use hookwire_base::syntax::source::{Layer, Source};
 pub use hookwire_base::transport::client::Client;
-pub use hookwire_base::verdict::{Answer, Decision, Observed, Outcome, Retry, RetryAction, Status, Verdict, Would};
+pub use hookwire_base::verdict::{
+    Answer, Decision, Observed, Outcome, Retry, RetryAction, Status, Verdict, Would,
+};
 pub use hookwire_handlers::handlers::{HookError, HookEvent, HostPort, IntoAnswer};
 pub use hookwire_handlers::services::client;
 pub use hookwire_handlers::services::emit::{AgentEvent, EventSender};

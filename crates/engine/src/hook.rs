@@ -8,7 +8,9 @@ use hookwire_base::verdict::Decision;
 use hookwire_handlers::handlers::approved::Approved;
 use hookwire_handlers::handlers::{Handler, HookView};
 use hookwire_rules::contract::{Contract, Fail, NATIVE, TOOL_NAME, Target};
-use hookwire_rules::matching::rule::{self, Condition as ToolCondition, Finding, Reading, ToolRule};
+use hookwire_rules::matching::rule::{
+    self, Condition as ToolCondition, Finding, Reading, ToolRule,
+};
 use hookwire_rules::matching::when::When;
 use hookwire_rules::matching::{Asker, Facts, Matcher, Truth, Untold};
 use schemars::JsonSchema;
@@ -68,17 +70,20 @@ pub struct Hook {
     pub source: Source,
     /// A hash of the definition: equal definitions have equal ones.
     pub fingerprint: u64,
-    /// Names all that is written of it, with its file's defaults and the files that were read with it.
+    /// Names all that is written of it, with its file's defaults and the files that were read with
+    /// it.
     pub definition: Option<[u8; 16]>,
     /// It says that its rules over files are held against what a call does by any means.
     pub reaches_acts: bool,
     /// It uses the path of the file that a call is about.
     pub names_path: bool,
-    /// The approved copy that it is read from. People know the files by their places in the project.
+    /// The approved copy that it is read from. People know the files by their places in the
+    /// project.
     pub copy: Option<Arc<Approved>>,
 }
 
-/// The priority of what stands in for a broken definition: no hook of its layer can end the chain before.
+/// The priority of what stands in for a broken definition: no hook of its layer can end the chain
+/// before.
 const BEFORE_ALL: i64 = i64::MIN;
 
 /// A condition of a hook. They are held against an event in this order.
@@ -126,13 +131,15 @@ pub struct Miss {
 impl fmt::Display for Miss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.test, self.why)?;
-        self.unseen.iter().try_for_each(|unseen| write!(f, "; not shown: {unseen}"))
+        self.unseen
+            .iter()
+            .try_for_each(|unseen| write!(f, "; not shown: {unseen}"))
     }
 }
 
 impl Hook {
-    /// Stands in for a definition that can't be read: at these events it denies, whatever the call, before any hook of
-    /// its layer. `problem` ends the sentence "the hook failed to ...".
+    /// Stands in for a definition that can't be read: at these events it denies, whatever the call,
+    /// before any hook of its layer. `problem` ends the sentence "the hook failed to ...".
     pub fn broken(
         name: Arc<str>,
         on: Vec<Arc<str>>,
@@ -178,21 +185,28 @@ impl Hook {
         matches!(self.handler, Handler::Broken(_))
     }
 
-    /// Whether it stands in for a definition of which nothing can be told, so that no tool is called.
+    /// Whether it stands in for a definition of which nothing can be told, so that no tool is
+    /// called.
     pub(crate) fn denies_every_call(&self) -> bool {
         self.is_broken() && self.priority == Some(BEFORE_ALL)
     }
 
     /// The failure direction in force, for a moment of this phase.
     pub fn fail_at(&self, phase: Phase) -> Fail {
-        self.said_fail(phase).unwrap_or(if phase == Phase::Gate { self.contract.gates_fail } else { Fail::Open })
+        self.said_fail(phase).unwrap_or(if phase == Phase::Gate {
+            self.contract.gates_fail
+        } else {
+            Fail::Open
+        })
     }
 
     /// What the hook says of a failure, or its file for all gates.
     pub fn said_fail(&self, phase: Phase) -> Option<Fail> {
         // What isn't taken out must not be passed on.
         let of_kind = self.handler.is_redacting().then_some(Fail::Closed);
-        self.fail.or(of_kind).or(self.default_fail.filter(|_| phase == Phase::Gate))
+        self.fail
+            .or(of_kind)
+            .or(self.default_fail.filter(|_| phase == Phase::Gate))
     }
 
     /// Whether it takes something out of what passes.
@@ -202,7 +216,8 @@ impl Hook {
 
     /// Whether an allow of the hook's handler counts: `if` must cover the whole call.
     pub fn covers(&self, facts: &Facts) -> bool {
-        self.tools.is_empty() || self.tools.holds(facts, self.asker(), Reading::Covers) == Truth::Yes
+        self.tools.is_empty()
+            || self.tools.holds(facts, self.asker(), Reading::Covers) == Truth::Yes
     }
 
     fn asker(&self) -> Asker {
@@ -222,7 +237,10 @@ impl Hook {
         if !event.names().any(|name| self.on.includes(name)) {
             return Err(Condition::Event);
         }
-        if event.unknown_gate().is_some_and(|own| !self.on.includes(own) && !self.may_stop()) {
+        if event
+            .unknown_gate()
+            .is_some_and(|own| !self.on.includes(own) && !self.may_stop())
+        {
             return Err(Condition::Event);
         }
         if event.spec.start && !self.on.is_for(PRE_EXEC) && !self.judges_start(event) {
@@ -232,8 +250,14 @@ impl Hook {
         if !self.agents.is_empty() {
             let agent = agent_name(event);
             if agent.is_empty() && self.contract.belongs_to_agents {
-                let why = Untold { condition: "agents".into(), why: "the event names no agent".into() };
-                doubt = Some(Doubt { why, delegates: None });
+                let why = Untold {
+                    condition: "agents".into(),
+                    why: "the event names no agent".into(),
+                };
+                doubt = Some(Doubt {
+                    why,
+                    delegates: None,
+                });
             } else if !self.agents.iter().any(|glob| glob.is_match(agent)) {
                 return Err(Condition::Agent);
             }
@@ -243,12 +267,16 @@ impl Hook {
                 Target::Nothing => true,
                 Target::Member(TOOL_NAME) => {
                     let allows = self.reading() == Reading::Covers;
-                    let mcp_name = facts.mcp_name(self.asker()).filter(|_| !(allows && facts.is_of_plugin()));
+                    let mcp_name = facts
+                        .mcp_name(self.asker())
+                        .filter(|_| !(allows && facts.is_of_plugin()));
                     facts.tool().is_some_and(|tool| matcher.matches(tool))
                         || self.matches_family(matcher, facts)
                         || mcp_name.is_some_and(|it| matcher.matches(it))
                 }
-                Target::Member(pointer) => event.text(pointer).is_some_and(|text| matcher.matches(text)),
+                Target::Member(pointer) => event
+                    .text(pointer)
+                    .is_some_and(|text| matcher.matches(text)),
                 Target::Texts(texts) => texts(event).iter().any(|text| matcher.matches(text)),
             };
             if !matches {
@@ -258,9 +286,17 @@ impl Hook {
         if !self.tools.is_empty() {
             match self.tools.holds(facts, self.asker(), self.reading()) {
                 Truth::Yes => {}
-                Truth::Opaque(why) => doubt = Some(Doubt { why, delegates: None }),
+                Truth::Opaque(why) => {
+                    doubt = Some(Doubt {
+                        why,
+                        delegates: None,
+                    })
+                }
                 Truth::Delegates(why) if self.delegates.is_some() => {
-                    doubt = Some(Doubt { why, delegates: self.delegates });
+                    doubt = Some(Doubt {
+                        why,
+                        delegates: self.delegates,
+                    });
                 }
                 Truth::No | Truth::Delegates(_) => return Err(Condition::Rule),
             }
@@ -273,7 +309,10 @@ impl Hook {
             match holds {
                 Truth::Yes => {}
                 Truth::Opaque(why) | Truth::Delegates(why) => {
-                    doubt = doubt.or(Some(Doubt { why, delegates: None }));
+                    doubt = doubt.or(Some(Doubt {
+                        why,
+                        delegates: None,
+                    }));
                 }
                 Truth::No => return Err(Condition::When),
             }
@@ -281,7 +320,8 @@ impl Hook {
         Ok(doubt)
     }
 
-    /// Whether its answer can keep something from happening, without a count of what happened before.
+    /// Whether its answer can keep something from happening, without a count of what happened
+    /// before.
     fn may_stop(&self) -> bool {
         !self.detached && !self.handler.counts() && self.handler.writes().is_none()
     }
@@ -289,21 +329,36 @@ impl Hook {
     /// Whether a matcher names the family of the event's tool, instead of the tool.
     fn matches_family(&self, matcher: &Matcher, facts: &Facts) -> bool {
         let families = facts.families(self.asker());
-        let is_apart = || self.contract.tools_apart.contains(&facts.tool().unwrap_or_default());
+        let is_apart = || {
+            self.contract
+                .tools_apart
+                .contains(&facts.tool().unwrap_or_default())
+        };
         // What allows a patch says nothing of the commands beside it.
-        let patched = if self.reading() == Reading::Hits { facts.patched(self.asker()) } else { &[] };
-        !families.is_empty() && !is_apart() && families.iter().chain(patched).any(|name| matcher.matches(name))
+        let patched = if self.reading() == Reading::Hits {
+            facts.patched(self.asker())
+        } else {
+            &[]
+        };
+        !families.is_empty()
+            && !is_apart()
+            && families
+                .iter()
+                .chain(patched)
+                .any(|name| matcher.matches(name))
     }
 
-    /// Whether it can't be told without the name of the event's tool whether the hook is for the event, and what it says
-    /// counts.
+    /// Whether it can't be told without the name of the event's tool whether the hook is for the
+    /// event, and what it says counts.
     pub fn asks_for_tool(&self, event: &Event) -> bool {
         let is_by_matcher = |matcher: &Matcher| match (self.contract.matched)(&event.name) {
             Target::Nothing => false,
             Target::Member(pointer) => pointer == TOOL_NAME,
             Target::Texts(texts) => {
                 let is_for_others = match (matcher, self.contract.is_for_others) {
-                    (Matcher::Pattern { regex, .. }, Some(is_for_others)) => is_for_others(regex.as_str(), event),
+                    (Matcher::Pattern { regex, .. }, Some(is_for_others)) => {
+                        is_for_others(regex.as_str(), event)
+                    }
                     _ => false,
                 };
                 !is_for_others && !texts(event).iter().any(|text| matcher.matches(text))
@@ -314,7 +369,10 @@ impl Hook {
             && event.names().any(|name| self.on.includes(name))
             && (!self.tools.is_empty()
                 || self.matcher.as_ref().is_some_and(is_by_matcher)
-                || self.when.as_ref().is_some_and(|when| when.source().contains("tool")))
+                || self
+                    .when
+                    .as_ref()
+                    .is_some_and(|when| when.source().contains("tool")))
     }
 
     /// Puts a condition that fails at an event into words, as `explain` and editors show it.
@@ -323,22 +381,48 @@ impl Hook {
         let (test, why) = match failed {
             Condition::Enabled => ("enabled", "switched off".into()),
             Condition::Event => match event.unknown_gate() {
-                Some(own) => ("on", format!("not for {own}, which isn't known: only hooks that can deny it run")),
+                Some(own) => (
+                    "on",
+                    format!("not for {own}, which isn't known: only hooks that can deny it run"),
+                ),
                 None => ("on", format!("not for {}", event.name)),
             },
-            Condition::Agent => ("agents", format!("agent `{}` is not listed", agent_name(event))),
+            Condition::Agent => (
+                "agents",
+                format!("agent `{}` is not listed", agent_name(event)),
+            ),
             Condition::Matcher => ("matcher", self.matcher_miss(event)),
             Condition::Rule => return self.rule_miss(facts),
-            Condition::When => ("when", format!("`{}` is false", self.when.as_ref().map_or("", |when| when.source()))),
+            Condition::When => (
+                "when",
+                format!(
+                    "`{}` is false",
+                    self.when.as_ref().map_or("", |when| when.source())
+                ),
+            ),
         };
-        Miss { test: test.into(), why, unseen: None }
+        Miss {
+            test: test.into(),
+            why,
+            unseen: None,
+        }
     }
 
     /// What each rule of `if` and `unless` says of an event: the field, the rule, the finding.
     pub fn rules(&self, facts: &Facts) -> Vec<(&'static str, &ToolRule, Finding)> {
         let (rules, unless) = self.tools.explain(facts, self.asker(), self.reading());
-        let of_if = self.tools.rules.iter().zip(rules).map(|(rule, found)| ("if", rule, found));
-        let of_unless = self.tools.unless.iter().zip(unless).map(|(rule, found)| ("unless", rule, found));
+        let of_if = self
+            .tools
+            .rules
+            .iter()
+            .zip(rules)
+            .map(|(rule, found)| ("if", rule, found));
+        let of_unless = self
+            .tools
+            .unless
+            .iter()
+            .zip(unless)
+            .map(|(rule, found)| ("unless", rule, found));
         of_if.chain(of_unless).collect()
     }
 
@@ -357,16 +441,29 @@ impl Hook {
     fn rule_miss(&self, facts: &Facts) -> Miss {
         let rules = self.rules(facts);
         let of = |wanted: &'static str, holds| {
-            let mut found = rules.iter().filter(|(field, _, it)| *field == wanted && (it.holds == Some(true)) == holds);
-            let first = found.clone().find(|(_, _, it)| !it.why.starts_with("another tool")).or(found.next());
+            let mut found = rules
+                .iter()
+                .filter(|(field, _, it)| *field == wanted && (it.holds == Some(true)) == holds);
+            let first = found
+                .clone()
+                .find(|(_, _, it)| !it.why.starts_with("another tool"))
+                .or(found.next());
             first.map(|(field, rule, it)| {
                 let why = format!("`{}`: {}", rule.text(), it.why);
-                Miss { test: (*field).into(), why, unseen: it.unseen.clone() }
+                Miss {
+                    test: (*field).into(),
+                    why,
+                    unseen: it.unseen.clone(),
+                }
             })
         };
         let is_hit = self.tools.rules.is_empty() || of("if", true).is_some();
         let taken = of("unless", true).filter(|_| is_hit);
-        let other = || Miss { test: "unless".into(), why: "it takes the call away".into(), unseen: None };
+        let other = || Miss {
+            test: "unless".into(),
+            why: "it takes the call away".into(),
+            unseen: None,
+        };
         taken.or(of("if", false)).unwrap_or_else(other)
     }
 
@@ -382,7 +479,11 @@ impl Hook {
         match (self.contract.matched)(&event.name) {
             Target::Nothing => String::new(),
             Target::Member(pointer) => {
-                let what = if pointer == TOOL_NAME { "tool" } else { pointer.trim_start_matches('/') };
+                let what = if pointer == TOOL_NAME {
+                    "tool"
+                } else {
+                    pointer.trim_start_matches('/')
+                };
                 match event.text(pointer) {
                     Some(text) => format!("doesn't match {what} `{text}`"),
                     None => format!("the event has no {what}"),
@@ -411,7 +512,8 @@ impl Hook {
         }
     }
 
-    /// Whether its rules over files are held against what a call does by any means, and not against its tool alone.
+    /// Whether its rules over files are held against what a call does by any means, and not against
+    /// its tool alone.
     pub fn judges_acts(&self) -> bool {
         self.contract.dialect == NATIVE && (self.reaches_acts || self.handler.judges_acts())
     }
@@ -421,10 +523,11 @@ impl Hook {
         self.contract.dialect == NATIVE && self.names_path && self.matcher.is_none()
     }
 
-    /// Whether it is asked about programs that start, because it is about tools: rules say of the program's words what they
-    /// say of a command.
+    /// Whether it is asked about programs that start, because it is about tools: rules say of the
+    /// program's words what they say of a command.
     pub fn judges_starts(&self) -> bool {
-        let is_about_words = !self.tools.rules.is_empty() && !self.tools.rules.iter().any(ToolRule::is_for_all_calls);
+        let is_about_words = !self.tools.rules.is_empty()
+            && !self.tools.rules.iter().any(ToolRule::is_for_all_calls);
         let by_rules = self.is_verdict() && is_about_words;
         self.contract.dialect == NATIVE
             && self.on.is_for(PRE_TOOL_USE)
@@ -432,14 +535,18 @@ impl Hook {
             && (by_rules || self.handler.judges_starts())
     }
 
-    /// The same of one program: a hook asks nobody again that had a person asked about the tool's call.
+    /// The same of one program: a hook asks nobody again that had a person asked about the tool's
+    /// call.
     fn judges_start(&self, event: &Event) -> bool {
         self.judges_starts() && !event.was_asked_by(&self.name)
     }
 
     /// Whether it is a fixed deny or ask.
     pub fn is_verdict(&self) -> bool {
-        matches!(self.handler.fixed(), Some((Decision::Deny | Decision::Ask, _)))
+        matches!(
+            self.handler.fixed(),
+            Some((Decision::Deny | Decision::Ask, _))
+        )
     }
 }
 

@@ -37,8 +37,8 @@ pub struct HookSet {
     pub broken: Arc<[String]>,
     /// What else a person should know of the definitions when a session begins.
     pub notices: Arc<[String]>,
-    /// What a person should know at every event: which definitions are broken, and judged by what an earlier host has
-    /// kept or stood in for by a deny.
+    /// What a person should know at every event: which definitions are broken, and judged by what
+    /// an earlier host has kept or stood in for by a deny.
     pub told: Arc<[String]>,
     /// The real directory of what a fleet has published, if the set has it as a whole.
     pub published_in: Option<Arc<Path>>,
@@ -67,19 +67,38 @@ pub struct Selected {
 impl Selected {
     /// Whether it denies for certain, without a look at more than its conditions.
     pub fn is_certain_deny(&self) -> bool {
-        let is_deny = self.hook.handler.fixed().is_some_and(|(decision, _)| decision == Decision::Deny);
+        let is_deny = self
+            .hook
+            .handler
+            .fixed()
+            .is_some_and(|(decision, _)| decision == Decision::Deny);
         is_deny && self.doubt.is_none() && !self.hook.detached && !self.hook.observe
     }
 }
 
 impl HookSet {
     /// Orders and indexes hooks.
-    pub fn new(mut hooks: Vec<Arc<Hook>>, generation: u64, hash: Arc<str>, broken: Vec<String>) -> HookSet {
-        // The sort is stable: hooks come in order of file and position. Priorities of other vocabularies
-        // order only the hooks within their block, so they don't count here.
+    pub fn new(
+        mut hooks: Vec<Arc<Hook>>,
+        generation: u64,
+        hash: Arc<str>,
+        broken: Vec<String>,
+    ) -> HookSet {
+        // The sort is stable: hooks come in order of file and position. Priorities of other
+        // vocabularies order only the hooks within their block, so they don't count here.
         let priority = |hook: &Hook| hook.priority.filter(|_| hook.contract.dialect == NATIVE);
-        hooks.sort_by_key(|hook| (hook.source.layer, Composition::Onion.order_key(priority(hook))));
-        let mut set = HookSet { generation, hash, broken: broken.into(), ..HookSet::default() };
+        hooks.sort_by_key(|hook| {
+            (
+                hook.source.layer,
+                Composition::Onion.order_key(priority(hook)),
+            )
+        });
+        let mut set = HookSet {
+            generation,
+            hash,
+            broken: broken.into(),
+            ..HookSet::default()
+        };
         for name in hooks.iter().filter_map(|hook| match &hook.on {
             On::Names(names) => Some(names),
             On::Every => None,
@@ -96,7 +115,10 @@ impl HookSet {
             match &hook.on {
                 On::Names(names) => {
                     for name in names {
-                        set.by_event.entry(name.clone()).or_default().insert(id, hook, name);
+                        set.by_event
+                            .entry(name.clone())
+                            .or_default()
+                            .insert(id, hook, name);
                     }
                 }
                 On::Every => {
@@ -121,7 +143,11 @@ impl HookSet {
             .filter_map(|id| self.hooks.get(id as usize))
             .filter_map(|hook| {
                 let doubt = hook.applies(facts).ok()?;
-                Some(Selected { hook: hook.clone(), doubt, about: None })
+                Some(Selected {
+                    hook: hook.clone(),
+                    doubt,
+                    about: None,
+                })
             })
             .chain(self.for_files_written(facts))
             .collect()
@@ -136,13 +162,21 @@ impl HookSet {
         let moments = files.into_iter().map(|file| {
             let mut event = Event::clone(&facts.event);
             event.original = None;
-            event.change(|data| data["tool"] = json!({ "name": "Write", "input": { "path": file } }));
+            event.change(|data| {
+                data["tool"] = json!({ "name": "Write", "input": { "path": file } })
+            });
             Arc::new(Moment::of(facts.rewritten(Arc::new(event))))
         });
         let moments: Vec<Arc<Moment>> = moments.collect();
         let mut selected = Vec::new();
-        for hook in self.followers.iter().filter_map(|id| self.hooks.get(*id as usize)) {
-            let doubts = moments.iter().filter_map(|about| Some((about, hook.applies(&about.facts).ok()?)));
+        for hook in self
+            .followers
+            .iter()
+            .filter_map(|id| self.hooks.get(*id as usize))
+        {
+            let doubts = moments
+                .iter()
+                .filter_map(|about| Some((about, hook.applies(&about.facts).ok()?)));
             selected.extend(doubts.map(|(about, doubt)| Selected {
                 hook: hook.clone(),
                 doubt,
@@ -155,7 +189,9 @@ impl HookSet {
     fn candidates(&self, facts: &Facts) -> Vec<u32> {
         // Where it can't be told, each hook's own conditions decide.
         let all = |_| (0..).take(self.hooks.len()).collect();
-        facts.ask("index", || self.indexed(facts)).unwrap_or_else(all)
+        facts
+            .ask("index", || self.indexed(facts))
+            .unwrap_or_else(all)
     }
 
     fn indexed(&self, facts: &Facts) -> Vec<u32> {
@@ -170,7 +206,9 @@ impl HookSet {
                 if let Some(bucket) = index.by_tool.get(tool) {
                     bucket.collect(facts, &mut ids);
                 }
-                index.by_tool_prefix.visit(tool, |bucket| bucket.collect(facts, &mut ids));
+                index
+                    .by_tool_prefix
+                    .visit(tool, |bucket| bucket.collect(facts, &mut ids));
             }
         }
         // Nobody sees what was broken off, and it may be the ids of all hooks.
@@ -181,8 +219,8 @@ impl HookSet {
     }
 }
 
-/// The hooks that are found for an event. A text may name what a hook is for any number of times, and there may be thousands
-/// of hooks for each.
+/// The hooks that are found for an event. A text may name what a hook is for any number of times,
+/// and there may be thousands of hooks for each.
 #[derive(Default)]
 struct Ids {
     found: Vec<u32>,
@@ -226,8 +264,17 @@ impl EventIndex {
         let about_tool = (hook.contract.matched)(event).is_tool();
         let matcher = hook.matcher.as_ref().filter(|_| about_tool);
         // Any of the rules is enough.
-        for rule in hook.tools.rules.iter().filter(|rule| hook.judges_acts() && rule.is_about_files()) {
-            self.by_acts.insert(id, rule.files_prefix(hook.is_verdict()).map_or(Key::None, Key::PathPrefix));
+        for rule in hook
+            .tools
+            .rules
+            .iter()
+            .filter(|rule| hook.judges_acts() && rule.is_about_files())
+        {
+            self.by_acts.insert(
+                id,
+                rule.files_prefix(hook.is_verdict())
+                    .map_or(Key::None, Key::PathPrefix),
+            );
         }
         for rule in &hook.tools.rules {
             for (tool, prefix) in rule.tools() {
@@ -236,7 +283,8 @@ impl EventIndex {
                     None => self.by_tool.entry(tool.into()).or_default(),
                 };
                 // What a call delegates to may be any program.
-                let is_anywhere = hook.is_verdict() && rule.is_about_files() && rule.files_prefix(true).is_none();
+                let is_anywhere =
+                    hook.is_verdict() && rule.is_about_files() && rule.files_prefix(true).is_none();
                 let is_open = hook.delegates.is_some() || is_anywhere;
                 bucket.insert(id, if is_open { Key::None } else { rule.key() });
             }
@@ -245,7 +293,10 @@ impl EventIndex {
             _ if !hook.tools.rules.is_empty() => {}
             Some(Matcher::Names(names)) => {
                 for name in names {
-                    self.by_tool.entry(name.as_str().into()).or_default().insert(id, Key::None);
+                    self.by_tool
+                        .entry(name.as_str().into())
+                        .or_default()
+                        .insert(id, Key::None);
                 }
             }
             Some(Matcher::Prefix(prefix) | Matcher::Pattern { prefix, .. }) => {
@@ -276,10 +327,22 @@ impl Bucket {
 
     fn collect(&self, facts: &Facts, ids: &mut Ids) {
         ids.extend(&self.always);
-        // A call that takes time to read is read apart, and all is found again there. Most events have one call, and to
-        // look at the clock takes as long as much of the rest.
-        let has_time = |(n, _): &(usize, &Call)| if *n == 0 { patience::was_enough() } else { patience::is_left() };
-        let calls = || facts.all_calls().enumerate().take_while(has_time).map(|(_, call)| call);
+        // A call that takes time to read is read apart, and all is found again there. Most events
+        // have one call, and to look at the clock takes as long as much of the rest.
+        let has_time = |(n, _): &(usize, &Call)| {
+            if *n == 0 {
+                patience::was_enough()
+            } else {
+                patience::is_left()
+            }
+        };
+        let calls = || {
+            facts
+                .all_calls()
+                .enumerate()
+                .take_while(has_time)
+                .map(|(_, call)| call)
+        };
         // Where a call can't be read, each hook's own conditions decide.
         if !self.by_program.is_empty() && facts.as_shell(Layer::Managed).is_some() {
             // What an unknown tool's text names in any language is in doubt.
@@ -290,14 +353,19 @@ impl Bucket {
                     Some(mut programs) => {
                         programs.sort_unstable();
                         programs.dedup();
-                        programs.into_iter().filter_map(|it| self.by_program.get(it)).for_each(|it| ids.extend(it))
+                        programs
+                            .into_iter()
+                            .filter_map(|it| self.by_program.get(it))
+                            .for_each(|it| ids.extend(it))
                     }
                     None => self.by_program.values().for_each(|found| ids.extend(found)),
                 }
             }
         }
         if !self.by_path.is_empty() {
-            calls().map(Call::paths).for_each(|paths| self.collect_by_paths(paths, ids));
+            calls()
+                .map(Call::paths)
+                .for_each(|paths| self.collect_by_paths(paths, ids));
         }
     }
 
@@ -313,12 +381,23 @@ impl Bucket {
         if !patience::was_enough() {
             return;
         }
-        let relative = paths.as_ref().and_then(|all| all.iter().map(|it| it.relative()).collect::<Option<Vec<_>>>());
+        let relative = paths.as_ref().and_then(|all| {
+            all.iter()
+                .map(|it| it.relative())
+                .collect::<Option<Vec<_>>>()
+        });
         let mut found = |found: &Vec<u32>| ids.extend(found);
-        let (Some(paths), Some(relative)) = (paths, relative) else { return self.by_path.all(found) };
-        relative.into_iter().flatten().for_each(|it| self.by_path.visit(it, &mut found));
+        let (Some(paths), Some(relative)) = (paths, relative) else {
+            return self.by_path.all(found);
+        };
+        relative
+            .into_iter()
+            .flatten()
+            .for_each(|it| self.by_path.visit(it, &mut found));
         for views in paths {
-            self.links.to(views, self.by_path.keys(), |it| self.by_path.map.get(it).into_iter().for_each(&mut found));
+            self.links.to(views, self.by_path.keys(), |it| {
+                self.by_path.map.get(it).into_iter().for_each(&mut found)
+            });
         }
     }
 }
@@ -333,7 +412,10 @@ struct PrefixMap<V> {
 
 impl<V> Default for PrefixMap<V> {
     fn default() -> Self {
-        PrefixMap { map: HashMap::default(), lengths: Vec::new() }
+        PrefixMap {
+            map: HashMap::default(),
+            lengths: Vec::new(),
+        }
     }
 }
 
@@ -383,9 +465,26 @@ mod tests {
     use serde_json::{Value, json};
     use std::path::Path;
 
-    const EVENTS: &[&str] = &["PreToolUse", "PostToolUse", "Stop", "UserPromptSubmit", "custom:x"];
-    const TOOLS: &[&str] =
-        &["Bash", "Write", "Read", "mcp__a__b", "mcp__a__c", "shell", "Bashful", "bash", "é", "write_file", "mine"];
+    const EVENTS: &[&str] = &[
+        "PreToolUse",
+        "PostToolUse",
+        "Stop",
+        "UserPromptSubmit",
+        "custom:x",
+    ];
+    const TOOLS: &[&str] = &[
+        "Bash",
+        "Write",
+        "Read",
+        "mcp__a__b",
+        "mcp__a__c",
+        "shell",
+        "Bashful",
+        "bash",
+        "é",
+        "write_file",
+        "mine",
+    ];
     const MATCHERS: &[&str] = &[
         "*",
         "Bash",
@@ -425,7 +524,12 @@ mod tests {
         "mcp__a__*",
         "Write(~/x/**)",
     ];
-    const WHENS: &[&str] = &["has(tool.name)", "tool.input.to == 'bob'", "step > 2", "event == 'Stop'"];
+    const WHENS: &[&str] = &[
+        "has(tool.name)",
+        "tool.input.to == 'bob'",
+        "step > 2",
+        "event == 'Stop'",
+    ];
     const COMMANDS: &[&str] = &[
         "git push -f",
         "git",
@@ -464,12 +568,22 @@ mod tests {
         ];
         let rules = prop::collection::vec(select(RULES), 0..3);
         let conditions = (on, maybe(MATCHERS), rules.clone(), rules, maybe(WHENS));
-        let others =
-            (maybe(&["coder", "c*"]), select(&["allow", "deny", "ask"][..]), any::<bool>(), -2..2i64, any::<bool>());
+        let others = (
+            maybe(&["coder", "c*"]),
+            select(&["allow", "deny", "ask"][..]),
+            any::<bool>(),
+            -2..2i64,
+            any::<bool>(),
+        );
         let dialect = select(&["native", "claude-code"][..]);
         (conditions, others, dialect).prop_map(
-            |((on, matcher, rules, unless, when), (agents, handler, enabled, priority, delegates), dialect)| {
-                let mut hook = json!({"on": on, "enabled": enabled, "priority": priority, "dialect": dialect});
+            |(
+                (on, matcher, rules, unless, when),
+                (agents, handler, enabled, priority, delegates),
+                dialect,
+            )| {
+                let mut hook =
+                    json!({"on": on, "enabled": enabled, "priority": priority, "dialect": dialect});
                 hook[handler] = "x".into();
                 if delegates && dialect == "native" {
                     hook["delegates"] = "deny".into();
@@ -498,8 +612,13 @@ mod tests {
             Just(json!({})),
         ];
         let tool = prop::option::of((select(TOOLS), prop::option::of(input)));
-        (select(EVENTS), tool, maybe(&["coder", "other"]), prop::option::of(0..5u64)).prop_map(
-            |(event, tool, agent, step)| {
+        (
+            select(EVENTS),
+            tool,
+            maybe(&["coder", "other"]),
+            prop::option::of(0..5u64),
+        )
+            .prop_map(|(event, tool, agent, step)| {
                 let mut event = json!({"event": event, "cwd": "/p"});
                 if let Some((name, input)) = tool {
                     event["tool"] = json!({ "name": name });
@@ -516,8 +635,7 @@ mod tests {
                     event["step"] = step.into();
                 }
                 event
-            },
-        )
+            })
     }
 
     fn compiled(mut hooks: Vec<Value>) -> Vec<Arc<Hook>> {
@@ -525,8 +643,15 @@ mod tests {
             hook["name"] = format!("h{position}").into();
         }
         let origin = Origin::new("f", Path::new("/p"), Layer::Hooks, &read_named);
-        let file = compile(&Node::from_json(&json!({ "hooks": hooks })), &origin, &LineIndex::new(""));
-        file.hooks.into_iter().map(|it| it.hook.unwrap_or_else(|| panic!("{:?}", file.problems))).collect()
+        let file = compile(
+            &Node::from_json(&json!({ "hooks": hooks })),
+            &origin,
+            &LineIndex::new(""),
+        );
+        file.hooks
+            .into_iter()
+            .map(|it| it.hook.unwrap_or_else(|| panic!("{:?}", file.problems)))
+            .collect()
     }
 
     /// A link in the working directory is found by where it leads, for every prefix and no other.
@@ -540,7 +665,8 @@ mod tests {
         std::os::unix::fs::symlink("../out", top.join("p/link")).unwrap();
         std::os::unix::fs::symlink("src/a", top.join("p/file")).unwrap();
         let rules = ["link/**", "link/deep/*", "file", "src/*", "none/**"];
-        let hooks = rules.map(|rule| json!({"on": "PreToolUse", "if": format!("Write({rule})"), "deny": "no"}));
+        let hooks = rules
+            .map(|rule| json!({"on": "PreToolUse", "if": format!("Write({rule})"), "deny": "no"}));
         let set = HookSet::new(compiled(hooks.into()), 1, "".into(), Vec::new());
         for (path, expected) in [
             ("../out/x", &["link/**"][..]),
@@ -598,7 +724,11 @@ mod tests {
             let set = HookSet::new(compiled(vec![hook]), 1, "".into(), Vec::new());
             let event = json!({"event": "PreToolUse", "tool": {"name": tool}});
             let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p"));
-            assert_eq!(set.select(&facts).len() == 1, expected, "{dialect} {key} {text} {tool}");
+            assert_eq!(
+                set.select(&facts).len() == 1,
+                expected,
+                "{dialect} {key} {text} {tool}"
+            );
         }
     }
 
@@ -606,16 +736,26 @@ mod tests {
     #[test]
     fn a_miss_names_the_rule() {
         for (conditions, expected) in [
-            (json!({"if": ["Read", "Bash(rm *)"], "unless": "Bash(rm ./x)"}), "unless `Bash(rm ./x)`: `rm ./x`"),
-            (json!({"if": ["Read", "Bash(git *)"]}), "if `Bash(git *)`: no command runs `git`"),
+            (
+                json!({"if": ["Read", "Bash(rm *)"], "unless": "Bash(rm ./x)"}),
+                "unless `Bash(rm ./x)`: `rm ./x`",
+            ),
+            (
+                json!({"if": ["Read", "Bash(git *)"]}),
+                "if `Bash(git *)`: no command runs `git`",
+            ),
             (json!({"if": "Read"}), "if `Read`: another tool, `Bash`"),
-            (json!({"unless": "Bash"}), "unless `Bash`: any call of `Bash`"),
+            (
+                json!({"unless": "Bash"}),
+                "unless `Bash`: any call of `Bash`",
+            ),
         ] {
             let mut hook = json!({"on": "PreToolUse", "deny": "x"});
-            hook.as_object_mut().unwrap().extend(conditions.as_object().unwrap().clone());
+            hook.as_object_mut()
+                .unwrap()
+                .extend(conditions.as_object().unwrap().clone());
             let hook = compiled(vec![hook]).remove(0);
-            let event =
-                json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "true && rm ./x"}}});
+            let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "true && rm ./x"}}});
             let event = if expected.contains("any call") {
                 json!({"event": "PreToolUse", "tool": {"name": "Bash"}})
             } else {
@@ -629,8 +769,14 @@ mod tests {
 
     #[test]
     fn most_hooks_that_do_not_apply_are_not_even_looked_at() {
-        let hook = |i: usize| json!({"on": "PreToolUse", "if": format!("Bash(tool-{i} *)"), "deny": "x"});
-        let set = HookSet::new(compiled((0..1000).map(hook).collect()), 1, "".into(), Vec::new());
+        let hook =
+            |i: usize| json!({"on": "PreToolUse", "if": format!("Bash(tool-{i} *)"), "deny": "x"});
+        let set = HookSet::new(
+            compiled((0..1000).map(hook).collect()),
+            1,
+            "".into(),
+            Vec::new(),
+        );
         let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "tool-7 x"}}});
         let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p"));
         assert_eq!(set.candidates(&facts).len(), 1);

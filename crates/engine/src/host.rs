@@ -50,7 +50,8 @@ pub struct HostOptions {
     pub system: bool,
     /// What a fleet has published, between the machine's and the user's.
     pub fleet: Option<Signed>,
-    /// Whether a definition that is broken when the host starts is judged by what an earlier host has kept of it.
+    /// Whether a definition that is broken when the host starts is judged by what an earlier host
+    /// has kept of it.
     pub last_good: LastGood,
     /// Hosts and ports that `http` hooks may reach beyond the public internet.
     pub allow_hosts: Vec<HostPort>,
@@ -80,7 +81,8 @@ pub enum Projects {
     Trusted,
     /// The one at the root as it is, and the trusted ones where events happen.
     RootAndTrusted,
-    /// Like `Trusted`, but the one at the root as it is, with a word on what of it nobody has trusted.
+    /// Like `Trusted`, but the one at the root as it is, with a word on what of it nobody has
+    /// trusted.
     Reviewed,
 }
 
@@ -113,21 +115,22 @@ pub enum Purpose {
     PassThrough,
     /// To judge events that happened elsewhere or before: scripts that calls run aren't at hand.
     Replay,
-    /// The same for what others have sent: hooks that start something or count are skipped. What they would start is not
-    /// for a comparison to start, and what counts knows only the time in which it runs.
+    /// The same for what others have sent: hooks that start something or count are skipped. What
+    /// they would start is not for a comparison to start, and what counts knows only the time in
+    /// which it runs.
     Rejudge,
-    /// To judge one event that another host has and doesn't answer: hooks that do more than answer may have run there, so
-    /// they count as failed.
+    /// To judge one event that another host has and doesn't answer: hooks that do more than answer
+    /// may have run there, so they count as failed.
     #[doc(hidden)]
     AfterLost,
-    /// To say what definitions would decide about an event that happens now, without doing anything: hooks that start
-    /// something or count are skipped.
+    /// To say what definitions would decide about an event that happens now, without doing
+    /// anything: hooks that start something or count are skipped.
     Try,
-    /// To find mistakes: interpreters are started while definitions are read, because they know whether they find what
-    /// hooks name.
+    /// To find mistakes: interpreters are started while definitions are read, because they know
+    /// whether they find what hooks name.
     Check,
-    /// To test definitions. What a test says must not depend on how busy the machine is, so an event's deadline is for its
-    /// hooks only, and its conditions may take longer.
+    /// To test definitions. What a test says must not depend on how busy the machine is, so an
+    /// event's deadline is for its hooks only, and its conditions may take longer.
     #[doc(hidden)]
     Test {
         /// What answers instead of models, web services and people.
@@ -142,13 +145,21 @@ impl HostOptions {
     pub fn dirs(&self) -> Vec<LayerDir> {
         let mut dirs = Vec::new();
         let mut add = |layer, path: PathBuf, kept| {
-            dirs.push(LayerDir { layer, path: std::path::absolute(&path).unwrap_or(path), kept })
+            dirs.push(LayerDir {
+                layer,
+                path: std::path::absolute(&path).unwrap_or(path),
+                kept,
+            })
         };
         if self.system {
             add(Layer::Managed, places::MACHINE.into(), Kept::AsItIs);
         }
         if let Some(signed) = &self.fleet {
-            add(Layer::Fleet, signed.place().into(), Kept::Signed(signed.clone()));
+            add(
+                Layer::Fleet,
+                signed.place().into(),
+                Kept::Signed(signed.clone()),
+            );
         }
         if self.system {
             for dir in places::user_dirs() {
@@ -163,14 +174,18 @@ impl HostOptions {
             Projects::None => {}
             // Without a user, nothing can be trusted.
             Projects::Trusted if stores.is_empty() => {}
-            Projects::Reviewed if stores.is_empty() => add(Layer::Project, self.root.join(DEFINITIONS), Kept::AsItIs),
+            Projects::Reviewed if stores.is_empty() => {
+                add(Layer::Project, self.root.join(DEFINITIONS), Kept::AsItIs)
+            }
             Projects::Root | Projects::RootAndTrusted => {
                 add(Layer::Project, self.root.join(DEFINITIONS), Kept::AsItIs);
             }
             Projects::Trusted | Projects::Reviewed => {
                 let own = std::fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
                 let full = |path: &PathBuf| std::fs::canonicalize(path).ok();
-                let is_named = |home: &PathBuf| home.exists() && self.hooks.iter().any(|it| full(it) == full(home));
+                let is_named = |home: &PathBuf| {
+                    home.exists() && self.hooks.iter().any(|it| full(it) == full(home))
+                };
                 // Whoever works in a part of a project works in the project.
                 for root in approved::around(&own) {
                     let states = approved::currents(&stores, &root);
@@ -178,7 +193,11 @@ impl HostOptions {
                     match self.projects == Projects::Reviewed {
                         // They would be there twice.
                         true if is_named(&home) => {}
-                        true if root == own => add(Layer::Project, self.root.join(DEFINITIONS), Kept::Compared(states)),
+                        true if root == own => add(
+                            Layer::Project,
+                            self.root.join(DEFINITIONS),
+                            Kept::Compared(states),
+                        ),
                         _ => add(Layer::Project, home, Kept::Approved(states)),
                     }
                 }
@@ -202,7 +221,15 @@ impl HostOptions {
             Purpose::Test { temporary, .. } => (false, Some(temporary.clone())),
         };
         let is_trial = matches!(self.purpose, Purpose::Test { .. });
-        Means { root, grants, model, client_has_model: false, may_start, temporary, is_trial }
+        Means {
+            root,
+            grants,
+            model,
+            client_has_model: false,
+            may_start,
+            temporary,
+            is_trial,
+        }
     }
 }
 
@@ -235,13 +262,15 @@ pub struct Changed {
     pub diagnostics: usize,
 }
 
-/// A hook host: definitions in force, the engine that judges events by them, the values that hooks share.
+/// A hook host: definitions in force, the engine that judges events by them, the values that hooks
+/// share.
 ///
-/// [`Host::builder`] makes one for a Rust program. It judges an event with [`Host::dispatch`], one in
-/// another system's words with [`Host::dispatch_as`], and an agent's turn through [`Host::chain`];
-/// [`Host::watch`] keeps edits of definition files in force, [`Host::add`] adds a hook at any time.
-/// All of them need a tokio runtime with time. Every event is judged by the hooks that were in force
-/// when it came; a host is shared as an `Arc`, and dropping the last one ends the watch.
+/// [`Host::builder`] makes one for a Rust program. It judges an event with [`Host::dispatch`], one
+/// in another system's words with [`Host::dispatch_as`], and an agent's turn through
+/// [`Host::chain`]; [`Host::watch`] keeps edits of definition files in force, [`Host::add`] adds a
+/// hook at any time. All of them need a tokio runtime with time. Every event is judged by the hooks
+/// that were in force when it came; a host is shared as an `Arc`, and dropping the last one ends
+/// the watch.
 pub struct Host {
     /// Runs hooks.
     pub engine: Engine,
@@ -290,19 +319,27 @@ pub(crate) type Intercept = Box<dyn FnOnce(Arc<dyn Interceptor>) -> Arc<dyn Inte
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let generation = self.hooks().generation;
-        f.debug_struct("Host").field("options", &self.options).field("generation", &generation).finish_non_exhaustive()
+        f.debug_struct("Host")
+            .field("options", &self.options)
+            .field("generation", &generation)
+            .finish_non_exhaustive()
     }
 }
 
 impl Host {
-    /// Judges an event as a client of that vocabulary would have it judged, whom nobody can be asked through; with how
-    /// long that took.
+    /// Judges an event as a client of that vocabulary would have it judged, whom nobody can be
+    /// asked through; with how long that took.
     pub async fn judge_as(&self, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
         // Without anybody to ask, an `ask` stays an `ask`.
         let honours = dialect.honours(event);
-        let honours = Honours { ask: honours.ask && self.options.ask_elsewhere.is_none(), ..honours };
+        let honours = Honours {
+            ask: honours.ask && self.options.ask_elsewhere.is_none(),
+            ..honours
+        };
         let started = Instant::now();
-        let verdict = self.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;
+        let verdict = self
+            .judge(Arc::new(event.clone()), &dialect.contract, honours, None)
+            .await;
         (verdict, started.elapsed())
     }
 
@@ -313,20 +350,41 @@ impl Host {
 
     /// The same, with the hooks and settings of the program that embeds it.
     pub fn embedded(options: HostOptions, own: Own) -> Arc<Host> {
-        let Own { hooks, policies, asker, interceptor } = own;
-        let client_has_model = asker.client.as_ref().is_some_and(|client| client.answers().models);
-        let means = Means { client_has_model, ..options.means() };
-        let neighbours =
-            options.projects.has_trusted().then(|| Neighbours::new(&options.root, approved::stores(), means.clone()));
+        let Own {
+            hooks,
+            policies,
+            asker,
+            interceptor,
+        } = own;
+        let client_has_model = asker
+            .client
+            .as_ref()
+            .is_some_and(|client| client.answers().models);
+        let means = Means {
+            client_has_model,
+            ..options.means()
+        };
+        let neighbours = options
+            .projects
+            .has_trusted()
+            .then(|| Neighbours::new(&options.root, approved::stores(), means.clone()));
         let mut loader = Loader::new(options.dirs(), means).with_last_good(options.last_good);
         if options.self_defense {
             match embedded::own_hooks() {
-                Ok(hooks) => hooks.into_iter().for_each(|hook| loader.add(hook, Vec::new())),
-                Err(error) => tracing::error!(%error, "No self-defense; this is a bug in hookwire."),
+                Ok(hooks) => hooks
+                    .into_iter()
+                    .for_each(|hook| loader.add(hook, Vec::new())),
+                Err(error) => {
+                    tracing::error!(%error, "No self-defense; this is a bug in hookwire.")
+                }
             }
         }
-        hooks.into_iter().for_each(|(hook, remarks)| loader.add(hook, remarks));
-        policies.into_iter().for_each(|policy| loader.add_policy(policy));
+        hooks
+            .into_iter()
+            .for_each(|(hook, remarks)| loader.add(hook, remarks));
+        policies
+            .into_iter()
+            .for_each(|policy| loader.add_policy(policy));
         let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         let mut services = Services::new(root, options.allow_hosts.clone());
@@ -347,9 +405,11 @@ impl Host {
         engine.effects = match options.purpose {
             Purpose::Rejudge | Purpose::Try => Effects::Skip,
             Purpose::AfterLost => Effects::Fail,
-            Purpose::Judge | Purpose::PassThrough | Purpose::Replay | Purpose::Check | Purpose::Test { .. } => {
-                Effects::Happen
-            }
+            Purpose::Judge
+            | Purpose::PassThrough
+            | Purpose::Replay
+            | Purpose::Check
+            | Purpose::Test { .. } => Effects::Happen,
         };
         engine.unhurried = matches!(options.purpose, Purpose::Test { .. });
         let judge: Arc<dyn Interceptor> = match options.purpose {
@@ -391,8 +451,8 @@ impl Host {
         })
     }
 
-    /// Watches the definitions from now on, until the host is dropped. Mistakes that they have already
-    /// go to the log.
+    /// Watches the definitions from now on, until the host is dropped. Mistakes that they have
+    /// already go to the log.
     ///
     /// # Errors
     /// No thread could be started.
@@ -426,8 +486,8 @@ impl Host {
         self.published.borrow().hooks.clone()
     }
 
-    /// The hooks that judge an event, given the host's own: where it happens in another trusted project, those of that
-    /// project judge too.
+    /// The hooks that judge an event, given the host's own: where it happens in another trusted
+    /// project, those of that project judge too.
     pub fn joined(&self, own: Arc<HookSet>, event: &Event) -> Arc<HookSet> {
         match &self.neighbours {
             Some(neighbours) => neighbours.join(own, event.cwd()),
@@ -467,7 +527,11 @@ impl Host {
         self.published.send_replace(publishable(&loaded));
         // Still under the loader's lock: announcements come in the order of the generations.
         announce(&loaded, &before);
-        let Changes { added, removed, changed } = loaded.changes.clone();
+        let Changes {
+            added,
+            removed,
+            changed,
+        } = loaded.changes.clone();
         let _ = self.changes.send(Changed {
             generation: loaded.hooks.generation,
             hash: loaded.hooks.hash.clone(),
@@ -486,7 +550,10 @@ impl Host {
 
     /// The layer of a definition file, by where it is: the outermost that reaches it.
     pub fn layer_of(&self, file: &Path) -> Option<Layer> {
-        self.dirs().into_iter().find(|dir| file.starts_with(&dir.path)).map(|dir| dir.layer)
+        self.dirs()
+            .into_iter()
+            .find(|dir| file.starts_with(&dir.path))
+            .map(|dir| dir.layer)
     }
 
     /// The project root.
@@ -504,13 +571,22 @@ fn publishable(loaded: &Loaded) -> Published {
 }
 
 fn announce(loaded: &Loaded, before: &Published) {
-    let Changes { added, removed, changed } = &loaded.changes;
+    let Changes {
+        added,
+        removed,
+        changed,
+    } = &loaded.changes;
     let generation = loaded.hooks.generation;
     if generation != before.hooks.generation {
         let (hash, broken) = (&loaded.hooks.hash, loaded.hooks.broken.len());
         if added.len() + changed.len() + removed.len() > 0 {
             tracing::info!(generation, %hash, added = added.len(), changed = changed.len(), removed = removed.len(), broken, "Definitions reloaded.");
-        } else if let Some(first) = loaded.hooks.broken.iter().find(|it| !before.hooks.broken.contains(it)) {
+        } else if let Some(first) = loaded
+            .hooks
+            .broken
+            .iter()
+            .find(|it| !before.hooks.broken.contains(it))
+        {
             tracing::warn!(generation, %hash, broken, "A definition broke; the same hooks stay in force: {first}");
         } else {
             tracing::info!(generation, %hash, broken, "Definitions reloaded; the same hooks are in force.");
@@ -523,7 +599,11 @@ fn announce(loaded: &Loaded, before: &Published) {
     if loaded.hooks.policies.len() < before.hooks.policies.len() {
         tracing::warn!(generation, "Policy removed.");
     }
-    for diagnostic in loaded.diagnostics.iter().filter(|it| before.diagnostics.iter().all(|old| old != *it)) {
+    for diagnostic in loaded
+        .diagnostics
+        .iter()
+        .filter(|it| before.diagnostics.iter().all(|old| old != *it))
+    {
         log(diagnostic);
     }
 }

@@ -1,9 +1,9 @@
-//! The record of a host's last events with their verdicts, and the counts of each hook, for people and
-//! editors that watch.
+//! The record of a host's last events with their verdicts, and the counts of each hook, for people
+//! and editors that watch.
 //!
 //! It holds what agents do, secrets included: it is in memory only, and nothing of it is logged.
-//! Writing is on the way of every event. So an event is kept as the texts of its request and reply, and
-//! everything else is derived from them on request.
+//! Writing is on the way of every event. So an event is kept as the texts of its request and reply,
+//! and everything else is derived from them on request.
 
 use foldhash::{HashMap, HashSet};
 use hookwire_base::event::Event;
@@ -141,7 +141,8 @@ pub struct Recent<'a> {
     pub hooks: Vec<HookCounts<'a>>,
     /// The tools that events were about.
     pub tools: Vec<Cow<'a, str>>,
-    /// Who is connected beside who asks, each by the name that it has said; empty for one that has said none.
+    /// Who is connected beside who asks, each by the name that it has said; empty for one that has
+    /// said none.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<Cow<'a, str>>,
     /// The host's program, and what it was started with.
@@ -222,7 +223,14 @@ impl Tally {
 
     /// Raises the counts of a hook to those of another tally of the same events.
     pub fn raise(&mut self, hook: &str, to: Counts) {
-        let Counts { matched, denied, asked, rewrote, failed, observed } = self.counts_of(hook);
+        let Counts {
+            matched,
+            denied,
+            asked,
+            rewrote,
+            failed,
+            observed,
+        } = self.counts_of(hook);
         let missing = Counts {
             matched: to.matched.saturating_sub(matched),
             denied: to.denied.saturating_sub(denied),
@@ -265,7 +273,12 @@ struct Kept<T> {
 
 impl<T> Default for Ring<T> {
     fn default() -> Self {
-        Ring { last: VecDeque::new(), bytes: 0, rare: HashMap::default(), pushed: 0 }
+        Ring {
+            last: VecDeque::new(),
+            bytes: 0,
+            rare: HashMap::default(),
+            pushed: 0,
+        }
     }
 }
 
@@ -279,16 +292,27 @@ impl<T> Ring<T> {
     fn push_within(&mut self, max: usize, name: Arc<str>, bytes: usize, item: Arc<T>) {
         self.pushed += 1;
         self.bytes += bytes;
-        self.last.push_back(Kept { name, bytes, nth: self.pushed, item });
+        self.last.push_back(Kept {
+            name,
+            bytes,
+            nth: self.pushed,
+            item,
+        });
         while self.last.len() > max || self.bytes > MAX_BYTES {
-            let Some(oldest) = self.last.pop_front() else { return };
+            let Some(oldest) = self.last.pop_front() else {
+                return;
+            };
             self.bytes -= oldest.bytes;
             if let Some(before) = self.rare.get_mut(&oldest.name) {
                 *before = oldest;
                 continue;
             }
             if self.rare.len() >= MAX_RARE {
-                let rarest = self.rare.values().min_by_key(|it| it.nth).map(|it| it.name.clone());
+                let rarest = self
+                    .rare
+                    .values()
+                    .min_by_key(|it| it.nth)
+                    .map(|it| it.name.clone());
                 rarest.and_then(|name| self.rare.remove(&name));
             }
             self.rare.insert(oldest.name.clone(), oldest);
@@ -298,14 +322,20 @@ impl<T> Ring<T> {
     /// The last ones, so many at most.
     fn newest(&self, n: u64) -> Vec<Arc<T>> {
         let n = usize::try_from(n).unwrap_or(usize::MAX);
-        self.last.range(self.last.len().saturating_sub(n)..).map(|it| it.item.clone()).collect()
+        self.last
+            .range(self.last.len().saturating_sub(n)..)
+            .map(|it| it.item.clone())
+            .collect()
     }
 
     /// All that are kept, in the order in which they came.
     pub fn all(&self) -> Vec<Arc<T>> {
         let mut rare: Vec<_> = self.rare.values().collect();
         rare.sort_unstable_by_key(|it| it.nth);
-        rare.into_iter().chain(&self.last).map(|it| it.item.clone()).collect()
+        rare.into_iter()
+            .chain(&self.last)
+            .map(|it| it.item.clone())
+            .collect()
     }
 }
 
@@ -353,7 +383,11 @@ impl Entry {
             dialect: Cow::Borrowed(self.from.dialect),
             client: self.from.client.as_deref().map(Cow::Borrowed),
             via: self.from.via,
-            params: if self.truncated { None } else { Some(raw(params)?) },
+            params: if self.truncated {
+                None
+            } else {
+                Some(raw(params)?)
+            },
             verdict: raw(verdict)?,
             truncated: self.truncated,
         })
@@ -419,13 +453,24 @@ impl Default for Journal {
     fn default() -> Journal {
         // An upgrade may replace the file of the program before somebody asks.
         Program::own();
-        Journal { started: SystemTime::now(), state: Mutex::default(), written: watch::Sender::new(()) }
+        Journal {
+            started: SystemTime::now(),
+            state: Mutex::default(),
+            written: watch::Sender::new(()),
+        }
     }
 }
 
 impl Journal {
     /// Writes an event down: what was sent, what came of it, and the same as it is replied.
-    pub fn write(&self, event: &Event, from: Sender, params: &str, verdict: &Verdict, replied: &[u8]) {
+    pub fn write(
+        &self,
+        event: &Event,
+        from: Sender,
+        params: &str,
+        verdict: &Verdict,
+        replied: &[u8],
+    ) {
         let truncated = params.len() + replied.len() > MAX_WHOLE;
         let (text, at) = match truncated {
             false => whole(params, replied),
@@ -439,10 +484,23 @@ impl Journal {
         state.total += 1;
         let seq = state.total;
         let tool = tool.map(|tool| state.tool(tool));
-        let entry = Entry { seq, at: now, event: name.clone(), tool, from, text, verdict: at, truncated };
+        let entry = Entry {
+            seq,
+            at: now,
+            event: name.clone(),
+            tool,
+            from,
+            text,
+            verdict: at,
+            truncated,
+        };
         let entry = Arc::new(entry);
         state.tally.count(&verdict.outcomes);
-        let max = if self.written.receiver_count() > 0 { MAX_KEPT_FOR_FOLLOWERS } else { MAX_KEPT };
+        let max = if self.written.receiver_count() > 0 {
+            MAX_KEPT_FOR_FOLLOWERS
+        } else {
+            MAX_KEPT
+        };
         state.ring.push_within(max, name, entry.text.len(), entry);
         drop(state);
         self.wake();
@@ -450,7 +508,8 @@ impl Journal {
 
     /// Writes down how an `async` hook of an event ended.
     pub(crate) fn write_end(&self, event: &Event, outcome: &Outcome) {
-        let short = |text: &Option<String>| text.as_ref().map(|it| it.chars().take(MAX_SAID).collect());
+        let short =
+            |text: &Option<String>| text.as_ref().map(|it| it.chars().take(MAX_SAID).collect());
         let outcome = Outcome {
             hook: clipped(&outcome.hook),
             reason: short(&outcome.reason),
@@ -462,19 +521,40 @@ impl Journal {
             said: None,
             ..outcome.clone()
         };
-        let tool = event.tool_name().filter(|it| it.len() <= MAX_NAME).map(Arc::from);
+        let tool = event
+            .tool_name()
+            .filter(|it| it.len() <= MAX_NAME)
+            .map(Arc::from);
         let session = event.session().chars().take(MAX_NAME).collect();
-        let (name, event_id, at) = (clipped(&event.name), clipped(&event.id), rfc3339(SystemTime::now()));
+        let (name, event_id, at) = (
+            clipped(&event.name),
+            clipped(&event.id),
+            rfc3339(SystemTime::now()),
+        );
         let mut state = self.state.lock();
         state.n_ended += 1;
         if outcome.error.is_some() {
-            state.tally.add(&outcome.hook, Counts { failed: 1, ..Counts::default() });
+            state.tally.add(
+                &outcome.hook,
+                Counts {
+                    failed: 1,
+                    ..Counts::default()
+                },
+            );
         }
         if state.ended.len() >= MAX_ENDED {
             state.ended.pop_front();
         }
         let seq = state.n_ended;
-        state.ended.push_back(Arc::new(Ended { seq, at, event: name, event_id, session, tool, outcome }));
+        state.ended.push_back(Arc::new(Ended {
+            seq,
+            at,
+            event: name,
+            event_id,
+            session,
+            tool,
+            outcome,
+        }));
         drop(state);
         self.wake();
     }
@@ -489,7 +569,11 @@ impl Journal {
     pub fn follow(&self) -> Follower {
         let written = self.written.subscribe();
         let state = self.state.lock();
-        Follower { written, judged: state.total, ended: state.n_ended }
+        Follower {
+            written,
+            judged: state.total,
+            ended: state.n_ended,
+        }
     }
 
     /// How many events were judged.
@@ -515,14 +599,19 @@ impl Journal {
         (excerpt.entries, excerpt.tally) = (state.ring.all(), state.tally.clone());
         excerpt.tools = state.tools.iter().cloned().collect();
         drop(state);
-        excerpt.entries.retain(|it| it.seq > after && wanted(&it.event));
-        excerpt.entries.drain(..excerpt.entries.len().saturating_sub(limit));
+        excerpt
+            .entries
+            .retain(|it| it.seq > after && wanted(&it.event));
+        excerpt
+            .entries
+            .drain(..excerpt.entries.len().saturating_sub(limit));
         excerpt
     }
 }
 
 impl Follower {
-    /// What was written since the last time, as soon as something is. `None`: nothing can be any more.
+    /// What was written since the last time, as soon as something is. `None`: nothing can be any
+    /// more.
     pub async fn next(&mut self, journal: &Journal) -> Option<News> {
         loop {
             let news = self.read(journal);
@@ -538,9 +627,18 @@ impl Follower {
         let (n_judged, n_ended) = (state.total - self.judged, state.n_ended - self.ended);
         (self.judged, self.ended) = (state.total, state.n_ended);
         let judged = state.ring.newest(n_judged);
-        let ended = state.ended.iter().filter(|it| it.seq > state.n_ended - n_ended).cloned().collect::<Vec<_>>();
+        let ended = state
+            .ended
+            .iter()
+            .filter(|it| it.seq > state.n_ended - n_ended)
+            .cloned()
+            .collect::<Vec<_>>();
         let lost = n_judged + n_ended - (judged.len() + ended.len()) as u64;
-        News { lost, judged, ended }
+        News {
+            lost,
+            judged,
+            ended,
+        }
     }
 }
 
@@ -566,9 +664,19 @@ impl Excerpt {
         let mut hooks: Vec<_> = self.tally.iter().collect();
         hooks.sort_unstable_by_key(|(hook, _)| *hook);
         let mut room = MAX_HOOKS_IN_REPLY;
-        let hooks = hooks.into_iter().take_while(|(hook, _)| fits(&mut room, as_json(hook) + 256));
-        let hooks: Vec<_> = hooks.map(|(hook, counts)| HookCounts { hook: Cow::Borrowed(hook), counts }).collect();
-        let around = as_json(root) + as_json(hash) + tools.iter().map(|it| as_json(it) + 3).sum::<usize>() + 1024;
+        let hooks = hooks
+            .into_iter()
+            .take_while(|(hook, _)| fits(&mut room, as_json(hook) + 256));
+        let hooks: Vec<_> = hooks
+            .map(|(hook, counts)| HookCounts {
+                hook: Cow::Borrowed(hook),
+                counts,
+            })
+            .collect();
+        let around = as_json(root)
+            + as_json(hash)
+            + tools.iter().map(|it| as_json(it) + 3).sum::<usize>()
+            + 1024;
         let mut room = (MAX_REPLY - (MAX_HOOKS_IN_REPLY - room)).saturating_sub(around);
         // Their texts are bounded, but a control character becomes six.
         let mut room_for_ends = MAX_REPLY / 4;
@@ -585,9 +693,18 @@ impl Excerpt {
             .rev()
             .take_while(|it| fits(&mut room_for_ends, as_written(it) + 6 * 4 * MAX_NAME))
             .count();
-        let ended: Vec<_> = self.ended.iter().skip(self.ended.len() - n_ended).map(|it| Cow::Borrowed(&**it)).collect();
+        let ended: Vec<_> = self
+            .ended
+            .iter()
+            .skip(self.ended.len() - n_ended)
+            .map(|it| Cow::Borrowed(&**it))
+            .collect();
         room = room.saturating_sub(MAX_REPLY / 4 - room_for_ends);
-        let newest = self.entries.iter().rev().take_while(|it| fits(&mut room, it.bytes_in_reply()));
+        let newest = self
+            .entries
+            .iter()
+            .rev()
+            .take_while(|it| fits(&mut room, it.bytes_in_reply()));
         let mut records: Vec<_> = newest.filter_map(|it| it.record()).collect();
         records.reverse();
         Recent {
@@ -639,7 +756,13 @@ fn whole(params: &str, replied: &[u8]) -> (Vec<u8>, usize) {
 /// A verdict without its outcomes and values.
 fn bare(verdict: &Verdict) -> Vec<u8> {
     let short = |text: &String| text.chars().take(200).collect();
-    let Verdict { decision, generation, hash, event_id, .. } = verdict;
+    let Verdict {
+        decision,
+        generation,
+        hash,
+        event_id,
+        ..
+    } = verdict;
     let bare = Verdict {
         reason: verdict.reason.as_ref().map(short),
         decided_by: verdict.decided_by.clone().filter(|it| it.len() <= MAX_NAME),
@@ -653,7 +776,11 @@ fn bare(verdict: &Verdict) -> Vec<u8> {
 
 /// A name, cut where it is too long to be kept.
 pub fn clipped(name: &Arc<str>) -> Arc<str> {
-    if name.len() <= MAX_NAME { name.clone() } else { name.chars().take(MAX_NAME / 4).collect::<String>().into() }
+    if name.len() <= MAX_NAME {
+        name.clone()
+    } else {
+        name.chars().take(MAX_NAME / 4).collect::<String>().into()
+    }
 }
 
 #[cfg(test)]
@@ -668,22 +795,43 @@ mod tests {
 
     fn outcome(hook: &str, more: Value) -> Value {
         let mut outcome = json!({ "hook": hook, "status": "success", "durationMicros": 1 });
-        outcome.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        outcome
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         outcome
     }
 
     fn verdict(more: Value) -> Verdict {
         let mut verdict = json!({ "decision": "allow", "outcomes": [], "generation": 1, "hash": "h", "eventId": "e" });
-        verdict.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        verdict
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         serde_json::from_value(verdict).unwrap()
     }
 
     fn write(journal: &Journal, event: &Event, params: &str, verdict: &Verdict) {
-        let from = Sender { dialect: "native", client: None, via: None };
-        journal.write(event, from, params, verdict, &serde_json::to_vec(verdict).unwrap());
+        let from = Sender {
+            dialect: "native",
+            client: None,
+            via: None,
+        };
+        journal.write(
+            event,
+            from,
+            params,
+            verdict,
+            &serde_json::to_vec(verdict).unwrap(),
+        );
     }
 
-    fn check_excerpt(journal: &Journal, after: u64, limit: usize, check: impl FnOnce(Recent<'_>, usize)) {
+    fn check_excerpt(
+        journal: &Journal,
+        after: u64,
+        limit: usize,
+        check: impl FnOnce(Recent<'_>, usize),
+    ) {
         let excerpt = journal.excerpt(after, limit, |_| true);
         let text = serde_json::to_string(&excerpt.reply("/root", 1, "h")).unwrap();
         assert!(!text.contains('\n'), "one line");
@@ -693,7 +841,10 @@ mod tests {
     #[test]
     fn what_is_rare_outlives_what_is_common() {
         let journal = Journal::default();
-        let (rare, common) = (event(json!({"event": "SessionStart"})), event(json!({"event": "Stop"})));
+        let (rare, common) = (
+            event(json!({"event": "SessionStart"})),
+            event(json!({"event": "Stop"})),
+        );
         for n in 1..=MAX_RARE + 10 {
             let custom = event(json!({ "event": format!("custom:{n}") }));
             write(&journal, &custom, "{}", &verdict(json!({})));
@@ -706,23 +857,52 @@ mod tests {
             assert_eq!(recent.total, (MAX_RARE + 11 + 3 * MAX_KEPT) as u64);
             assert_eq!(recent.records.len(), MAX_RARE + MAX_KEPT);
             assert!(recent.records.is_sorted_by(|a, b| a.seq < b.seq));
-            assert_eq!(recent.records.iter().filter(|it| it.event == "SessionStart").count(), 1);
-            assert!(recent.records.iter().all(|it| it.event != "custom:1"), "the rarest of too many");
+            assert_eq!(
+                recent
+                    .records
+                    .iter()
+                    .filter(|it| it.event == "SessionStart")
+                    .count(),
+                1
+            );
+            assert!(
+                recent.records.iter().all(|it| it.event != "custom:1"),
+                "the rarest of too many"
+            );
         });
-        check_excerpt(&journal, 0, 2, |recent, _| assert_eq!(recent.records.last().unwrap().seq, recent.total));
-        check_excerpt(&journal, u64::MAX, 2, |recent, _| assert!(recent.records.is_empty()));
+        check_excerpt(&journal, 0, 2, |recent, _| {
+            assert_eq!(recent.records.last().unwrap().seq, recent.total)
+        });
+        check_excerpt(&journal, u64::MAX, 2, |recent, _| {
+            assert!(recent.records.is_empty())
+        });
     }
 
     #[test]
     fn what_is_large_is_bounded() {
         let journal = Journal::default();
-        let prompt = |length: usize| json!({"event": "UserPromptSubmit", "prompt": "x".repeat(length)}).to_string();
+        let prompt = |length: usize| {
+            json!({"event": "UserPromptSubmit", "prompt": "x".repeat(length)}).to_string()
+        };
         let stop = event(json!({"event": "UserPromptSubmit"}));
         for _ in 0..100 {
             write(&journal, &stop, &prompt(MAX_WHOLE / 2), &verdict(json!({})));
         }
-        let kept = |journal: &Journal| journal.state.lock().ring.all().iter().map(|it| it.text.len()).sum::<usize>();
-        assert!(kept(&journal) <= MAX_BYTES + MAX_WHOLE, "{}", kept(&journal));
+        let kept = |journal: &Journal| {
+            journal
+                .state
+                .lock()
+                .ring
+                .all()
+                .iter()
+                .map(|it| it.text.len())
+                .sum::<usize>()
+        };
+        assert!(
+            kept(&journal) <= MAX_BYTES + MAX_WHOLE,
+            "{}",
+            kept(&journal)
+        );
         check_excerpt(&journal, 0, usize::MAX, |recent, bytes| {
             assert!(bytes <= MAX_REPLY && bytes > MAX_REPLY / 2, "{bytes}");
             assert_eq!(recent.records.last().unwrap().seq, 100);
@@ -730,16 +910,26 @@ mod tests {
         // Too large to be kept whole: the event, or its verdict as well.
         let name = format!("custom:{}", "n".repeat(MAX_WHOLE));
         let subject = json!({ "subject": "s".repeat(MAX_WHOLE), "reason": "r".repeat(MAX_WHOLE), "decision": "deny" });
-        for (name, verdict, has_subject) in
-            [("Stop", verdict(json!({ "subject": "s".repeat(1000) })), true), (name.as_str(), verdict(subject), false)]
-        {
+        for (name, verdict, has_subject) in [
+            (
+                "Stop",
+                verdict(json!({ "subject": "s".repeat(1000) })),
+                true,
+            ),
+            (name.as_str(), verdict(subject), false),
+        ] {
             let large = event(json!({ "event": name }));
             write(&journal, &large, &prompt(MAX_WHOLE), &verdict);
             check_excerpt(&journal, 0, 1, |recent, bytes| {
                 let record = &recent.records[0];
-                assert!(record.truncated && record.params.is_none() && record.event.len() <= MAX_NAME);
+                assert!(
+                    record.truncated && record.params.is_none() && record.event.len() <= MAX_NAME
+                );
                 let read: Verdict = serde_json::from_str(record.verdict.get()).unwrap();
-                assert_eq!((read.decision, read.subject.is_some()), (verdict.decision, has_subject));
+                assert_eq!(
+                    (read.decision, read.subject.is_some()),
+                    (verdict.decision, has_subject)
+                );
                 assert!(bytes < 10_000, "{bytes}");
             });
         }
@@ -750,9 +940,16 @@ mod tests {
         let journal = Journal::default();
         let name = |n: usize| format!("{n}{}", "\u{1}".repeat(300));
         for n in 0..MAX_HOOKS / 100 + 2 {
-            let outcomes: Vec<_> = (0..100).map(|m| outcome(&name(n * 100 + m), json!({}))).collect();
+            let outcomes: Vec<_> = (0..100)
+                .map(|m| outcome(&name(n * 100 + m), json!({})))
+                .collect();
             let tool = event(json!({ "event": "PreToolUse", "tool": { "name": name(n) } }));
-            write(&journal, &tool, "{}", &verdict(json!({ "outcomes": outcomes })));
+            write(
+                &journal,
+                &tool,
+                "{}",
+                &verdict(json!({ "outcomes": outcomes })),
+            );
         }
         for n in 0..MAX_TOOLS {
             let tool = event(json!({ "event": "PreToolUse", "tool": { "name": format!("t{n}") } }));
@@ -775,20 +972,41 @@ mod tests {
     fn outcomes_are_counted() {
         let mut tally = Tally::default();
         let deny = json!({"status": "blocking", "decision": "deny"});
-        let failed_closed = json!({"status": "non_blocking_error", "decision": "deny", "error": "x"});
+        let failed_closed =
+            json!({"status": "non_blocking_error", "decision": "deny", "error": "x"});
         for (more, expected) in [
             (json!({}), [1, 0, 0, 0, 0, 0]),
             (json!({"status": "skipped"}), [1, 0, 0, 0, 0, 0]),
             (deny, [2, 1, 0, 0, 0, 0]),
-            (json!({"status": "blocking", "decision": "ask"}), [3, 1, 1, 0, 0, 0]),
+            (
+                json!({"status": "blocking", "decision": "ask"}),
+                [3, 1, 1, 0, 0, 0],
+            ),
             (json!({"rewrote": true}), [4, 1, 1, 1, 0, 0]),
             (failed_closed, [5, 1, 1, 1, 1, 0]),
-            (json!({"observed": {"decision": "deny"}}), [6, 1, 1, 1, 1, 1]),
-            (json!({"observed": {"decision": "allow"}}), [7, 1, 1, 1, 1, 1]),
+            (
+                json!({"observed": {"decision": "deny"}}),
+                [6, 1, 1, 1, 1, 1],
+            ),
+            (
+                json!({"observed": {"decision": "allow"}}),
+                [7, 1, 1, 1, 1, 1],
+            ),
         ] {
             tally.count(&verdict(json!({ "outcomes": [outcome("h", more.clone())] })).outcomes);
-            let Counts { matched, denied, asked, rewrote, failed, observed } = tally.counts_of("h");
-            assert_eq!([matched, denied, asked, rewrote, failed, observed], expected, "{more}");
+            let Counts {
+                matched,
+                denied,
+                asked,
+                rewrote,
+                failed,
+                observed,
+            } = tally.counts_of("h");
+            assert_eq!(
+                [matched, denied, asked, rewrote, failed, observed],
+                expected,
+                "{more}"
+            );
         }
     }
 
@@ -800,27 +1018,50 @@ mod tests {
         let mut follower = journal.follow();
         let mut next = || follower.next(&journal).now_or_never().flatten();
         assert!(next().is_none(), "it begins with what comes");
-        write(&journal, &stop, "{\n\"event\": \"Stop\"}", &verdict(json!({})));
-        let failed: Outcome = serde_json::from_value(outcome("audit", json!({ "error": "x".repeat(5000) }))).unwrap();
+        write(
+            &journal,
+            &stop,
+            "{\n\"event\": \"Stop\"}",
+            &verdict(json!({})),
+        );
+        let failed: Outcome =
+            serde_json::from_value(outcome("audit", json!({ "error": "x".repeat(5000) }))).unwrap();
         journal.write_end(&stop, &failed);
         let news = next().unwrap();
-        assert_eq!(news.judged[0].record().unwrap().params.unwrap().get(), "{ \"event\": \"Stop\"}");
+        assert_eq!(
+            news.judged[0].record().unwrap().params.unwrap().get(),
+            "{ \"event\": \"Stop\"}"
+        );
         assert_eq!((news.lost, news.judged.len(), news.ended[0].seq), (0, 1, 1));
-        assert_eq!(news.ended[0].outcome.error.as_ref().unwrap().len(), MAX_SAID);
+        assert_eq!(
+            news.ended[0].outcome.error.as_ref().unwrap().len(),
+            MAX_SAID
+        );
         assert!(next().is_none(), "nothing comes twice");
         for _ in 0..MAX_KEPT_FOR_FOLLOWERS + 7 {
             write(&journal, &stop, "{}", &verdict(json!({})));
         }
         (0..MAX_ENDED + 3).for_each(|_| journal.write_end(&stop, &failed));
         let news = next().unwrap();
-        assert_eq!((news.lost, news.judged.len(), news.ended.len()), (10, MAX_KEPT_FOR_FOLLOWERS, MAX_ENDED));
+        assert_eq!(
+            (news.lost, news.judged.len(), news.ended.len()),
+            (10, MAX_KEPT_FOR_FOLLOWERS, MAX_ENDED)
+        );
         check_excerpt(&journal, 0, usize::MAX, |recent, bytes| {
             assert!(bytes <= MAX_REPLY);
             assert_eq!(recent.ended.last().unwrap().seq, MAX_ENDED as u64 + 4);
-            assert_eq!(recent.hooks[0].counts, Counts { failed: MAX_ENDED as u64 + 4, ..Counts::default() });
+            assert_eq!(
+                recent.hooks[0].counts,
+                Counts {
+                    failed: MAX_ENDED as u64 + 4,
+                    ..Counts::default()
+                }
+            );
         });
         check_excerpt(&journal, 0, 0, |recent, bytes| {
-            assert!(recent.records.is_empty() && recent.hooks.is_empty() && recent.ended.is_empty());
+            assert!(
+                recent.records.is_empty() && recent.hooks.is_empty() && recent.ended.is_empty()
+            );
             assert!(recent.total > 0 && bytes < 4096, "{bytes}");
         });
         // As much as before is kept when nobody follows.

@@ -1,4 +1,5 @@
-//! Which programs the hooks in force ask about when they start, so that whoever watches all starts asks about no others.
+//! Which programs the hooks in force ask about when they start, so that whoever watches all starts
+//! asks about no others.
 
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
@@ -17,8 +18,8 @@ pub struct NamedPrograms {
     pub generation: u64,
     /// Each program may be named: a rule begins with a wildcard, or a hook is for all starts.
     pub every: bool,
-    /// Their names without a directory, sorted. A file of one of these names, by whatever name it is started, is asked
-    /// about too.
+    /// Their names without a directory, sorted. A file of one of these names, by whatever name it
+    /// is started, is asked about too.
     #[schemars(with = "Vec<String>")]
     pub names: BTreeSet<String>,
 }
@@ -36,10 +37,16 @@ impl NamedPrograms {
     /// Of a set of hooks.
     pub fn of(set: &HookSet) -> NamedPrograms {
         let mut asked = Asked::default();
-        set.hooks.iter().filter(|hook| hook.enabled).for_each(|hook| asked.add_hook(hook));
+        set.hooks
+            .iter()
+            .filter(|hook| hook.enabled)
+            .for_each(|hook| asked.add_hook(hook));
         for policy in &set.policies {
             asked.every |= policy.is_broken();
-            policy.denied().filter(|rule| !rule.is_for_all_calls()).for_each(|rule| asked.add_rule(rule, true));
+            policy
+                .denied()
+                .filter(|rule| !rule.is_for_all_calls())
+                .for_each(|rule| asked.add_rule(rule, true));
         }
         let mut names: BTreeSet<String> = asked.programs.iter().map(|it| it.to_string()).collect();
         if !asked.programs.is_empty() {
@@ -51,7 +58,11 @@ impl NamedPrograms {
         if asked.known {
             names.extend(program_names().map(str::to_string));
         }
-        NamedPrograms { generation: set.generation, every: asked.every, names }
+        NamedPrograms {
+            generation: set.generation,
+            every: asked.every,
+            names,
+        }
     }
 }
 
@@ -66,7 +77,10 @@ impl<'s> Asked<'s> {
             return;
         }
         self.every |= hook.tools.rules.is_empty();
-        hook.tools.rules.iter().for_each(|rule| self.add_rule(rule, hook.judges_acts()));
+        hook.tools
+            .rules
+            .iter()
+            .for_each(|rule| self.add_rule(rule, hook.judges_acts()));
     }
 
     fn add_rule(&mut self, rule: &'s ToolRule, judges_acts: bool) {

@@ -1,11 +1,13 @@
 //! Questions that wait for a person, answered from anywhere.
 //!
-//! A host publishes a question; whoever may answer reads it and publishes one signed answer. The stream takes one answer a
-//! question, so of many that come at once one wins. An answer counts only if a key has signed it that the asking host has
-//! pinned; the signature is over the digest of the question's bytes and the decision, so that it answers nothing else.
-//! The host's account can't publish answers, and a key of the host's own never counts: an agent runs as the host's user.
+//! A host publishes a question; whoever may answer reads it and publishes one signed answer. The
+//! stream takes one answer a question, so of many that come at once one wins. An answer counts only
+//! if a key has signed it that the asking host has pinned; the signature is over the digest of the
+//! question's bytes and the decision, so that it answers nothing else. The host's account can't
+//! publish answers, and a key of the host's own never counts: an agent runs as the host's user.
 //!
-//! An answer that doesn't count takes the place of one that would. So the host asks again under another name, a few times.
+//! An answer that doesn't count takes the place of one that would. So the host asks again under
+//! another name, a few times.
 
 use crate::digest::Sha256;
 use crate::envelope::{self, Signers};
@@ -58,8 +60,8 @@ pub enum Decision {
 struct Asked {
     /// Nobody can prepare an answer to a question that they know beforehand.
     nonce: String,
-    /// How long an answer is waited for, in milliseconds. The server says since when, because the host's clock may be
-    /// wrong.
+    /// How long an answer is waited for, in milliseconds. The server says since when, because the
+    /// host's clock may be wrong.
     waits: u64,
     /// Whose answer counts.
     approvers: Vec<PublicKey>,
@@ -119,12 +121,20 @@ impl Asker {
         own: &[PublicKey],
     ) -> Result<Asker, envelope::BadSigners> {
         let approvers = Signers::new(approvers.into_iter().filter(|key| !own.contains(key)), 1)?;
-        let who = Identity { host: server.host().clone(), instance };
-        Ok(Asker { server, who, approvers })
+        let who = Identity {
+            host: server.host().clone(),
+            instance,
+        };
+        Ok(Asker {
+            server,
+            who,
+            approvers,
+        })
     }
 
-    /// Publishes a question, a JSON value, and waits for an answer that counts, for as long as is said. Dropping the future
-    /// leaves the question there until it expires; [`over`](Self::over) takes it back. `asked` is told each name of it.
+    /// Publishes a question, a JSON value, and waits for an answer that counts, for as long as is
+    /// said. Dropping the future leaves the question there until it expires; [`over`](Self::over)
+    /// takes it back. `asked` is told each name of it.
     ///
     /// # Errors
     /// It is too long, can't be published, or all its answers don't count.
@@ -153,8 +163,13 @@ impl Asker {
         Err(problem)
     }
 
-    async fn publish(&self, question: &RawValue, within: Duration) -> Result<(Name, Sha256), ServerError> {
-        let nameless = |error: &dyn std::fmt::Display| ServerError::Other(format!("name a question: {error}"));
+    async fn publish(
+        &self,
+        question: &RawValue,
+        within: Duration,
+    ) -> Result<(Name, Sha256), ServerError> {
+        let nameless =
+            |error: &dyn std::fmt::Display| ServerError::Other(format!("name a question: {error}"));
         let id = new_id().map_err(|error| nameless(&error))?;
         let ask: Name = id.parse().map_err(|error| nameless(&error))?;
         let asked = Asked {
@@ -163,7 +178,8 @@ impl Asker {
             approvers: self.approvers.keys().copied().collect(),
             question: question.to_owned(),
         };
-        let bytes = serde_json::to_vec(&asked).map_err(|error| ServerError::Other(error.to_string()))?;
+        let bytes =
+            serde_json::to_vec(&asked).map_err(|error| ServerError::Other(error.to_string()))?;
         let most = streams::MAX_ASK - FRAME;
         if bytes.len() > most {
             return Err(ServerError::Other(format!(
@@ -180,18 +196,31 @@ impl Asker {
         let mut headers = HeaderMap::new();
         headers.insert(NATS_MESSAGE_ID, format!("{}.{ask}", self.who));
         let subject = streams::ask(&self.who, ask);
-        publish_surely(&self.server, &subject, &headers, &Bytes::from(bytes), within.min(PATIENCE)).await.map(drop)
+        publish_surely(
+            &self.server,
+            &subject,
+            &headers,
+            &Bytes::from(bytes),
+            within.min(PATIENCE),
+        )
+        .await
+        .map(drop)
     }
 
     /// Waits for the answer to a question.
     async fn answer(&self, ask: &Name, digest: Sha256) -> Result<Answer, ServerError> {
-        let (told, subject) = (streams::told(&self.who, ask), streams::answer(&self.who, ask));
+        let (told, subject) = (
+            streams::told(&self.who, ask),
+            streams::answer(&self.who, ask),
+        );
         let mut notices = Notices::of(&self.server, [told]);
         loop {
             notices.listen().await;
             // A notice says only that there is one. What counts is what the stream has.
             match self.server.last(streams::ANSWER, &subject, PATIENCE).await {
-                Ok(Some(stored)) => return read_answer(&stored.payload, &self.who, ask, digest, &self.approvers),
+                Ok(Some(stored)) => {
+                    return read_answer(&stored.payload, &self.who, ask, digest, &self.approvers);
+                }
                 Ok(None) => {}
                 Err(error @ ServerError::NotPermitted(_)) => return Err(error),
                 Err(error) => tracing::debug!(%error, "Answers can't be read now."),
@@ -205,10 +234,18 @@ impl Asker {
     /// # Errors
     /// It can't be published. The question is shown until it expires.
     pub async fn over(&self, ask: &Name, why: &str) -> Result<(), ServerError> {
-        let name: Name =
-            format!("{ask}{OVER}").parse().map_err(|_| ServerError::Other("the name is too long".into()))?;
-        let over = Over { over: why.chars().take(200).collect() };
-        self.put(&name, serde_json::to_vec(&over).unwrap_or_default(), PATIENCE).await
+        let name: Name = format!("{ask}{OVER}")
+            .parse()
+            .map_err(|_| ServerError::Other("the name is too long".into()))?;
+        let over = Over {
+            over: why.chars().take(200).collect(),
+        };
+        self.put(
+            &name,
+            serde_json::to_vec(&over).unwrap_or_default(),
+            PATIENCE,
+        )
+        .await
     }
 }
 
@@ -220,18 +257,34 @@ pub(crate) fn read_answer(
     digest: Sha256,
     approvers: &Signers,
 ) -> Result<Answer, ServerError> {
-    let wrong = |problem: &dyn std::fmt::Display| ServerError::Other(format!("the answer: {problem}"));
-    let (payload, by) = envelope::open(bytes, streams::MAX_ANSWER, ANSWER, approvers).map_err(|error| wrong(&error))?;
+    let wrong =
+        |problem: &dyn std::fmt::Display| ServerError::Other(format!("the answer: {problem}"));
+    let (payload, by) = envelope::open(bytes, streams::MAX_ANSWER, ANSWER, approvers)
+        .map_err(|error| wrong(&error))?;
     let signed: Signed = serde_json::from_slice(&payload).map_err(|error| wrong(&error))?;
-    let Signed { host, instance, ask: answered, digest: of, decision, reason } = signed;
+    let Signed {
+        host,
+        instance,
+        ask: answered,
+        digest: of,
+        decision,
+        reason,
+    } = signed;
     if (&host, &instance, &answered, of) != (&who.host, &who.instance, ask, digest) {
         return Err(wrong(&"it is the answer to another question"));
     }
     if reason.as_ref().is_some_and(|it| it.len() > MAX_REASON) {
         return Err(wrong(&"its reason is too long"));
     }
-    let by = by.into_iter().next().ok_or_else(|| wrong(&"nobody has signed it"))?;
-    Ok(Answer { decision, reason, by })
+    let by = by
+        .into_iter()
+        .next()
+        .ok_or_else(|| wrong(&"nobody has signed it"))?;
+    Ok(Answer {
+        decision,
+        reason,
+        by,
+    })
 }
 
 /// A question that waits, as somebody reads it who may answer.
@@ -261,10 +314,14 @@ impl Question {
 
 /// Tells that questions or answers are there which weren't before.
 pub fn notices(server: &Server) -> Notices {
-    Notices::of(server, [streams::ASKED_EACH, streams::TOLD_EACH].map(String::from))
+    Notices::of(
+        server,
+        [streams::ASKED_EACH, streams::TOLD_EACH].map(String::from),
+    )
 }
 
-/// The questions that wait, the oldest first. Which expired meanwhile is told by this machine's clock.
+/// The questions that wait, the oldest first. Which expired meanwhile is told by this machine's
+/// clock.
 ///
 /// # Errors
 /// The account may not read them, or the server doesn't answer.
@@ -283,7 +340,11 @@ pub struct Waiting {
 impl Waiting {
     /// Nothing is read so far.
     pub fn of(server: &Server) -> Waiting {
-        Waiting { server: server.clone(), open: BTreeMap::new(), from: 1 }
+        Waiting {
+            server: server.clone(),
+            open: BTreeMap::new(),
+            from: 1,
+        }
     }
 
     /// As [`waiting`], now.
@@ -294,20 +355,26 @@ impl Waiting {
         let now = millis(SystemTime::now());
         let mut n_read = 0;
         loop {
-            let page = self.server.page(streams::ASK, streams::ALL_ASKS, self.from, PATIENCE).await?;
+            let page = self
+                .server
+                .page(streams::ASK, streams::ALL_ASKS, self.from, PATIENCE)
+                .await?;
             let Some(last) = page.last() else { break };
             self.from = last.sequence.saturating_add(1);
             for message in page {
                 n_read += 1;
                 self.take(&message, now);
             }
-            // Nobody can be shown so many, however many looks they came in: the next one begins anew.
+            // Nobody can be shown so many, however many looks they came in: the next one begins
+            // anew.
             let is_full = self.open.len() > 2 * MAX_QUESTIONS;
             if is_full {
                 *self = Waiting::of(&self.server);
             }
             if is_full || n_read > 2 * MAX_QUESTIONS {
-                return Err(ServerError::Other(format!("more than {MAX_QUESTIONS} questions are there")));
+                return Err(ServerError::Other(format!(
+                    "more than {MAX_QUESTIONS} questions are there"
+                )));
             }
         }
         self.open.retain(|_, question| question.expires > now);
@@ -315,7 +382,12 @@ impl Waiting {
         for (key, question) in &self.open {
             // The host may not have said yet that it has its answer.
             let answer = streams::answer(&question.who, &question.ask);
-            if self.server.last(streams::ANSWER, &answer, PATIENCE).await?.is_some() {
+            if self
+                .server
+                .last(streams::ANSWER, &answer, PATIENCE)
+                .await?
+                .is_some()
+            {
                 answered.push(key.clone());
             }
         }
@@ -326,11 +398,18 @@ impl Waiting {
     }
 
     fn take(&mut self, message: &StreamMessage, now: u64) {
-        let Some((who, ask)) = named(&message.subject) else { return };
-        match ask.as_str().strip_suffix(OVER).and_then(|ask| ask.parse().ok()) {
+        let Some((who, ask)) = named(&message.subject) else {
+            return;
+        };
+        match ask
+            .as_str()
+            .strip_suffix(OVER)
+            .and_then(|ask| ask.parse().ok())
+        {
             Some(ask) => drop(self.open.remove(&(who, ask))),
             None => {
-                let question = read_question(who.clone(), ask.clone(), message).filter(|it| it.expires > now);
+                let question =
+                    read_question(who.clone(), ask.clone(), message).filter(|it| it.expires > now);
                 self.open.extend(question.map(|it| ((who, ask), it)));
             }
         }
@@ -346,10 +425,23 @@ pub(crate) fn read_question(who: Identity, ask: Name, message: &StreamMessage) -
     if message.payload.len() > streams::MAX_ASK {
         return None;
     }
-    let Asked { waits, approvers, question, .. } = serde_json::from_slice(&message.payload).ok()?;
+    let Asked {
+        waits,
+        approvers,
+        question,
+        ..
+    } = serde_json::from_slice(&message.payload).ok()?;
     let at = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).ok()?;
     let expires = at.saturating_add(waits);
-    Some(Question { who, ask, at, expires, approvers, question, digest: Sha256::of(&message.payload) })
+    Some(Question {
+        who,
+        ask,
+        at,
+        expires,
+        approvers,
+        question,
+        digest: Sha256::of(&message.payload),
+    })
 }
 
 /// What became of an answer.
@@ -364,7 +456,8 @@ pub enum Answered {
 /// Answers a question.
 ///
 /// # Errors
-/// The account may not, the key is none of those that the host believes, or the server doesn't answer.
+/// The account may not, the key is none of those that the host believes, or the server doesn't
+/// answer.
 pub async fn answer(
     server: &Server,
     question: &Question,
@@ -381,13 +474,24 @@ pub async fn answer(
         )));
     }
     if reason.is_some_and(|it| it.len() > MAX_REASON) {
-        return Err(ServerError::Other(format!("a reason has at most {MAX_REASON} bytes")));
+        return Err(ServerError::Other(format!(
+            "a reason has at most {MAX_REASON} bytes"
+        )));
     }
-    let Question { who, ask, digest, .. } = question;
+    let Question {
+        who, ask, digest, ..
+    } = question;
     let Identity { host, instance } = who.clone();
-    let signed =
-        Signed { host, instance, ask: ask.clone(), digest: *digest, decision, reason: reason.map(str::to_string) };
-    let payload = serde_json::to_vec(&signed).map_err(|error| ServerError::Other(error.to_string()))?;
+    let signed = Signed {
+        host,
+        instance,
+        ask: ask.clone(),
+        digest: *digest,
+        decision,
+        reason: reason.map(str::to_string),
+    };
+    let payload =
+        serde_json::to_vec(&signed).map_err(|error| ServerError::Other(error.to_string()))?;
     let bytes = Bytes::from(envelope::sign(ANSWER, &payload, &[key]));
     let subject = streams::answer(who, ask);
     let mut headers = HeaderMap::new();
@@ -398,13 +502,19 @@ pub async fn answer(
             // It may be this one, whose acknowledgement was lost.
             let stored = server.last(streams::ANSWER, &subject, PATIENCE).await?;
             let is_ours = stored.is_some_and(|it| it.payload == bytes);
-            Ok(if is_ours { Answered::First } else { Answered::TooLate })
+            Ok(if is_ours {
+                Answered::First
+            } else {
+                Answered::TooLate
+            })
         }
         Err(error) => Err(error),
     }
 }
 
 fn millis(at: SystemTime) -> u64 {
-    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = at
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! A bundle: the files that a team publishes together, and the manifest that is signed for them.
 //!
-//! The manifest names each file by its path and digest; the files themselves are kept by digest. To this crate they are
-//! bytes.
+//! The manifest names each file by its path and digest; the files themselves are kept by digest. To
+//! this crate they are bytes.
 
 use crate::digest::Sha256;
 use crate::name::Name;
@@ -35,8 +35,8 @@ pub enum Stage {
     },
 }
 
-/// What a bundle is, as a publisher signs it. A member that a host doesn't know is refused: it may mean that something
-/// holds with a condition.
+/// What a bundle is, as a publisher signs it. A member that a host doesn't know is refused: it may
+/// mean that something holds with a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifest {
@@ -48,7 +48,8 @@ pub struct Manifest {
     pub stage: Stage,
     /// When it was made, in seconds since 1970.
     pub created: u64,
-    /// From when on no host takes it any more, in seconds since 1970. Where it is in force, it stays.
+    /// From when on no host takes it any more, in seconds since 1970. Where it is in force, it
+    /// stays.
     pub expires: u64,
     /// The oldest version of hookwire that understands it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,10 +99,15 @@ impl Manifest {
     /// # Errors
     /// It is no manifest, or names files that no bundle has.
     pub fn read(payload: &[u8]) -> Result<Manifest, BadBundle> {
-        let manifest: Manifest =
-            serde_json::from_slice(payload).map_err(|error| BadBundle::Malformed(error.to_string()))?;
-        if let Stage::Canary { permille: 0 | 1000.. } = manifest.stage {
-            return Err(BadBundle::Malformed("a canary is for 1 to 999 of a thousand hosts".into()));
+        let manifest: Manifest = serde_json::from_slice(payload)
+            .map_err(|error| BadBundle::Malformed(error.to_string()))?;
+        if let Stage::Canary {
+            permille: 0 | 1000..,
+        } = manifest.stage
+        {
+            return Err(BadBundle::Malformed(
+                "a canary is for 1 to 999 of a thousand hosts".into(),
+            ));
         }
         check(&manifest.files)?;
         Ok(manifest)
@@ -118,8 +124,8 @@ impl Manifest {
         Sha256::of(&serde_json::to_vec(&self.files).unwrap_or_default())
     }
 
-    /// Whether it is for a host: every host is always in the same part of a thousand for a channel, so a larger canary
-    /// has the hosts of a smaller one.
+    /// Whether it is for a host: every host is always in the same part of a thousand for a channel,
+    /// so a larger canary has the hosts of a smaller one.
     pub fn is_for(&self, who: &str) -> bool {
         match self.stage {
             Stage::All => true,
@@ -131,7 +137,10 @@ impl Manifest {
 /// The place of a host among a thousand.
 fn place_in_thousand(channel: &Name, who: &str) -> u16 {
     let digest = Sha256::of(format!("{channel} {who}").as_bytes()).to_string();
-    let number = digest.get(..8).and_then(|it| u32::from_str_radix(it, 16).ok()).unwrap_or_default();
+    let number = digest
+        .get(..8)
+        .and_then(|it| u32::from_str_radix(it, 16).ok())
+        .unwrap_or_default();
     u16::try_from(number % 1000).unwrap_or_default()
 }
 
@@ -152,19 +161,30 @@ fn check(files: &[Entry]) -> Result<(), BadBundle> {
         total = total.saturating_add(*size);
         let most = crate::streams::MAX_BLOB;
         if usize::try_from(*size).map_or(true, |size| size > most) {
-            return Err(BadBundle::TooMuch(format!("{path} has {size} bytes; a file of a bundle has at most {most}")));
+            return Err(BadBundle::TooMuch(format!(
+                "{path} has {size} bytes; a file of a bundle has at most {most}"
+            )));
         }
         let folded = path.to_lowercase();
-        dirs.extend(folded.match_indices('/').map(|(at, _)| folded.split_at(at).0.to_string()));
+        dirs.extend(
+            folded
+                .match_indices('/')
+                .map(|(at, _)| folded.split_at(at).0.to_string()),
+        );
         if !known.insert(folded) {
             return Err(BadBundle::Path(path.clone(), "it is there twice"));
         }
     }
     if total > MAX_BYTES {
-        return Err(BadBundle::TooMuch(format!("a bundle has at most {MAX_BYTES} bytes, this one has {total}")));
+        return Err(BadBundle::TooMuch(format!(
+            "a bundle has at most {MAX_BYTES} bytes, this one has {total}"
+        )));
     }
     match known.intersection(&dirs).next() {
-        Some(both) => Err(BadBundle::Path(both.clone(), "it is a file and a directory")),
+        Some(both) => Err(BadBundle::Path(
+            both.clone(),
+            "it is a file and a directory",
+        )),
         None => Ok(()),
     }
 }
@@ -175,7 +195,10 @@ fn check_path(path: &str) -> Result<(), BadBundle> {
     if path.len() > MAX_PATH {
         return bad("it is too long");
     }
-    if path.chars().any(|it| it.is_control() || it == '\\' || it == ':') {
+    if path
+        .chars()
+        .any(|it| it.is_control() || it == '\\' || it == ':')
+    {
         return bad("it has a control character, a backslash or a colon");
     }
     let mut depth = 0;
@@ -201,8 +224,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Reads a directory. What begins with a dot is left out. Links are refused, because a bundle holds what is there and
-    /// not where it leads.
+    /// Reads a directory. What begins with a dot is left out. Links are refused, because a bundle
+    /// holds what is there and not where it leads.
     ///
     /// # Errors
     /// It can't be read, or can't be a bundle.
@@ -210,22 +233,35 @@ impl Files {
         let mut files = Files::default();
         let mut total = 0;
         for (path, name) in walk(dir)? {
-            let unread = |error: io::Error| BadBundle::Unread(format!("{}: {error}", path.display()));
+            let unread =
+                |error: io::Error| BadBundle::Unread(format!("{}: {error}", path.display()));
             check_path(&name)?;
             let about = fs::metadata(&path).map_err(unread)?;
             if about.len() > crate::streams::MAX_BLOB as u64 || files.entries.len() == MAX_FILES {
                 // The message of the check says which limit it is.
                 let executable = false;
-                files.entries.push(Entry { path: name, sha256: Sha256::of(b""), size: about.len(), executable });
+                files.entries.push(Entry {
+                    path: name,
+                    sha256: Sha256::of(b""),
+                    size: about.len(),
+                    executable,
+                });
                 break;
             }
             let mut content = Vec::new();
             let (file, _) = file::open(&path).map_err(unread)?;
-            file.take(crate::streams::MAX_BLOB as u64 + 1).read_to_end(&mut content).map_err(unread)?;
+            file.take(crate::streams::MAX_BLOB as u64 + 1)
+                .read_to_end(&mut content)
+                .map_err(unread)?;
             total += content.len() as u64;
             let sha256 = Sha256::of(&content);
             let executable = about.permissions().mode() & 0o100 != 0;
-            files.entries.push(Entry { path: name, sha256, size: content.len() as u64, executable });
+            files.entries.push(Entry {
+                path: name,
+                sha256,
+                size: content.len() as u64,
+                executable,
+            });
             files.contents.insert(sha256, content);
             if total > MAX_BYTES {
                 break;
@@ -238,11 +274,18 @@ impl Files {
 
     /// Each file's path with its content.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let content = |entry: &Entry| self.contents.get(&entry.sha256).map_or(&[][..], Vec::as_slice);
-        self.entries.iter().map(move |entry| (entry.path.as_str(), content(entry)))
+        let content = |entry: &Entry| {
+            self.contents
+                .get(&entry.sha256)
+                .map_or(&[][..], Vec::as_slice)
+        };
+        self.entries
+            .iter()
+            .map(move |entry| (entry.path.as_str(), content(entry)))
     }
 
-    /// Writes them below a directory, for whoever looks at them there. A host's store writes more carefully.
+    /// Writes them below a directory, for whoever looks at them there. A host's store writes more
+    /// carefully.
     ///
     /// # Errors
     /// They can't be written, or can't be a bundle.
@@ -250,9 +293,14 @@ impl Files {
         check(&self.entries)?;
         for Entry { path, sha256, .. } in &self.entries {
             let at = dir.join(path);
-            let unwritten = |error: io::Error| BadBundle::Unread(format!("{}: {error}", at.display()));
+            let unwritten =
+                |error: io::Error| BadBundle::Unread(format!("{}: {error}", at.display()));
             fs::create_dir_all(at.parent().unwrap_or(dir)).map_err(unwritten)?;
-            fs::write(&at, self.contents.get(sha256).map_or(&[][..], Vec::as_slice)).map_err(unwritten)?;
+            fs::write(
+                &at,
+                self.contents.get(sha256).map_or(&[][..], Vec::as_slice),
+            )
+            .map_err(unwritten)?;
         }
         Ok(())
     }
@@ -267,15 +315,25 @@ fn walk(dir: &Path) -> Result<Vec<(PathBuf, String)>, BadBundle> {
         for entry in fs::read_dir(&dir).map_err(unread)? {
             let entry = entry.map_err(unread)?;
             let Some(name) = entry.file_name().to_str().map(str::to_string) else {
-                return Err(BadBundle::Path(entry.path().display().to_string(), "its name isn't UTF-8"));
+                return Err(BadBundle::Path(
+                    entry.path().display().to_string(),
+                    "its name isn't UTF-8",
+                ));
             };
             if name.starts_with('.') {
                 continue;
             }
-            let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+            let path = if below.is_empty() {
+                name
+            } else {
+                format!("{below}/{name}")
+            };
             let kind = entry.file_type().map_err(unread)?;
             if kind.is_symlink() {
-                return Err(BadBundle::Path(path, "it is a link; put the file itself there"));
+                return Err(BadBundle::Path(
+                    path,
+                    "it is a link; put the file itself there",
+                ));
             }
             if kind.is_dir() {
                 if depth == MAX_DEPTH {
@@ -286,7 +344,9 @@ fn walk(dir: &Path) -> Result<Vec<(PathBuf, String)>, BadBundle> {
                 found.push((entry.path(), path));
             }
             if found.len() > MAX_FILES {
-                return Err(BadBundle::TooMuch(format!("a bundle has at most {MAX_FILES} files")));
+                return Err(BadBundle::TooMuch(format!(
+                    "a bundle has at most {MAX_FILES} files"
+                )));
             }
         }
     }
@@ -294,13 +354,18 @@ fn walk(dir: &Path) -> Result<Vec<(PathBuf, String)>, BadBundle> {
     Ok(found)
 }
 
-/// The files of a directory, read once, if they are exactly those of a manifest: what was compared is what is given.
+/// The files of a directory, read once, if they are exactly those of a manifest: what was compared
+/// is what is given.
 ///
 /// # Errors
 /// The first thing that differs, for people.
 pub fn verified(dir: &Path, manifest: &Manifest) -> Result<Files, String> {
     let found = Files::read(dir).map_err(|error| error.to_string())?;
-    let wanted: BTreeMap<&str, &Entry> = manifest.files.iter().map(|it| (it.path.as_str(), it)).collect();
+    let wanted: BTreeMap<&str, &Entry> = manifest
+        .files
+        .iter()
+        .map(|it| (it.path.as_str(), it))
+        .collect();
     for entry in &found.entries {
         match wanted.get(entry.path.as_str()) {
             None => return Err(format!("{} is there, but not in the manifest", entry.path)),
@@ -343,14 +408,29 @@ mod tests {
         ] {
             assert_eq!(check_path(path).is_ok(), holds, "{path:?}");
         }
-        let entry = |path: &str, size| Entry { path: path.into(), sha256: Sha256::of(b""), size, executable: false };
-        let all = |paths: &[&str]| check(&paths.iter().map(|it| entry(it, 1)).collect::<Vec<_>>()).is_ok();
+        let entry = |path: &str, size| Entry {
+            path: path.into(),
+            sha256: Sha256::of(b""),
+            size,
+            executable: false,
+        };
+        let all = |paths: &[&str]| {
+            check(&paths.iter().map(|it| entry(it, 1)).collect::<Vec<_>>()).is_ok()
+        };
         assert!(all(&["a", "b/a", "b/c"]));
-        assert!(!all(&["a", "a"]) && !all(&["a", "A"]) && !all(&["a", "a/b"]) && !all(&["A/b", "a"]));
+        assert!(
+            !all(&["a", "a"]) && !all(&["a", "A"]) && !all(&["a", "a/b"]) && !all(&["A/b", "a"])
+        );
         assert!(check(&[entry("a", 2 << 20)]).is_err() && check(&[entry("a", u64::MAX)]).is_err());
-        let many = |n: usize| (0..n).map(|it| entry(&it.to_string(), 1)).collect::<Vec<_>>();
+        let many = |n: usize| {
+            (0..n)
+                .map(|it| entry(&it.to_string(), 1))
+                .collect::<Vec<_>>()
+        };
         assert!(check(&many(MAX_FILES)).is_ok() && check(&many(MAX_FILES + 1)).is_err());
-        let large = (0..17).map(|it| entry(&it.to_string(), 1_000_000)).collect::<Vec<_>>();
+        let large = (0..17)
+            .map(|it| entry(&it.to_string(), 1_000_000))
+            .collect::<Vec<_>>();
         assert!(check(&large).is_err());
     }
 
@@ -378,7 +458,10 @@ mod tests {
             ("\"all\"", "{\"canary\":{\"permille\":1000}}"),
             ("\"all\"", "{\"canary\":{\"permille\":0}}"),
             ("\"main\"", "\"main.>\""),
-            ("\"files\":[]", "\"files\":[{\"path\":\"../a\",\"sha256\":\"00\",\"size\":1}]"),
+            (
+                "\"files\":[]",
+                "\"files\":[{\"path\":\"../a\",\"sha256\":\"00\",\"size\":1}]",
+            ),
         ] {
             let changed = text.replace(from, to);
             assert_ne!(changed, text);
@@ -390,7 +473,9 @@ mod tests {
     fn a_canary_is_so_many_of_a_thousand_and_grows() {
         let in_canary = |permille: u16| {
             let manifest = manifest(Stage::Canary { permille }, Vec::new());
-            (0..2000).filter(|it| manifest.is_for(&format!("host-{it}.p"))).collect::<Vec<_>>()
+            (0..2000)
+                .filter(|it| manifest.is_for(&format!("host-{it}.p")))
+                .collect::<Vec<_>>()
         };
         let (small, large) = (in_canary(50), in_canary(500));
         assert!(
@@ -411,18 +496,41 @@ mod tests {
         std::fs::write(at("lib/check.sh"), "exit 0").unwrap();
         std::fs::write(at(".swp"), "x").unwrap();
         let files = Files::read(dir.path()).unwrap();
-        assert_eq!(files.entries.iter().map(|it| &*it.path).collect::<Vec<_>>(), ["guard.yaml", "lib/check.sh"]);
+        assert_eq!(
+            files.entries.iter().map(|it| &*it.path).collect::<Vec<_>>(),
+            ["guard.yaml", "lib/check.sh"]
+        );
         let manifest = manifest(Stage::All, files.entries);
-        assert_eq!(verified(dir.path(), &manifest).map(|it| it.entries.len()), Ok(2));
+        assert_eq!(
+            verified(dir.path(), &manifest).map(|it| it.entries.len()),
+            Ok(2)
+        );
         std::fs::write(at("guard.yaml"), "hooks: {}").unwrap();
-        assert!(verified(dir.path(), &manifest).unwrap_err().contains("changed"));
+        assert!(
+            verified(dir.path(), &manifest)
+                .unwrap_err()
+                .contains("changed")
+        );
         std::fs::write(at("guard.yaml"), "hooks: []").unwrap();
         std::fs::write(at("more.yaml"), "").unwrap();
-        assert!(verified(dir.path(), &manifest).unwrap_err().contains("not in the manifest"));
+        assert!(
+            verified(dir.path(), &manifest)
+                .unwrap_err()
+                .contains("not in the manifest")
+        );
         std::fs::remove_file(at("more.yaml")).unwrap();
         std::fs::remove_file(at("lib/check.sh")).unwrap();
-        assert!(verified(dir.path(), &manifest).unwrap_err().contains("missing"));
+        assert!(
+            verified(dir.path(), &manifest)
+                .unwrap_err()
+                .contains("missing")
+        );
         std::os::unix::fs::symlink("/etc/passwd", at("link")).unwrap();
-        assert!(Files::read(dir.path()).unwrap_err().to_string().contains("link"));
+        assert!(
+            Files::read(dir.path())
+                .unwrap_err()
+                .to_string()
+                .contains("link")
+        );
     }
 }

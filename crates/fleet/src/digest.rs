@@ -78,7 +78,13 @@ mod tests {
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(Sha256::of(b"abc").to_string(), text);
         assert_eq!(text.parse(), Ok(Sha256::of(b"abc")));
-        for other in [&text[1..], &text.to_uppercase(), &format!("{text}0"), &text.replace('b', "g"), ""] {
+        for other in [
+            &text[1..],
+            &text.to_uppercase(),
+            &format!("{text}0"),
+            &text.replace('b', "g"),
+            "",
+        ] {
             assert!(other.parse::<Sha256>().is_err(), "{other}");
         }
     }

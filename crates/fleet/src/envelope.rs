@@ -1,7 +1,8 @@
-//! Signed bytes: DSSE envelopes (the specification of the in-toto project), as other tools sign and verify them.
+//! Signed bytes: DSSE envelopes (the specification of the in-toto project), as other tools sign and
+//! verify them.
 //!
-//! What is signed is the payload with its type, byte by byte; nobody has to agree on how JSON is written. Nothing of the
-//! payload is parsed before enough signatures hold.
+//! What is signed is the payload with its type, byte by byte; nobody has to agree on how JSON is
+//! written. Nothing of the payload is parsed before enough signatures hold.
 
 use crate::key::{PublicKey, SecretKey};
 use base64::Engine;
@@ -60,12 +61,17 @@ impl Signers {
     ///
     /// # Errors
     /// See [`BadSigners`].
-    pub fn new(keys: impl IntoIterator<Item = PublicKey>, threshold: usize) -> Result<Signers, BadSigners> {
+    pub fn new(
+        keys: impl IntoIterator<Item = PublicKey>,
+        threshold: usize,
+    ) -> Result<Signers, BadSigners> {
         let keys: BTreeSet<PublicKey> = keys.into_iter().take(MAX_KEYS + 1).collect();
         match keys.len() {
             0 => Err(BadSigners::NoKey),
             n if n > MAX_KEYS => Err(BadSigners::TooMany),
-            n if threshold == 0 || threshold > n => Err(BadSigners::Threshold { threshold, keys: n }),
+            n if threshold == 0 || threshold > n => {
+                Err(BadSigners::Threshold { threshold, keys: n })
+            }
             _ => Ok(Signers { keys, threshold }),
         }
     }
@@ -116,8 +122,10 @@ pub enum Unbelieved {
 /// Signs a payload with these keys.
 pub fn sign(payload_type: &str, payload: &[u8], keys: &[&SecretKey]) -> Vec<u8> {
     let message = signed_bytes(payload_type, payload);
-    let signatures =
-        keys.iter().map(|key| Signature { keyid: key.public().id(), sig: BASE64.encode(key.sign(&message)) });
+    let signatures = keys.iter().map(|key| Signature {
+        keyid: key.public().id(),
+        sig: BASE64.encode(key.sign(&message)),
+    });
     let envelope = Envelope {
         payload: BASE64.encode(payload),
         payload_type: payload_type.into(),
@@ -138,7 +146,10 @@ pub fn open(
     signers: &Signers,
 ) -> Result<(Vec<u8>, Vec<PublicKey>), Unbelieved> {
     if bytes.len() > most {
-        return Err(Unbelieved::TooLong { length: bytes.len(), most });
+        return Err(Unbelieved::TooLong {
+            length: bytes.len(),
+            most,
+        });
     }
     let malformed = |error: &dyn std::fmt::Display| Unbelieved::Malformed(error.to_string());
     let envelope: Envelope = serde_json::from_slice(bytes).map_err(|error| malformed(&error))?;
@@ -147,25 +158,43 @@ pub fn open(
         return Err(Unbelieved::Type { found, wanted });
     }
     if envelope.signatures.len() > MAX_KEYS {
-        return Err(malformed(&format_args!("it has more than {MAX_KEYS} signatures")));
+        return Err(malformed(&format_args!(
+            "it has more than {MAX_KEYS} signatures"
+        )));
     }
-    let payload = BASE64.decode(&envelope.payload).map_err(|error| malformed(&error))?;
+    let payload = BASE64
+        .decode(&envelope.payload)
+        .map_err(|error| malformed(&error))?;
     let message = signed_bytes(wanted, &payload);
     let mut by = BTreeSet::new();
     for Signature { sig, .. } in &envelope.signatures {
-        let Ok(signature) = BASE64.decode(sig) else { continue };
+        let Ok(signature) = BASE64.decode(sig) else {
+            continue;
+        };
         // A key counts once, however often it has signed.
-        by.extend(signers.keys.iter().filter(|key| key.verifies(&message, &signature)));
+        by.extend(
+            signers
+                .keys
+                .iter()
+                .filter(|key| key.verifies(&message, &signature)),
+        );
     }
     if by.len() < signers.threshold {
-        return Err(Unbelieved::Signatures { found: by.len(), wanted: signers.threshold });
+        return Err(Unbelieved::Signatures {
+            found: by.len(),
+            wanted: signers.threshold,
+        });
     }
     Ok((payload, by.into_iter().collect()))
 }
 
 /// What is signed: DSSE's pre-authentication encoding.
 fn signed_bytes(payload_type: &str, payload: &[u8]) -> Vec<u8> {
-    let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
+    let head = format!(
+        "DSSEv1 {} {payload_type} {} ",
+        payload_type.len(),
+        payload.len()
+    );
     [head.as_bytes(), payload].concat()
 }
 
@@ -180,7 +209,10 @@ mod tests {
     fn the_signed_bytes_are_those_of_the_specification() {
         // The example of the specification (protocol.md).
         let bytes = signed_bytes("http://example.com/HelloWorld", b"hello world");
-        assert_eq!(bytes, b"DSSEv1 29 http://example.com/HelloWorld 11 hello world");
+        assert_eq!(
+            bytes,
+            b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
+        );
     }
 
     #[test]
@@ -201,7 +233,10 @@ mod tests {
         ] {
             let bytes = sign(KIND, b"payload", &by);
             let opened = open(&bytes, 4096, KIND, &pinned(threshold));
-            assert_eq!(opened.map(|(payload, by)| (payload, by.len())).ok(), found.map(|n| (b"payload".to_vec(), n)));
+            assert_eq!(
+                opened.map(|(payload, by)| (payload, by.len())).ok(),
+                found.map(|n| (b"payload".to_vec(), n))
+            );
         }
         assert_eq!(Signers::new([], 1), Err(BadSigners::NoKey));
         for threshold in [0, 2] {
@@ -217,12 +252,21 @@ mod tests {
         let bytes = sign(KIND, b"payload", &[&key]);
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert!(open(&bytes, 4096, KIND, &signers).is_ok());
-        assert!(matches!(open(&bytes, 10, KIND, &signers), Err(Unbelieved::TooLong { .. })));
-        assert!(matches!(open(&bytes, 4096, "application/x-other", &signers), Err(Unbelieved::Type { .. })));
+        assert!(matches!(
+            open(&bytes, 10, KIND, &signers),
+            Err(Unbelieved::TooLong { .. })
+        ));
+        assert!(matches!(
+            open(&bytes, 4096, "application/x-other", &signers),
+            Err(Unbelieved::Type { .. })
+        ));
         // "payload" and "Payload" in base64.
         let other = text.replace("cGF5bG9hZA==", "UGF5bG9hZA==");
         assert_ne!(other, text);
-        assert!(matches!(open(other.as_bytes(), 4096, KIND, &signers), Err(Unbelieved::Signatures { .. })));
+        assert!(matches!(
+            open(other.as_bytes(), 4096, KIND, &signers),
+            Err(Unbelieved::Signatures { .. })
+        ));
         // A signature for one type isn't one for another.
         let retyped = text.replace(KIND, "application/x-tesu");
         assert!(open(retyped.as_bytes(), 4096, "application/x-tesu", &signers).is_err());

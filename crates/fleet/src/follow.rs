@@ -1,11 +1,13 @@
-//! Following a channel: what was published comes, is verified, checked and swapped in; what isn't sound is refused, and
-//! the last good one stays.
+//! Following a channel: what was published comes, is verified, checked and swapped in; what isn't
+//! sound is refused, and the last good one stays.
 //!
-//! What is in force is in memory, as it was verified. The disk has a copy for the next start and for programs that are
-//! started from it; a change of that copy is told and undone, and counts for nothing.
+//! What is in force is in memory, as it was verified. The disk has a copy for the next start and
+//! for programs that are started from it; a change of that copy is told and undone, and counts for
+//! nothing.
 //!
-//! No consumer is made. The server's notice says that something changed, and a direct get at each connection, at each
-//! notice and every half minute reads it; so a notice that is lost costs half a minute, not a version.
+//! No consumer is made. The server's notice says that something changed, and a direct get at each
+//! connection, at each notice and every half minute reads it; so a notice that is lost costs half a
+//! minute, not a version.
 
 use crate::bundle::{Files, Stage};
 use crate::digest::Sha256;
@@ -24,13 +26,15 @@ use tokio::task::JoinHandle;
 
 /// What a host makes of files that are bytes to this crate.
 pub trait Judge: Send + Sync + 'static {
-    /// Whether definitions are sound and may be in force here. `dir` has the files, too. May take long.
+    /// Whether definitions are sound and may be in force here. `dir` has the files, too. May take
+    /// long.
     ///
     /// # Errors
     /// Why not, for people.
     fn check(&self, files: &Files, dir: &Path) -> Result<(), String>;
 
-    /// Whether definitions that were found sound before may be in force by this host's settings. Takes a moment.
+    /// Whether definitions that were found sound before may be in force by this host's settings.
+    /// Takes a moment.
     ///
     /// # Errors
     /// Why not, for people.
@@ -79,35 +83,63 @@ const REFUSED_NOW: Duration = Duration::from_secs(15);
 const VERIFIED_WITHIN: Duration = Duration::from_secs(30);
 
 impl Follower {
-    /// Opens the directory, and verifies what is kept in it. Where that is broken, nothing is in force.
+    /// Opens the directory, and verifies what is kept in it. Where that is broken, nothing is in
+    /// force.
     ///
     /// # Errors
     /// The directory can't be made or written.
     pub fn open(dir: &Path, pins: Pins, judge: Arc<dyn Judge>) -> std::io::Result<Follower> {
         let store = Store::open(dir, pins)?;
-        let mut status = Status { unread: Some("no server was asked yet".into()), ..Status::default() };
+        let mut status = Status {
+            unread: Some("no server was asked yet".into()),
+            ..Status::default()
+        };
         verify(&store, &*judge, &mut status)?;
         let status = watch::Sender::new(status);
-        Ok(Follower { store, judge, status, refused: VecDeque::new(), verifying: None })
+        Ok(Follower {
+            store,
+            judge,
+            status,
+            refused: VecDeque::new(),
+            verifying: None,
+        })
     }
 
-    /// Where people find the files in force on the disk. The directory may not be there, and another one takes its place
-    /// at once.
+    /// Where people find the files in force on the disk. The directory may not be there, and
+    /// another one takes its place at once.
     pub fn files(&self) -> PathBuf {
         self.store.files()
     }
 
-    /// Where nothing was ever kept, goes on from the newest set that one of these other directories has and these pins
-    /// believe: after a change of keys, what both the old and the new ones have signed stays in force.
+    /// Where nothing was ever kept, goes on from the newest set that one of these other directories
+    /// has and these pins believe: after a change of keys, what both the old and the new ones have
+    /// signed stays in force.
     pub fn adopt(&mut self, others: &[PathBuf]) {
-        if self.status.borrow().bundle.is_some() || !matches!(self.store.current(), Current::Nothing) {
+        if self.status.borrow().bundle.is_some()
+            || !matches!(self.store.current(), Current::Nothing)
+        {
             return;
         }
-        let kept = others.iter().filter_map(|dir| Store::open(dir, self.store.pins().clone()).ok()?.current().good());
-        let Some(newest) = kept.max_by_key(|it| it.in_force().revision) else { return };
-        match swap(&self.store, &*self.judge, &newest.believed, &newest.files.contents) {
+        let kept = others.iter().filter_map(|dir| {
+            Store::open(dir, self.store.pins().clone())
+                .ok()?
+                .current()
+                .good()
+        });
+        let Some(newest) = kept.max_by_key(|it| it.in_force().revision) else {
+            return;
+        };
+        match swap(
+            &self.store,
+            &*self.judge,
+            &newest.believed,
+            &newest.files.contents,
+        ) {
             Ok(bundle) => self.in_force(bundle),
-            Err(error) => tracing::warn!("What was in force by other keys isn't by these: {}", error.reason()),
+            Err(error) => tracing::warn!(
+                "What was in force by other keys isn't by these: {}",
+                error.reason()
+            ),
         }
     }
 
@@ -127,7 +159,8 @@ impl Follower {
         self.status.subscribe()
     }
 
-    /// Follows for as long as it is polled. While the server is away, what is in force stays, and is verified.
+    /// Follows for as long as it is polled. While the server is away, what is in force stays, and
+    /// is verified.
     pub async fn run(mut self, server: Server) {
         let mut link = server.link();
         loop {
@@ -154,7 +187,8 @@ impl Follower {
                     match &mut notices {
                         Some(notices) => {
                             let is_one = notices.next().await.is_some();
-                            // What came with it is the same news: a flood of notices costs few looks.
+                            // What came with it is the same news: a flood of notices costs few
+                            // looks.
                             while let Some(Some(_)) = notices.next().now_or_never() {}
                             is_one
                         }
@@ -173,13 +207,18 @@ impl Follower {
         }
     }
 
-    /// Holds what is in force to what was signed. A disk that doesn't answer keeps nobody from following.
+    /// Holds what is in force to what was signed. A disk that doesn't answer keeps nobody from
+    /// following.
     async fn verify(&mut self) {
         // What it finds belongs to the time that it began in.
         if self.verifying.as_ref().is_some_and(|it| !it.is_finished()) {
             return;
         }
-        let (store, judge, mut status) = (self.store.clone(), self.judge.clone(), self.status.borrow().clone());
+        let (store, judge, mut status) = (
+            self.store.clone(),
+            self.judge.clone(),
+            self.status.borrow().clone(),
+        );
         let mut verified = tokio::task::spawn_blocking(move || {
             let done = verify(&store, &*judge, &mut status);
             done.map(|()| status)
@@ -194,7 +233,9 @@ impl Follower {
         };
         match done {
             Ok(Ok(now)) => self.tell(|status| *status = now),
-            Ok(Err(error)) => tracing::error!(%error, "The definitions of the fleet can't be verified."),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "The definitions of the fleet can't be verified.")
+            }
             Err(error) => tracing::error!(%error, "The definitions of the fleet weren't verified."),
         }
     }
@@ -210,13 +251,21 @@ impl Follower {
 
     async fn try_look(&mut self, server: &Server) -> Result<(), ServerError> {
         let channel = &self.store.pins().channel;
-        let subjects = [(streams::channel(channel), false), (streams::canary(channel), true)];
+        let subjects = [
+            (streams::channel(channel), false),
+            (streams::canary(channel), true),
+        ];
         let mut found: Vec<Believed> = Vec::new();
         let mut refusal = None;
         for (subject, is_canary) in subjects {
-            let Some(message) = server.last(DEFS, &subject, PATIENCE).await? else { continue };
+            let Some(message) = server.last(DEFS, &subject, PATIENCE).await? else {
+                continue;
+            };
             let digest = Sha256::of(&message.payload);
-            let known = self.refused.iter().find(|(until, it)| it.digest == digest && Instant::now() < *until);
+            let known = self
+                .refused
+                .iter()
+                .find(|(until, it)| it.digest == digest && Instant::now() < *until);
             if let Some((_, known)) = known {
                 refusal = newer(refusal, known.clone());
                 continue;
@@ -225,7 +274,11 @@ impl Follower {
                 Ok(believed) => found.extend(believed),
                 Err(reason) => {
                     let which = if is_canary { "the canary: " } else { "" };
-                    let refused = Refused { revision: None, digest, reason: format!("{which}{reason}") };
+                    let refused = Refused {
+                        revision: None,
+                        digest,
+                        reason: format!("{which}{reason}"),
+                    };
                     self.remember(refused.clone(), REFUSED_FOR);
                     refusal = newer(refusal, refused);
                 }
@@ -235,7 +288,14 @@ impl Follower {
         found.sort_by_key(|it| std::cmp::Reverse(it.manifest.revision));
         for (n_refused, believed) in found.into_iter().enumerate() {
             let (revision, digest) = (believed.manifest.revision, Sha256::of(&believed.envelope));
-            if n_refused > 0 && self.status.borrow().in_force.as_ref().is_some_and(|it| it.revision > revision) {
+            if n_refused > 0
+                && self
+                    .status
+                    .borrow()
+                    .in_force
+                    .as_ref()
+                    .is_some_and(|it| it.revision > revision)
+            {
                 break;
             }
             match self.take(server, believed).await? {
@@ -245,7 +305,11 @@ impl Follower {
                         NotInForce::Refused(_) => REFUSED_FOR,
                         NotInForce::Now(_) => REFUSED_NOW,
                     };
-                    let refused = Refused { revision: Some(revision), digest, reason: error.reason() };
+                    let refused = Refused {
+                        revision: Some(revision),
+                        digest,
+                        reason: error.reason(),
+                    };
                     self.remember(refused.clone(), period);
                     refusal = newer(refusal, refused);
                 }
@@ -256,21 +320,35 @@ impl Follower {
     }
 
     /// Reads what stands in a place of the channel. `None`: it isn't for this host.
-    fn believe(&self, bytes: &[u8], is_canary: bool, server: &Server) -> Result<Option<Believed>, String> {
+    fn believe(
+        &self,
+        bytes: &[u8],
+        is_canary: bool,
+        server: &Server,
+    ) -> Result<Option<Believed>, String> {
         let believed = Believed::read(bytes, self.store.pins())?;
         match (believed.manifest.stage, is_canary) {
             (Stage::All, false) => Ok(Some(believed)),
             // By the machine: its hosts share what is in force.
-            (Stage::Canary { .. }, true) => Ok(Some(believed).filter(|it| it.manifest.is_for(server.host().as_str()))),
+            (Stage::Canary { .. }, true) => {
+                Ok(Some(believed).filter(|it| it.manifest.is_for(server.host().as_str())))
+            }
             _ => Err("it was signed for another stage of the channel than where it stands".into()),
         }
     }
 
-    /// Puts a manifest in force that is believed, unless it is already. The inner error says why not; the outer one is of
-    /// the server and passes.
-    async fn take(&mut self, server: &Server, believed: Believed) -> Result<Result<(), NotInForce>, ServerError> {
+    /// Puts a manifest in force that is believed, unless it is already. The inner error says why
+    /// not; the outer one is of the server and passes.
+    async fn take(
+        &mut self,
+        server: &Server,
+        believed: Believed,
+    ) -> Result<Result<(), NotInForce>, ServerError> {
         let current = self.status.borrow().bundle.clone();
-        if current.as_ref().is_some_and(|it| it.believed.digest == believed.digest) {
+        if current
+            .as_ref()
+            .is_some_and(|it| it.believed.digest == believed.digest)
+        {
             return Ok(Ok(()));
         }
         if let Err(reason) = self.may_follow(&believed, current.as_ref().map(|it| &it.believed)) {
@@ -281,7 +359,9 @@ impl Follower {
             if contents.contains_key(&entry.sha256) {
                 continue;
             }
-            let known = current.as_ref().and_then(|it| it.files.contents.get(&entry.sha256).cloned());
+            let known = current
+                .as_ref()
+                .and_then(|it| it.files.contents.get(&entry.sha256).cloned());
             let content = match known {
                 Some(content) => content,
                 None => match fetch(server, entry).await? {
@@ -292,7 +372,8 @@ impl Follower {
             contents.insert(entry.sha256, content);
         }
         let (store, judge) = (self.store.clone(), self.judge.clone());
-        let swapped = tokio::task::spawn_blocking(move || swap(&store, &*judge, &believed, &contents)).await;
+        let swapped =
+            tokio::task::spawn_blocking(move || swap(&store, &*judge, &believed, &contents)).await;
         match swapped {
             Ok(Ok(bundle)) => {
                 self.in_force(bundle);
@@ -308,13 +389,18 @@ impl Follower {
         let manifest = &believed.manifest;
         after_highest(&self.store, believed, current)?;
         if manifest.expires <= now() {
-            return Err(format!("revision {} expired before it came here; publish it anew", manifest.revision));
+            return Err(format!(
+                "revision {} expired before it came here; publish it anew",
+                manifest.revision
+            ));
         }
         if let Some(least) = &manifest.min_host {
             let version = self.judge.version();
             let is_enough = numbers(least).is_some_and(|least| is_at_least(version, least));
             if !is_enough {
-                return Err(format!("it needs hookwire {least} or newer, this is {version}"));
+                return Err(format!(
+                    "it needs hookwire {least} or newer, this is {version}"
+                ));
             }
         }
         Ok(())
@@ -355,7 +441,8 @@ impl Status {
     }
 }
 
-/// The refusal that people should hear of: the one of the higher revision, else the one of what all hosts have.
+/// The refusal that people should hear of: the one of the higher revision, else the one of what all
+/// hosts have.
 fn newer(one: Option<Refused>, other: Refused) -> Option<Refused> {
     match one {
         Some(one) if one.revision >= other.revision => Some(one),
@@ -363,15 +450,27 @@ fn newer(one: Option<Refused>, other: Refused) -> Option<Refused> {
     }
 }
 
-/// Old definitions must not come back: a revision is above all that ever were in force here, or it is the highest itself.
-fn after_highest(store: &Store, believed: &Believed, current: Option<&Believed>) -> Result<(), String> {
-    let highest =
-        store.highest().map_err(|error| format!("nobody knows which revisions were in force here: {error}"))?;
+/// Old definitions must not come back: a revision is above all that ever were in force here, or it
+/// is the highest itself.
+fn after_highest(
+    store: &Store,
+    believed: &Believed,
+    current: Option<&Believed>,
+) -> Result<(), String> {
+    let highest = store
+        .highest()
+        .map_err(|error| format!("nobody knows which revisions were in force here: {error}"))?;
     let revision = believed.manifest.revision;
     let of_current = current.map(|it| (it.manifest.revision, it.digest));
-    for (known, digest) in highest.map(|it| (it.revision, it.digest)).into_iter().chain(of_current) {
+    for (known, digest) in highest
+        .map(|it| (it.revision, it.digest))
+        .into_iter()
+        .chain(of_current)
+    {
         if revision < known {
-            return Err(format!("revision {revision} is older than revision {known}, which was in force here"));
+            return Err(format!(
+                "revision {revision} is older than revision {known}, which was in force here"
+            ));
         }
         if revision == known && believed.digest != digest {
             return Err(format!("another revision {revision} was in force here"));
@@ -381,23 +480,37 @@ fn after_highest(store: &Store, believed: &Believed, current: Option<&Believed>)
 }
 
 /// Gets a file, and holds it to its size and digest.
-async fn fetch(server: &Server, entry: &crate::bundle::Entry) -> Result<Result<Vec<u8>, String>, ServerError> {
+async fn fetch(
+    server: &Server,
+    entry: &crate::bundle::Entry,
+) -> Result<Result<Vec<u8>, String>, ServerError> {
     let subject = streams::blob(&entry.sha256);
     let Some(message) = server.last(BLOBS, &subject, PATIENCE).await? else {
         // A replica may be behind the manifest's; a later look finds it.
-        return Err(ServerError::Other(format!("{} isn't there yet ({subject})", entry.path)));
+        return Err(ServerError::Other(format!(
+            "{} isn't there yet ({subject})",
+            entry.path
+        )));
     };
     if message.payload.len() as u64 != entry.size {
-        return Ok(Err(format!("{} came with {} bytes, not {}", entry.path, message.payload.len(), entry.size)));
+        return Ok(Err(format!(
+            "{} came with {} bytes, not {}",
+            entry.path,
+            message.payload.len(),
+            entry.size
+        )));
     }
     if Sha256::of(&message.payload) != entry.sha256 {
-        return Ok(Err(format!("{} came with other bytes than those that were signed", entry.path)));
+        return Ok(Err(format!(
+            "{} came with other bytes than those that were signed",
+            entry.path
+        )));
     }
     Ok(Ok(message.payload.to_vec()))
 }
 
-/// Puts a set in force, unless another host of this user was faster. The lock is held for the swap only, because the check
-/// may take long.
+/// Puts a set in force, unless another host of this user was faster. The lock is held for the swap
+/// only, because the check may take long.
 fn swap(
     store: &Store,
     judge: &dyn Judge,
@@ -407,7 +520,9 @@ fn swap(
     let staged = store.stage(believed, contents, |files, dir| judge.check(files, dir))?;
     let _lock = store.lock().map_err(unwritten)?;
     let current = match store.current() {
-        Current::Good(current) if current.believed.digest == believed.digest => return Ok(*current),
+        Current::Good(current) if current.believed.digest == believed.digest => {
+            return Ok(*current);
+        }
         Current::Good(current) | Current::Older(current, _) => Some(current),
         Current::Nothing | Current::Broken(_) => None,
     };
@@ -415,8 +530,9 @@ fn swap(
     store.turn(believed, staged)
 }
 
-/// Holds what the disk has to what was signed. What is in memory was verified: where the disk has something else, that is
-/// told and written anew, unless another host of this user has put a newer set there.
+/// Holds what the disk has to what was signed. What is in memory was verified: where the disk has
+/// something else, that is told and written anew, unless another host of this user has put a newer
+/// set there.
 fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Result<()> {
     let _lock = store.lock()?;
     let current = store.current();
@@ -459,7 +575,10 @@ fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Res
                 Err(problem) => problem,
             }
         }
-        Current::Good(found) => format!("revision {} was put there, which isn't in force", found.in_force().revision),
+        Current::Good(found) => format!(
+            "revision {} was put there, which isn't in force",
+            found.in_force().revision
+        ),
         // The set is the one that is in force: somebody has changed what is written down of it.
         Current::Older(found, problem) if found.believed.digest == known.believed.digest => {
             store.keep_highest(&known.believed)?;
@@ -519,7 +638,11 @@ mod tests {
     impl Judge for Simple {
         fn check(&self, files: &Files, _: &Path) -> Result<(), String> {
             let is_bad = files.iter().any(|(_, text)| text == b"bad");
-            if is_bad { Err("it doesn't compile".into()) } else { Ok(()) }
+            if is_bad {
+                Err("it doesn't compile".into())
+            } else {
+                Ok(())
+            }
         }
 
         fn permits(&self, _: &Files, _: &Path) -> Result<(), String> {
@@ -546,7 +669,10 @@ mod tests {
         }
 
         fn pins(key: &SecretKey) -> Pins {
-            Pins { channel: "main".parse().unwrap(), signers: Signers::new([key.public()], 1).unwrap() }
+            Pins {
+                channel: "main".parse().unwrap(),
+                signers: Signers::new([key.public()], 1).unwrap(),
+            }
         }
 
         fn take(&self, revision: u64, text: &str) -> Result<(), NotInForce> {
@@ -563,17 +689,24 @@ mod tests {
                 message: None,
                 files: files.entries.clone(),
             };
-            let believed =
-                Believed::read(&sign(KIND, &manifest.to_payload(), &[&self.key]), self.store.pins()).unwrap();
+            let believed = Believed::read(
+                &sign(KIND, &manifest.to_payload(), &[&self.key]),
+                self.store.pins(),
+            )
+            .unwrap();
             swap(&self.store, &Simple, &believed, &files.contents).map(drop)
         }
 
         /// What is in force after a start, or why nothing is.
         fn started(&self) -> Result<u64, String> {
             let pins = Machine::pins(&self.key);
-            let follower = Follower::open(self.dir.path(), pins, Arc::new(Simple)).map_err(|it| it.to_string())?;
+            let follower = Follower::open(self.dir.path(), pins, Arc::new(Simple))
+                .map_err(|it| it.to_string())?;
             let status = follower.status.borrow().clone();
-            status.in_force.map(|it| it.revision).ok_or_else(|| status.broken.unwrap_or_default())
+            status
+                .in_force
+                .map(|it| it.revision)
+                .ok_or_else(|| status.broken.unwrap_or_default())
         }
 
         /// Does to the disk what words say.
@@ -581,9 +714,13 @@ mod tests {
             let dir = self.dir.path();
             match *words.split(' ').collect::<Vec<_>>() {
                 ["turn", revision] => {
-                    let sets = fs::read_dir(dir.join("sets")).unwrap().map(|it| it.unwrap().file_name());
+                    let sets = fs::read_dir(dir.join("sets"))
+                        .unwrap()
+                        .map(|it| it.unwrap().file_name());
                     let mut names = sets.map(|it| it.into_string().unwrap());
-                    let name = names.find(|it| it.starts_with(&format!("{revision}-"))).unwrap();
+                    let name = names
+                        .find(|it| it.starts_with(&format!("{revision}-")))
+                        .unwrap();
                     fs::remove_file(dir.join("current")).unwrap();
                     symlink(Path::new("sets").join(name), dir.join("current")).unwrap();
                 }
@@ -594,15 +731,19 @@ mod tests {
                 }
                 ["raise"] => {
                     let text = fs::read_to_string(dir.join("highest.json")).unwrap();
-                    fs::write(dir.join("highest.json"), text.replace("\"revision\":2", "\"revision\":9")).unwrap();
+                    fs::write(
+                        dir.join("highest.json"),
+                        text.replace("\"revision\":2", "\"revision\":9"),
+                    )
+                    .unwrap();
                 }
                 _ => panic!("{words}"),
             }
         }
     }
 
-    /// Each row: what becomes of the disk, what a start then says, and what one says after a host has looked at it that has
-    /// revision 2 in memory.
+    /// Each row: what becomes of the disk, what a start then says, and what one says after a host
+    /// has looked at it that has revision 2 in memory.
     #[test]
     fn what_the_disk_has_is_believed_as_far_as_it_was_in_force() {
         let is_older = "revision 1 is there, and revision 2 was in force";
@@ -612,11 +753,31 @@ mod tests {
             (&["turn 1"][..], is_older, Ok(2)),
             (&["turn 1", "remove highest.json"], is_gone, Ok(2)),
             (&["remove highest.json"], is_gone, Ok(2)),
-            (&["remove current"], "revision 2 was in force and is gone", Ok(2)),
-            (&["raise"], "revision 2 is there, and revision 9 was in force", is_raised),
-            (&["pipe highest.json"], "highest.json: it is not a regular file", Ok(2)),
-            (&["pipe current/envelope.json"], "envelope.json: it is not a regular file", Ok(2)),
-            (&["pipe current/files/guard.yaml"], "guard.yaml is missing", Ok(2)),
+            (
+                &["remove current"],
+                "revision 2 was in force and is gone",
+                Ok(2),
+            ),
+            (
+                &["raise"],
+                "revision 2 is there, and revision 9 was in force",
+                is_raised,
+            ),
+            (
+                &["pipe highest.json"],
+                "highest.json: it is not a regular file",
+                Ok(2),
+            ),
+            (
+                &["pipe current/envelope.json"],
+                "envelope.json: it is not a regular file",
+                Ok(2),
+            ),
+            (
+                &["pipe current/files/guard.yaml"],
+                "guard.yaml is missing",
+                Ok(2),
+            ),
             (&["pipe current/files/more.yaml"], "", Ok(2)),
         ] {
             let machine = Machine::new();
@@ -624,20 +785,33 @@ mod tests {
                 machine.take(revision, text).unwrap();
             }
             assert_eq!(machine.started(), Ok(2));
-            let Current::Good(bundle) = machine.store.current() else { panic!("{changes:?}") };
+            let Current::Good(bundle) = machine.store.current() else {
+                panic!("{changes:?}")
+            };
             let mut status = Status::default();
             status.swap(*bundle);
             changes.iter().for_each(|it| machine.change(it));
             let said = machine.started();
             match started {
                 "" => assert_eq!(said, Ok(2), "{changes:?}"),
-                _ => assert!(said.as_ref().is_err_and(|it| it.contains(started)), "{changes:?}: {said:?}"),
+                _ => assert!(
+                    said.as_ref().is_err_and(|it| it.contains(started)),
+                    "{changes:?}: {said:?}"
+                ),
             }
             verify(&machine.store, &Simple, &mut status).unwrap();
-            assert_eq!(status.in_force.map(|it| it.revision), Some(2), "{changes:?}");
+            assert_eq!(
+                status.in_force.map(|it| it.revision),
+                Some(2),
+                "{changes:?}"
+            );
             assert_eq!(status.changed.is_some(), !started.is_empty(), "{changes:?}");
             let said = machine.started();
-            assert_eq!(said.as_ref().map(|it| *it).map_err(String::as_str), mended, "{changes:?}");
+            assert_eq!(
+                said.as_ref().map(|it| *it).map_err(String::as_str),
+                mended,
+                "{changes:?}"
+            );
             // No older one comes back, whatever was written down.
             assert!(machine.take(1, "one").is_err(), "{changes:?}");
         }
@@ -649,7 +823,10 @@ mod tests {
     #[test]
     fn what_only_this_machine_is_like_is_tried_again_soon() {
         let machine = Machine::new();
-        assert!(matches!(machine.take(1, "bad"), Err(NotInForce::Refused(_))));
+        assert!(matches!(
+            machine.take(1, "bad"),
+            Err(NotInForce::Refused(_))
+        ));
         fs::remove_dir(machine.dir.path().join("sets")).unwrap();
         assert!(matches!(machine.take(1, "good"), Err(NotInForce::Now(_))));
     }

@@ -1,7 +1,9 @@
-//! Everything that is read from the bus, read as hostile input: valid messages, changed byte by byte and member by member, and
-//! what is known to be nasty. No reader panics, none allocates beyond a bound, and what is believed is what was signed.
+//! Everything that is read from the bus, read as hostile input: valid messages, changed byte by
+//! byte and member by member, and what is known to be nasty. No reader panics, none allocates
+//! beyond a bound, and what is believed is what was signed.
 //!
-//! `HOOKWIRE_FLEET_HOSTILE` says how many messages each reader gets, `HOOKWIRE_FLEET_HOSTILE_SEED` from which seed.
+//! `HOOKWIRE_FLEET_HOSTILE` says how many messages each reader gets, `HOOKWIRE_FLEET_HOSTILE_SEED`
+//! from which seed.
 
 #[path = "../../../tests/support/random.rs"]
 mod random;
@@ -30,7 +32,8 @@ use std::process::Command;
 const INSIDE: &str = "HOOKWIRE_FLEET_HOSTILE_INSIDE";
 /// What somebody says who answers.
 const REASON: &str = "Looked at it.";
-/// The memory that the process may have, in KiB, of which its code and threads are most: no message is larger than 1 MiB.
+/// The memory that the process may have, in KiB, of which its code and threads are most: no message
+/// is larger than 1 MiB.
 const MEMORY: usize = 400 << 10;
 
 /// A reader of what comes from the bus.
@@ -44,13 +47,24 @@ struct Subject {
 type Takes = dyn Fn(&[u8]) -> bool;
 
 impl Subject {
-    fn new(name: &'static str, valid: impl Into<Vec<u8>>, takes: impl Fn(&[u8]) -> bool + 'static) -> Subject {
-        Subject { name, valid: valid.into(), takes: Box::new(takes) }
+    fn new(
+        name: &'static str,
+        valid: impl Into<Vec<u8>>,
+        takes: impl Fn(&[u8]) -> bool + 'static,
+    ) -> Subject {
+        Subject {
+            name,
+            valid: valid.into(),
+            takes: Box::new(takes),
+        }
     }
 }
 
 fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .ok()
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(default)
 }
 
 #[test]
@@ -58,17 +72,27 @@ fn what_comes_from_the_bus_is_read_as_hostile_input() {
     if std::env::var_os(INSIDE).is_none() {
         return run_inside();
     }
-    let (times, seed) = (setting("HOOKWIRE_FLEET_HOSTILE", 1000), setting("HOOKWIRE_FLEET_HOSTILE_SEED", 1));
+    let (times, seed) = (
+        setting("HOOKWIRE_FLEET_HOSTILE", 1000),
+        setting("HOOKWIRE_FLEET_HOSTILE_SEED", 1),
+    );
     let all = subjects();
     for (at, subject) in all.iter().enumerate() {
         let try_one = |what: &str, bytes: &[u8]| {
             let taken = catch_unwind(AssertUnwindSafe(|| (subject.takes)(bytes)));
             taken.unwrap_or_else(|_| {
                 let shown: String = String::from_utf8_lossy(bytes).chars().take(2000).collect();
-                panic!("{} doesn't hold: {what} of the seed {seed}\n{shown:?}", subject.name)
+                panic!(
+                    "{} doesn't hold: {what} of the seed {seed}\n{shown:?}",
+                    subject.name
+                )
             })
         };
-        assert!(try_one("the valid one", &subject.valid), "{} takes nothing", subject.name);
+        assert!(
+            try_one("the valid one", &subject.valid),
+            "{} takes nothing",
+            subject.name
+        );
         for (name, bytes) in nasty(&subject.valid) {
             assert!(!try_one(name, &bytes), "{} takes {name}", subject.name);
         }
@@ -89,14 +113,23 @@ fn what_comes_from_the_bus_is_read_as_hostile_input() {
     }
 }
 
-/// Runs the test again in a process of its own, whose memory is bounded: what allocates more ends it.
+/// Runs the test again in a process of its own, whose memory is bounded: what allocates more ends
+/// it.
 fn run_inside() {
     let test = "hostile::what_comes_from_the_bus_is_read_as_hostile_input";
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\"")]).arg(std::env::current_exe().unwrap());
+    command
+        .args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\"")])
+        .arg(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    let output = command.env(INSIDE, "1").env("MALLOC_ARENA_MAX", "2").output().unwrap();
-    let said = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned()).concat();
+    let output = command
+        .env(INSIDE, "1")
+        .env("MALLOC_ARENA_MAX", "2")
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr]
+        .map(|it| String::from_utf8_lossy(&it).into_owned())
+        .concat();
     println!("{said}");
     assert!(
         output.status.success() && said.contains("1 passed"),
@@ -111,8 +144,14 @@ fn subjects() -> Vec<Subject> {
     let signers = Signers::new([key.public()], 1).unwrap();
     let manifest = manifest();
     let envelope = sign(KIND, &manifest.to_payload(), &[&key]);
-    let pins = Pins { channel: manifest.channel.clone(), signers: signers.clone() };
-    let who = Identity { host: name("host-a"), instance: name("p1") };
+    let pins = Pins {
+        channel: manifest.channel.clone(),
+        signers: signers.clone(),
+    };
+    let who = Identity {
+        host: name("host-a"),
+        instance: name("p1"),
+    };
     let (ask, digest) = (name("0123456789abcdef"), Sha256::of(b"question"));
     let signed = json!({ "host": who.host, "instance": who.instance, "ask": ask, "digest": digest, "decision": "approve",
         "reason": REASON });
@@ -126,14 +165,25 @@ fn subjects() -> Vec<Subject> {
         }),
         Subject::new("a channel", envelope, {
             let (signers, manifest) = (signers.clone(), manifest.clone());
-            move |bytes| publish::read(bytes, &manifest.channel, &signers).is_ok_and(|it| same(&it.manifest, &manifest))
+            move |bytes| {
+                publish::read(bytes, &manifest.channel, &signers)
+                    .is_ok_and(|it| same(&it.manifest, &manifest))
+            }
         }),
-        Subject::new("a manifest", manifest.to_payload(), |bytes| Manifest::read(bytes).is_ok_and(|it| is_sound(&it))),
+        Subject::new("a manifest", manifest.to_payload(), |bytes| {
+            Manifest::read(bytes).is_ok_and(|it| is_sound(&it))
+        }),
         Subject::new("a signed manifest", manifest.to_payload(), {
             let (key, pins) = (SecretKey::generate().unwrap(), pins.clone());
-            let pins = Pins { signers: Signers::new([key.public()], 1).unwrap(), ..pins };
+            let pins = Pins {
+                signers: Signers::new([key.public()], 1).unwrap(),
+                ..pins
+            };
             // Whoever has the key may sign anything.
-            move |bytes| Believed::read(&sign(KIND, bytes, &[&key]), &pins).is_ok_and(|it| is_sound(&it.manifest))
+            move |bytes| {
+                Believed::read(&sign(KIND, bytes, &[&key]), &pins)
+                    .is_ok_and(|it| is_sound(&it.manifest))
+            }
         }),
         Subject::new("an answer as it came", answer, {
             let (signers, who, ask) = (signers.clone(), who.clone(), ask.clone());
@@ -148,7 +198,8 @@ fn subjects() -> Vec<Subject> {
             move |bytes| {
                 let read = read_answer(&sign(ANSWER, bytes, &[&key]), &who, &ask, digest, &signers);
                 read.is_ok_and(|it| {
-                    same(&it.by, &key.public()) && within(it.reason.as_deref().unwrap_or_default(), 4000)
+                    same(&it.by, &key.public())
+                        && within(it.reason.as_deref().unwrap_or_default(), 4000)
                 })
             }
         }),
@@ -160,76 +211,149 @@ fn subjects() -> Vec<Subject> {
 /// Readers of what isn't signed, but for the subject that it came by.
 fn unsigned(key: &PublicKey) -> Vec<Subject> {
     let digest = Sha256::of(b"");
-    let in_force = InForce { revision: 7, digest, content: digest, canary: false, expires: 1 };
-    let refused = Refused { revision: Some(8), digest, reason: "guard.yaml:1: no".into() };
-    let report =
-        Report { version: "0.1.0".into(), in_force: Some(in_force), refused: Some(refused), ..Report::default() };
-    let report = [b"$KV.hw_hosts.host-a.p1\n".to_vec(), serde_json::to_vec(&report).unwrap()].concat();
+    let in_force = InForce {
+        revision: 7,
+        digest,
+        content: digest,
+        canary: false,
+        expires: 1,
+    };
+    let refused = Refused {
+        revision: Some(8),
+        digest,
+        reason: "guard.yaml:1: no".into(),
+    };
+    let report = Report {
+        version: "0.1.0".into(),
+        in_force: Some(in_force),
+        refused: Some(refused),
+        ..Report::default()
+    };
+    let report = [
+        b"$KV.hw_hosts.host-a.p1\n".to_vec(),
+        serde_json::to_vec(&report).unwrap(),
+    ]
+    .concat();
     let asked = json!({ "nonce": "n", "waits": 60000, "approvers": [key], "question": { "message": "Push?" } });
     vec![
         Subject::new("a report", report, |bytes| {
             let (subject, payload) = parted(bytes);
-            let Some((_, report)) = heard(&subject, payload) else { return false };
+            let Some((_, report)) = heard(&subject, payload) else {
+                return false;
+            };
             let texts = report.errors.iter().chain([&report.version, &report.hash]);
-            texts.chain(report.refused.iter().map(|it| &it.reason)).all(|it| within(it, 500))
+            texts
+                .chain(report.refused.iter().map(|it| &it.reason))
+                .all(|it| within(it, 500))
         }),
-        Subject::new("a question", format!("hw.ask.host-a.p1.q1\n{asked}"), |bytes| {
-            let (subject, payload) = parted(bytes);
-            let Some((who, ask)) = named(&subject) else { return false };
-            let question = read_question(who, ask, &stored(&subject, None, payload));
-            question.is_some_and(|it| same(&it.expires.max(it.at), &it.expires))
-        }),
-        Subject::new("verdicts", "hw.audit.host-a.s1\n7-8\n{\"n\":7}\n{\"n\":8}\n", |bytes| {
-            let (subject, rest) = parted(bytes);
-            let (numbers, payload) = parted(rest);
-            let Some(records) = records_of(&stored(&subject, Some(&numbers), payload)) else { return false };
-            let n_bytes: usize = records.iter().map(|it| it.record.len()).sum();
-            assert!(n_bytes <= payload.len() && records.windows(2).all(|it| it[0].number + 1 == it[1].number));
-            !records.is_empty()
-        }),
-        Subject::new("a shared value", r#"{"value":{"n":3},"expires":99999999999999,"by":"x"}"#, |bytes| {
-            read_kept(bytes).is_ok_and(|it| it.is_some())
-        }),
+        Subject::new(
+            "a question",
+            format!("hw.ask.host-a.p1.q1\n{asked}"),
+            |bytes| {
+                let (subject, payload) = parted(bytes);
+                let Some((who, ask)) = named(&subject) else {
+                    return false;
+                };
+                let question = read_question(who, ask, &stored(&subject, None, payload));
+                question.is_some_and(|it| same(&it.expires.max(it.at), &it.expires))
+            },
+        ),
+        Subject::new(
+            "verdicts",
+            "hw.audit.host-a.s1\n7-8\n{\"n\":7}\n{\"n\":8}\n",
+            |bytes| {
+                let (subject, rest) = parted(bytes);
+                let (numbers, payload) = parted(rest);
+                let Some(records) = records_of(&stored(&subject, Some(&numbers), payload)) else {
+                    return false;
+                };
+                let n_bytes: usize = records.iter().map(|it| it.record.len()).sum();
+                assert!(
+                    n_bytes <= payload.len()
+                        && records
+                            .windows(2)
+                            .all(|it| it[0].number + 1 == it[1].number)
+                );
+                !records.is_empty()
+            },
+        ),
+        Subject::new(
+            "a shared value",
+            r#"{"value":{"n":3},"expires":99999999999999,"by":"x"}"#,
+            |bytes| read_kept(bytes).is_ok_and(|it| it.is_some()),
+        ),
         Subject::new("a counter", "120000", |bytes| {
             let counted = std::str::from_utf8(bytes).ok().and_then(read_counter);
             counted.is_some_and(|it| same(&it.max(0), &it))
         }),
-        Subject::new("a request of a client", "_INBOX.thin-a.0123.1\n5000\n{}", |bytes| {
-            let (reply, rest) = parted(bytes);
-            let (wait, payload) = parted(rest);
-            let Some(request) = Request::read(message(&reply, &[(pool::WAIT, &wait)], payload)) else { return false };
-            assert!(request.wait <= pool::MAX_WAIT && request.reply.starts_with("_INBOX."), "{}", request.reply);
-            true
-        }),
-        Subject::new("a reply of a pool", "refused\nhost-a\nit is busy", |bytes| {
-            let (state, rest) = parted(bytes);
-            let (host, payload) = parted(rest);
-            match pool::read(message("", &[(pool::STATE, &state), (pool::HOST, &host)], payload)) {
-                Said::Refused { reason, .. } => within(&reason, pool::MAX_REASON),
-                Said::Working | Said::Done(_) | Said::Nobody | Said::Other => false,
-            }
-        }),
+        Subject::new(
+            "a request of a client",
+            "_INBOX.thin-a.0123.1\n5000\n{}",
+            |bytes| {
+                let (reply, rest) = parted(bytes);
+                let (wait, payload) = parted(rest);
+                let Some(request) = Request::read(message(&reply, &[(pool::WAIT, &wait)], payload))
+                else {
+                    return false;
+                };
+                assert!(
+                    request.wait <= pool::MAX_WAIT && request.reply.starts_with("_INBOX."),
+                    "{}",
+                    request.reply
+                );
+                true
+            },
+        ),
+        Subject::new(
+            "a reply of a pool",
+            "refused\nhost-a\nit is busy",
+            |bytes| {
+                let (state, rest) = parted(bytes);
+                let (host, payload) = parted(rest);
+                match pool::read(message(
+                    "",
+                    &[(pool::STATE, &state), (pool::HOST, &host)],
+                    payload,
+                )) {
+                    Said::Refused { reason, .. } => within(&reason, pool::MAX_REASON),
+                    Said::Working | Said::Done(_) | Said::Nobody | Said::Other => false,
+                }
+            },
+        ),
         Subject::new("a subject", "hw.audit.host-a.s1", |bytes| {
             let subject = String::from_utf8_lossy(bytes);
-            let Some(names) = streams::below("hw.audit", &subject) else { return false };
+            let Some(names) = streams::below("hw.audit", &subject) else {
+                return false;
+            };
             let again: Vec<&str> = names.iter().map(Name::as_str).collect();
             assert!(!subject.contains(['*', '>', ' ', '\n']), "{subject:?}");
-            same(&format!("hw.audit.{}", again.join(".")), &subject.into_owned())
+            same(
+                &format!("hw.audit.{}", again.join(".")),
+                &subject.into_owned(),
+            )
         }),
         Subject::new("a public key", key.to_string(), |bytes| {
-            let read = std::str::from_utf8(bytes).ok().and_then(|it| it.parse::<PublicKey>().ok());
+            let read = std::str::from_utf8(bytes)
+                .ok()
+                .and_then(|it| it.parse::<PublicKey>().ok());
             read.is_some_and(|it| same(&it.to_string().as_bytes(), &bytes))
         }),
         Subject::new("a digest", digest.to_string(), |bytes| {
-            let read = std::str::from_utf8(bytes).ok().and_then(|it| it.parse::<Sha256>().ok());
+            let read = std::str::from_utf8(bytes)
+                .ok()
+                .and_then(|it| it.parse::<Sha256>().ok());
             read.is_some_and(|it| same(&it.to_string().as_bytes(), &bytes))
         }),
     ]
 }
 
 fn manifest() -> Manifest {
-    let entry =
-        |path: &str, size| Entry { path: path.into(), sha256: Sha256::of(path.as_bytes()), size, executable: false };
+    let entry = |path: &str, size| Entry {
+        path: path.into(),
+        sha256: Sha256::of(path.as_bytes()),
+        size,
+        executable: false,
+    };
     Manifest {
         channel: "main".parse().unwrap(),
         revision: 7,
@@ -250,23 +374,40 @@ fn same<T: PartialEq + std::fmt::Debug>(found: &T, wanted: &T) -> bool {
 
 /// So long at most.
 fn within(text: &str, most: usize) -> bool {
-    assert!(text.chars().count() <= most, "{} characters", text.chars().count());
+    assert!(
+        text.chars().count() <= most,
+        "{} characters",
+        text.chars().count()
+    );
     true
 }
 
 /// Whether the files of a manifest stay in their directory and within the limits.
 fn is_sound(manifest: &Manifest) -> bool {
     let total: u64 = manifest.files.iter().map(|it| it.size).sum();
-    let is_plain =
-        |path: &str| !path.starts_with('/') && path.split('/').all(|it| !it.is_empty() && !it.starts_with('.'));
-    assert!(total <= MAX_BYTES && manifest.files.iter().all(|it| is_plain(&it.path)), "{manifest:?}");
+    let is_plain = |path: &str| {
+        !path.starts_with('/')
+            && path
+                .split('/')
+                .all(|it| !it.is_empty() && !it.starts_with('.'))
+    };
+    assert!(
+        total <= MAX_BYTES && manifest.files.iter().all(|it| is_plain(&it.path)),
+        "{manifest:?}"
+    );
     true
 }
 
 /// The first line, and the rest.
 fn parted(bytes: &[u8]) -> (String, &[u8]) {
-    let end = bytes.iter().position(|it| *it == b'\n').unwrap_or(bytes.len());
-    (String::from_utf8_lossy(&bytes[..end]).into_owned(), bytes.get(end + 1..).unwrap_or_default())
+    let end = bytes
+        .iter()
+        .position(|it| *it == b'\n')
+        .unwrap_or(bytes.len());
+    (
+        String::from_utf8_lossy(&bytes[..end]).into_owned(),
+        bytes.get(end + 1..).unwrap_or_default(),
+    )
 }
 
 /// Headers, as far as they can be any: the client refuses line ends in them.
@@ -282,29 +423,61 @@ fn headers(of: &[(&str, &str)]) -> HeaderMap {
 
 fn message(reply: &str, of: &[(&str, &str)], payload: &[u8]) -> Message {
     let payload = payload.to_vec().into();
-    let (subject, reply, headers) = ("hw.dispatch.main".into(), Some(reply.into()), Some(headers(of)));
-    Message { subject, reply, payload, headers, status: None, description: None, length: 0 }
+    let (subject, reply, headers) = (
+        "hw.dispatch.main".into(),
+        Some(reply.into()),
+        Some(headers(of)),
+    );
+    Message {
+        subject,
+        reply,
+        payload,
+        headers,
+        status: None,
+        description: None,
+        length: 0,
+    }
 }
 
 fn stored(subject: &str, numbers: Option<&str>, payload: &[u8]) -> StreamMessage {
-    let headers = headers(&numbers.map(|it| (NUMBERS, it)).into_iter().collect::<Vec<_>>());
+    let headers = headers(
+        &numbers
+            .map(|it| (NUMBERS, it))
+            .into_iter()
+            .collect::<Vec<_>>(),
+    );
     let time = async_nats::datetime::from_nanos(1_800_000_000_000_000_000).unwrap();
-    StreamMessage { subject: subject.into(), sequence: 1, headers, payload: payload.to_vec().into(), time }
+    StreamMessage {
+        subject: subject.into(),
+        sequence: 1,
+        headers,
+        payload: payload.to_vec().into(),
+        time,
+    }
 }
 
 /// What no reader may take.
 fn nasty(valid: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let deep = |n: usize| [b"[".repeat(n), b"]".repeat(n)].concat();
     // In the place of what the message begins with, and behind what stands for its subject.
-    let head = valid.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
+    let head = valid
+        .iter()
+        .rposition(|it| *it == b'\n')
+        .map_or(0, |it| it + 1);
     let behind = |bytes: Vec<u8>| [&valid[..head.min(40)], &bytes].concat();
     let text = String::from_utf8_lossy(valid);
-    let twice =
-        text.replacen('{', "{\"revision\":1,\"revision\":1,\"by\":\"\",\"by\":\"\",\"nonce\":\"\",\"nonce\":\"\",", 1);
+    let twice = text.replacen(
+        '{',
+        "{\"revision\":1,\"revision\":1,\"by\":\"\",\"by\":\"\",\"nonce\":\"\",\"nonce\":\"\",",
+        1,
+    );
     let mut all = vec![
         ("nothing but zeros", vec![0; 100]),
         ("bytes that aren't UTF-8", [valid, &[0xff, 0xfe]].concat()),
-        ("a text in another coding", text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
+        (
+            "a text in another coding",
+            text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        ),
         ("a deep nest alone", deep(100_000)),
         ("an open nest", b"{\"a\":".repeat(100_000)),
         ("a megabyte of one letter", vec![b'a'; 1 << 20]),
@@ -316,7 +489,8 @@ fn nasty(valid: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     if text.contains('{') && !text.contains("\"payload") {
         all.push(("a member twice", twice.into_bytes()));
     }
-    // What each byte is, is the sender's matter in a counter, in records and in a pool; elsewhere these are no message.
+    // What each byte is, is the sender's matter in a counter, in records and in a pool; elsewhere
+    // these are no message.
     let is_free = |name: &str| match name {
         "a number of a megabyte" => text.bytes().all(|it| it.is_ascii_digit()),
         "bytes that aren't UTF-8" | "a deep nest behind the subject" => head > 0,
@@ -371,7 +545,11 @@ fn changed_bytes(random: &mut Random, valid: &[u8], other: &[u8]) -> Vec<u8> {
     let mut bytes = valid.to_vec();
     for _ in 0..=random.below(4) {
         let at = random.below(bytes.len() + 1);
-        let end = at + random.below(bytes.len() - at + 1).min(random.below(40) + 1).min(bytes.len() - at);
+        let end = at
+            + random
+                .below(bytes.len() - at + 1)
+                .min(random.below(40) + 1)
+                .min(bytes.len() - at);
         match random.below(8) {
             0 => bytes.truncate(at),
             1 => drop(bytes.drain(at..end)),
@@ -395,7 +573,10 @@ fn changed_bytes(random: &mut Random, valid: &[u8], other: &[u8]) -> Vec<u8> {
 
 /// A member of a message is another, is gone or is there twice; what isn't JSON gets other bytes.
 fn changed_members(random: &mut Random, valid: &[u8]) -> Vec<u8> {
-    let head = valid.iter().position(|it| *it == b'{').unwrap_or(valid.len());
+    let head = valid
+        .iter()
+        .position(|it| *it == b'{')
+        .unwrap_or(valid.len());
     let Ok(mut value) = serde_json::from_slice::<Value>(&valid[head..]) else {
         return changed_bytes(random, valid, b"{}[]\"");
     };
@@ -419,7 +600,9 @@ fn change(random: &mut Random, value: &mut Value) {
     if n_members > 0 && random.chance(80) {
         let at = random.below(n_members);
         match value {
-            Value::Array(items) if random.chance(10) => items.extend(vec![items[at].clone(); random.below(2000)]),
+            Value::Array(items) if random.chance(10) => {
+                items.extend(vec![items[at].clone(); random.below(2000)])
+            }
             Value::Array(items) if random.chance(10) => drop(items.remove(at)),
             Value::Array(items) => change(random, &mut items[at]),
             Value::Object(members) => change_member(random, members, at),
@@ -439,7 +622,9 @@ fn change(random: &mut Random, value: &mut Value) {
 }
 
 fn change_member(random: &mut Random, members: &mut Map<String, Value>, at: usize) {
-    let Some(name) = members.keys().nth(at).cloned() else { return };
+    let Some(name) = members.keys().nth(at).cloned() else {
+        return;
+    };
     if random.chance(10) {
         members.remove(&name);
     } else if random.chance(10) {

@@ -1,6 +1,8 @@
-//! What hosts say of themselves: which bundle is in force, which one they refuse and why, whether it is stale.
+//! What hosts say of themselves: which bundle is in force, which one they refuse and why, whether
+//! it is stale.
 //!
-//! A report is a claim of the account that its subject names. A host may lie about itself, never about another.
+//! A report is a claim of the account that its subject names. A host may lie about itself, never
+//! about another.
 
 use crate::digest::Sha256;
 use crate::name::{Identity, Name};
@@ -85,7 +87,12 @@ pub struct Refused {
 impl Report {
     /// With texts that fit, and without characters that a terminal obeys.
     fn bounded(mut self) -> Report {
-        let short = |text: &str| text.chars().filter(|it| !it.is_control()).take(MAX_TEXT).collect::<String>();
+        let short = |text: &str| {
+            text.chars()
+                .filter(|it| !it.is_control())
+                .take(MAX_TEXT)
+                .collect::<String>()
+        };
         self.version = short(&self.version);
         self.hash = short(&self.hash);
         self.errors.truncate(MAX_ERRORS);
@@ -102,7 +109,9 @@ impl Report {
         if payload.len() > streams::MAX_REPORT {
             return None;
         }
-        serde_json::from_slice::<Report>(payload).ok().map(Report::bounded)
+        serde_json::from_slice::<Report>(payload)
+            .ok()
+            .map(Report::bounded)
     }
 }
 
@@ -112,17 +121,25 @@ impl Report {
 /// See [`ServerError`].
 pub async fn put(server: &Server, who: &Identity, report: Report) -> Result<(), ServerError> {
     let has_ended = report.ended;
-    let payload = serde_json::to_vec(&report.bounded()).map_err(|error| ServerError::Other(error.to_string()))?;
+    let payload = serde_json::to_vec(&report.bounded())
+        .map_err(|error| ServerError::Other(error.to_string()))?;
     let (subject, payload) = (streams::host(who), Bytes::from(payload));
     if has_ended {
         let mut headers = HeaderMap::new();
         headers.insert(TTL, format!("{ENDED_FOR}s"));
-        if server.publish(&subject, headers, payload.clone(), PATIENCE).await.is_ok() {
+        if server
+            .publish(&subject, headers, payload.clone(), PATIENCE)
+            .await
+            .is_ok()
+        {
             return Ok(());
         }
         // An older version has made the stream, which lets all reports go anyway.
     }
-    server.publish(&subject, HeaderMap::new(), payload, PATIENCE).await.map(drop)
+    server
+        .publish(&subject, HeaderMap::new(), payload, PATIENCE)
+        .await
+        .map(drop)
 }
 
 /// Whether a host is heard of.
@@ -170,7 +187,9 @@ impl Reported {
 pub async fn forget(server: &Server, who: &Identity) -> Result<(), ServerError> {
     let stream = server.stream(streams::HOSTS, PATIENCE).await?;
     let purged = stream.purge().filter(streams::host(who)).await;
-    purged.map(drop).map_err(|error| ServerError::Other(format!("{who} can't be taken out: {error}")))
+    purged
+        .map(drop)
+        .map_err(|error| ServerError::Other(format!("{who} can't be taken out: {error}")))
 }
 
 /// All hosts that the fleet knows. What can't be read is left out and counted.
@@ -180,14 +199,18 @@ pub async fn forget(server: &Server, who: &Identity) -> Result<(), ServerError> 
 pub async fn all(server: &Server) -> Result<(Vec<Reported>, usize), ServerError> {
     let (mut hosts, mut unread, mut from) = (Vec::new(), 0, 1);
     while hosts.len() + unread < MAX_HOSTS {
-        let page = server.page(streams::HOSTS, streams::ALL_HOSTS, from, PATIENCE).await?;
+        let page = server
+            .page(streams::HOSTS, streams::ALL_HOSTS, from, PATIENCE)
+            .await?;
         let Some(last) = page.last() else { break };
         from = last.sequence.saturating_add(1);
         for message in &page {
             match (of_subject(&message.subject), Report::read(&message.payload)) {
-                (Some(who), Some(report)) => {
-                    hosts.push(Reported { who, report, ago: since(message.time.unix_timestamp()) })
-                }
+                (Some(who), Some(report)) => hosts.push(Reported {
+                    who,
+                    report,
+                    ago: since(message.time.unix_timestamp()),
+                }),
                 _ => unread += 1,
             }
         }
@@ -208,12 +231,15 @@ fn of_subject(subject: &str) -> Option<Identity> {
 
 fn since(unix: i64) -> Duration {
     let at = UNIX_EPOCH.checked_add(Duration::from_secs(u64::try_from(unix).unwrap_or_default()));
-    at.and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or_default()
+    at.and_then(|at| SystemTime::now().duration_since(at).ok())
+        .unwrap_or_default()
 }
 
 /// The seconds since 1970, now.
 pub fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |it| it.as_secs())
 }
 
 #[cfg(test)]
@@ -230,13 +256,27 @@ mod tests {
             ("$KV.hw_defs.a.b", "{}"),
             ("$KV.hw_hosts.a.b", ""),
             ("$KV.hw_hosts.a.b", "[1]"),
-            ("$KV.hw_hosts.a.b", &format!("{{\"version\":\"{}\"}}", "x".repeat(70_000))),
+            (
+                "$KV.hw_hosts.a.b",
+                &format!("{{\"version\":\"{}\"}}", "x".repeat(70_000)),
+            ),
         ] {
             assert_eq!(read(subject, text), None, "{subject}");
         }
-        let long =
-            format!("{{\"version\":\"\\u001b[2J{}\",\"errors\":[{}\"x\"]}}", "x".repeat(2000), "\"x\",".repeat(99));
-        let (_, Report { version, errors, .. }) = read("$KV.hw_hosts.a.b", &long).unwrap();
-        assert_eq!((version.len(), version.starts_with("[2J"), errors.len()), (500, true, 8));
+        let long = format!(
+            "{{\"version\":\"\\u001b[2J{}\",\"errors\":[{}\"x\"]}}",
+            "x".repeat(2000),
+            "\"x\",".repeat(99)
+        );
+        let (
+            _,
+            Report {
+                version, errors, ..
+            },
+        ) = read("$KV.hw_hosts.a.b", &long).unwrap();
+        assert_eq!(
+            (version.len(), version.starts_with("[2J"), errors.len()),
+            (500, true, 8)
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Ed25519 keys: whom a host believes, and the file that a publisher or approver signs with.
 //!
-//! A private key is a file of mode 0600, sealed by a passphrase (PBKDF2 with HMAC-SHA-256, then ChaCha20-Poly1305), or
-//! plain where somebody asks for that. A public key is one word that fits into a configuration: `ed25519:BASE64`.
+//! A private key is a file of mode 0600, sealed by a passphrase (PBKDF2 with HMAC-SHA-256, then
+//! ChaCha20-Poly1305), or plain where somebody asks for that. A public key is one word that fits
+//! into a configuration: `ed25519:BASE64`.
 
 use crate::server::{ServerError, check_private};
 use base64::Engine;
@@ -41,14 +42,21 @@ pub struct PublicKey([u8; LENGTH]);
 pub struct NotAKey;
 
 impl PublicKey {
-    /// A short name for people and for hints in envelopes: 16 hexadecimal digits. Nothing is believed because of it.
+    /// A short name for people and for hints in envelopes: 16 hexadecimal digits. Nothing is
+    /// believed because of it.
     pub fn id(&self) -> String {
-        crate::digest::Sha256::of(&self.0).to_string().chars().take(16).collect()
+        crate::digest::Sha256::of(&self.0)
+            .to_string()
+            .chars()
+            .take(16)
+            .collect()
     }
 
     /// Whether a signature over a message is of this key.
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        UnparsedPublicKey::new(&ED25519, self.0).verify(message, signature).is_ok()
+        UnparsedPublicKey::new(&ED25519, self.0)
+            .verify(message, signature)
+            .is_ok()
     }
 }
 
@@ -68,7 +76,10 @@ impl FromStr for PublicKey {
     type Err = NotAKey;
 
     fn from_str(text: &str) -> Result<PublicKey, NotAKey> {
-        let bytes = text.strip_prefix(PREFIX).and_then(|it| BASE64.decode(it).ok()).ok_or(NotAKey)?;
+        let bytes = text
+            .strip_prefix(PREFIX)
+            .and_then(|it| BASE64.decode(it).ok())
+            .ok_or(NotAKey)?;
         bytes.try_into().map(PublicKey).map_err(|_| NotAKey)
     }
 }
@@ -95,7 +106,9 @@ pub struct SecretKey {
 
 impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SecretKey").field(&self.public().id()).finish()
+        f.debug_tuple("SecretKey")
+            .field(&self.public().id())
+            .finish()
     }
 }
 
@@ -173,10 +186,19 @@ impl SecretKey {
     pub fn write(&self, path: &Path, passphrase: Option<&str>) -> Result<(), KeyError> {
         let sealed = passphrase.map(|it| self.sealed(it)).transpose()?;
         let plain = sealed.is_none().then(|| BASE64.encode(self.seed));
-        let file = KeyFile { public: self.public(), plain, sealed };
+        let file = KeyFile {
+            public: self.public(),
+            plain,
+            sealed,
+        };
         let failed = |error: std::io::Error| KeyError::File(format!("{}: {error}", path.display()));
         let text = serde_json::to_string_pretty(&file).map_err(|error| failed(error.into()))?;
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(failed)?;
         file.write_all(text.as_bytes())
             .and_then(|()| file.write_all(b"\n"))
             .and_then(|()| file.sync_all())
@@ -192,43 +214,72 @@ impl SecretKey {
         key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), about, &mut sealed)
             .map_err(|_| KeyError::Passphrase)?;
         let sealed = BASE64.encode([nonce.as_slice(), &sealed].concat());
-        Ok(Sealed { rounds: ROUNDS, salt: BASE64.encode(salt), sealed })
+        Ok(Sealed {
+            rounds: ROUNDS,
+            salt: BASE64.encode(salt),
+            sealed,
+        })
     }
 
-    /// Reads a file that [`write`](SecretKey::write) has written. Asks for the passphrase only if one is needed.
+    /// Reads a file that [`write`](SecretKey::write) has written. Asks for the passphrase only if
+    /// one is needed.
     ///
     /// # Errors
     /// Others can read the file, it is no key, or the passphrase is wrong.
-    pub fn read(path: &Path, passphrase: impl FnOnce() -> Option<String>) -> Result<SecretKey, KeyError> {
-        let failed = |problem: &dyn fmt::Display| KeyError::File(format!("{}: {problem}", path.display()));
+    pub fn read(
+        path: &Path,
+        passphrase: impl FnOnce() -> Option<String>,
+    ) -> Result<SecretKey, KeyError> {
+        let failed =
+            |problem: &dyn fmt::Display| KeyError::File(format!("{}: {problem}", path.display()));
         check_private(path).map_err(|error| match error {
             ServerError::Settings(problem) => KeyError::File(problem),
             error => KeyError::File(error.to_string()),
         })?;
         let mut text = String::new();
         let file = file::open_given(path).map_err(|error| failed(&error))?;
-        file.take(MAX_FILE).read_to_string(&mut text).map_err(|error| failed(&error))?;
+        file.take(MAX_FILE)
+            .read_to_string(&mut text)
+            .map_err(|error| failed(&error))?;
         // What is wrong with it might quote it.
-        let file: KeyFile = serde_json::from_str(&text).map_err(|_| failed(&"it is no key of `hookwire fleet key`"))?;
-        let bytes = |text: &str| BASE64.decode(text).map_err(|_| failed(&"it is no key of `hookwire fleet key`"));
+        let file: KeyFile = serde_json::from_str(&text)
+            .map_err(|_| failed(&"it is no key of `hookwire fleet key`"))?;
+        let bytes = |text: &str| {
+            BASE64
+                .decode(text)
+                .map_err(|_| failed(&"it is no key of `hookwire fleet key`"))
+        };
         let seed = match (&file.plain, &file.sealed) {
             (Some(seed), None) => bytes(seed)?,
-            (None, Some(Sealed { rounds, salt, sealed })) => {
+            (
+                None,
+                Some(Sealed {
+                    rounds,
+                    salt,
+                    sealed,
+                }),
+            ) => {
                 if rounds.get() > MAX_ROUNDS {
                     return Err(failed(&"its number of rounds is none that is used"));
                 }
                 let passphrase = passphrase().ok_or(KeyError::NeedsPassphrase)?;
                 let key = stretched(&passphrase, &bytes(salt)?, *rounds)?;
                 let sealed = bytes(sealed)?;
-                let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>().ok_or(KeyError::Passphrase)?;
+                let (nonce, sealed) = sealed
+                    .split_first_chunk::<NONCE_LEN>()
+                    .ok_or(KeyError::Passphrase)?;
                 let mut opened = sealed.to_vec();
                 let about = Aad::from(file.public.0);
-                let seed = key.open_in_place(Nonce::assume_unique_for_key(*nonce), about, &mut opened);
+                let seed =
+                    key.open_in_place(Nonce::assume_unique_for_key(*nonce), about, &mut opened);
                 seed.map_err(|_| KeyError::Passphrase)?.to_vec()
             }
             _ => return Err(failed(&"it is no key of `hookwire fleet key`")),
         };
-        let key = SecretKey::from_seed(seed.try_into().map_err(|_| failed(&"its seed has another length"))?)?;
+        let key = SecretKey::from_seed(
+            seed.try_into()
+                .map_err(|_| failed(&"its seed has another length"))?,
+        )?;
         if key.public() != file.public {
             return Err(failed(&"its public part belongs to another key"));
         }
@@ -236,7 +287,8 @@ impl SecretKey {
     }
 }
 
-/// Whether a private key's file is sealed, and its public key: what can be said without the passphrase.
+/// Whether a private key's file is sealed, and its public key: what can be said without the
+/// passphrase.
 ///
 /// # Errors
 /// It can't be read or is no key.
@@ -244,23 +296,35 @@ pub fn describe(path: &Path) -> Result<(PublicKey, bool), KeyError> {
     let failed = |problem: String| KeyError::File(format!("{}: {problem}", path.display()));
     let mut text = String::new();
     let file = file::open_given(path).map_err(|error| failed(error.to_string()))?;
-    file.take(MAX_FILE).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
-    let file: KeyFile =
-        serde_json::from_str(&text).map_err(|_| failed("it is no key of `hookwire fleet key`".into()))?;
+    file.take(MAX_FILE)
+        .read_to_string(&mut text)
+        .map_err(|error| failed(error.to_string()))?;
+    let file: KeyFile = serde_json::from_str(&text)
+        .map_err(|_| failed("it is no key of `hookwire fleet key`".into()))?;
     Ok((file.public, file.sealed.is_some()))
 }
 
 fn random<const N: usize>() -> Result<[u8; N], KeyError> {
     let mut bytes = [0; N];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| KeyError::NoRandom)?;
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| KeyError::NoRandom)?;
     Ok(bytes)
 }
 
 /// The key that a passphrase stands for.
 fn stretched(passphrase: &str, salt: &[u8], rounds: NonZeroU32) -> Result<LessSafeKey, KeyError> {
     let mut key = [0; 32];
-    pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, rounds, salt, passphrase.as_bytes(), &mut key);
-    Ok(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &key).map_err(|_| KeyError::Passphrase)?))
+    pbkdf2::derive(
+        pbkdf2::PBKDF2_HMAC_SHA256,
+        rounds,
+        salt,
+        passphrase.as_bytes(),
+        &mut key,
+    );
+    Ok(LessSafeKey::new(
+        UnboundKey::new(&CHACHA20_POLY1305, &key).map_err(|_| KeyError::Passphrase)?,
+    ))
 }
 
 #[cfg(test)]
@@ -276,31 +340,58 @@ mod tests {
         key.write(&plain, None).unwrap();
         key.write(&sealed, Some("correct horse")).unwrap();
         assert!(key.write(&plain, None).is_err(), "a key was overwritten");
-        let read = |path, passphrase: Option<&str>| SecretKey::read(path, || passphrase.map(str::to_string));
+        let read = |path, passphrase: Option<&str>| {
+            SecretKey::read(path, || passphrase.map(str::to_string))
+        };
         assert_eq!(read(&plain, None).unwrap().public(), key.public());
-        assert_eq!(read(&sealed, Some("correct horse")).unwrap().public(), key.public());
-        assert!(matches!(read(&sealed, Some("wrong horse")), Err(KeyError::Passphrase)));
-        assert!(matches!(read(&sealed, None), Err(KeyError::NeedsPassphrase)));
+        assert_eq!(
+            read(&sealed, Some("correct horse")).unwrap().public(),
+            key.public()
+        );
+        assert!(matches!(
+            read(&sealed, Some("wrong horse")),
+            Err(KeyError::Passphrase)
+        ));
+        assert!(matches!(
+            read(&sealed, None),
+            Err(KeyError::NeedsPassphrase)
+        ));
         assert_eq!(describe(&sealed).unwrap(), (key.public(), true));
-        assert_eq!(std::fs::metadata(&sealed).unwrap().permissions().mode() & 0o777, 0o600);
-        // The public part of another key in the file: nobody is to pin one key and sign with another.
+        assert_eq!(
+            std::fs::metadata(&sealed).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        // The public part of another key in the file: nobody is to pin one key and sign with
+        // another.
         let other = SecretKey::generate().unwrap().public();
         for path in [&plain, &sealed] {
-            let swapped = std::fs::read_to_string(path).unwrap().replace(&key.public().to_string(), &other.to_string());
+            let swapped = std::fs::read_to_string(path)
+                .unwrap()
+                .replace(&key.public().to_string(), &other.to_string());
             std::fs::write(path, swapped).unwrap();
             assert!(read(path, Some("correct horse")).is_err());
         }
         std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o640)).unwrap();
         // Root gives files to groups; a test that runs as root can't tell.
-        let own = std::fs::metadata(&plain).map(|it| std::os::unix::fs::MetadataExt::uid(&it)).unwrap();
+        let own = std::fs::metadata(&plain)
+            .map(|it| std::os::unix::fs::MetadataExt::uid(&it))
+            .unwrap();
         assert!(own == 0 || read(&plain, None).is_err());
         std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(read(&plain, None).unwrap_err().to_string().contains("chmod 600"));
+        assert!(
+            read(&plain, None)
+                .unwrap_err()
+                .to_string()
+                .contains("chmod 600")
+        );
     }
 
     #[test]
     fn a_signature_is_of_one_key_and_one_message() {
-        let (key, other) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
+        let (key, other) = (
+            SecretKey::generate().unwrap(),
+            SecretKey::generate().unwrap(),
+        );
         let signature = key.sign(b"message");
         for (public, message, holds) in [
             (key.public(), b"message".as_slice(), true),
@@ -312,7 +403,13 @@ mod tests {
         assert!(!key.public().verifies(b"message", &signature[1..]));
         let text = key.public().to_string();
         assert_eq!(text.parse::<PublicKey>(), Ok(key.public()));
-        for wrong in ["", "ed25519:", &text[8..], &text[..text.len() - 4], &text.replace("ed", "rsa")] {
+        for wrong in [
+            "",
+            "ed25519:",
+            &text[8..],
+            &text[..text.len() - 4],
+            &text.replace("ed", "rsa"),
+        ] {
             assert!(wrong.parse::<PublicKey>().is_err(), "{wrong}");
         }
     }

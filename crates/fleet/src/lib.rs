@@ -1,9 +1,9 @@
-//! What hosts on many machines share by a NATS server with JetStream: definitions that a team publishes, budgets that
-//! count everywhere, approvals, and one stream of verdicts. Nothing of consensus, replication or delivery is written
-//! here; the server does it.
+//! What hosts on many machines share by a NATS server with JetStream: definitions that a team
+//! publishes, budgets that count everywhere, approvals, and one stream of verdicts. Nothing of
+//! consensus, replication or delivery is written here; the server does it.
 //!
-//! This crate knows the bus and what is on it. It knows no hook, no event and no definition: those are bytes to it, and
-//! hookwire's `fleet` room says what they mean.
+//! This crate knows the bus and what is on it. It knows no hook, no event and no definition: those
+//! are bytes to it, and hookwire's `fleet` room says what they mean.
 //!
 //! # Where things are
 //!
@@ -27,10 +27,13 @@
 //!
 //! # Invariants
 //!
-//! - Everything that comes from the bus is hostile: sizes are bounded before it is parsed, signatures are checked before
-//!   content, and a path is relative and plain before it is joined to another.
-//! - Who did something is known by the subject, which a permission of the server guards, or by a signature.
-//! - What is on the disk is hostile, too: `file` opens regular files, never waits, and reads no more than it is told.
+//! - Everything that comes from the bus is hostile: sizes are bounded before it is parsed,
+//!   signatures are checked before content, and a path is relative and plain before it is joined to
+//!   another.
+//! - Who did something is known by the subject, which a permission of the server guards, or by a
+//!   signature.
+//! - What is on the disk is hostile, too: `file` opens regular files, never waits, and reads no
+//!   more than it is told.
 //! - No secret is on the bus or in a log.
 
 #![warn(missing_docs)]

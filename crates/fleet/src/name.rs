@@ -1,4 +1,5 @@
-//! Names that stand in subjects. A permission of the server is about subjects, so a name must be one token of them.
+//! Names that stand in subjects. A permission of the server is about subjects, so a name must be
+//! one token of them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -17,11 +18,20 @@ pub struct BadName(String);
 const MAX_LENGTH: usize = 64;
 
 impl Name {
-    /// The nearest name to a text that people chose, such as a machine's: other characters become `-`.
+    /// The nearest name to a text that people chose, such as a machine's: other characters become
+    /// `-`.
     pub fn nearest(text: &str) -> Name {
         let allowed = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
-        let name: String = text.chars().take(MAX_LENGTH).map(|it| if allowed(it) { it } else { '-' }).collect();
-        Name(if name.is_empty() { "unnamed".into() } else { name })
+        let name: String = text
+            .chars()
+            .take(MAX_LENGTH)
+            .map(|it| if allowed(it) { it } else { '-' })
+            .collect();
+        Name(if name.is_empty() {
+            "unnamed".into()
+        } else {
+            name
+        })
     }
 
     /// The name.
@@ -36,8 +46,14 @@ impl FromStr for Name {
     fn from_str(text: &str) -> Result<Name, BadName> {
         let is_name = !text.is_empty()
             && text.len() <= MAX_LENGTH
-            && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_' || it == b'-');
-        if is_name { Ok(Name(text.into())) } else { Err(BadName(text.chars().take(MAX_LENGTH).collect())) }
+            && text
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || it == b'_' || it == b'-');
+        if is_name {
+            Ok(Name(text.into()))
+        } else {
+            Err(BadName(text.chars().take(MAX_LENGTH).collect()))
+        }
     }
 }
 
@@ -63,8 +79,9 @@ impl fmt::Display for Name {
 
 /// Who a host is on the bus.
 ///
-/// `host` is what the server's permissions know: an account may publish under its own name alone. One machine runs a
-/// host for each project, so `instance` tells these apart; it stays the same when the host starts again.
+/// `host` is what the server's permissions know: an account may publish under its own name alone.
+/// One machine runs a host for each project, so `instance` tells these apart; it stays the same
+/// when the host starts again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Identity {
     /// The machine, as the server's permissions name it.
@@ -100,7 +117,10 @@ mod tests {
             (&long, false),
         ] {
             assert_eq!(text.parse::<Name>().is_ok(), is_name, "{text:?}");
-            assert!(Name::nearest(text).as_str().parse::<Name>().is_ok(), "{text:?}");
+            assert!(
+                Name::nearest(text).as_str().parse::<Name>().is_ok(),
+                "{text:?}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Notices that the server has stored something. Nothing that a notice says is believed: it says only when to look.
+//! Notices that the server has stored something. Nothing that a notice says is believed: it says
+//! only when to look.
 
 use crate::server::{Link, Server};
 use async_nats::Subscriber;
@@ -16,15 +17,23 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Those of these subjects, which may have `*` and a last `>`. Where the account may not subscribe, none comes.
+    /// Those of these subjects, which may have `*` and a last `>`. Where the account may not
+    /// subscribe, none comes.
     pub fn of(server: &Server, subjects: impl IntoIterator<Item = String>) -> Notices {
-        Notices { server: server.clone(), subjects: subjects.into_iter().collect(), link: server.link(), of: None }
+        Notices {
+            server: server.clone(),
+            subjects: subjects.into_iter().collect(),
+            link: server.link(),
+            of: None,
+        }
     }
 
-    /// Subscribes, if the connection is another one than before, and says whether it is. Whoever does so before looking
-    /// misses nothing.
+    /// Subscribes, if the connection is another one than before, and says whether it is. Whoever
+    /// does so before looking misses nothing.
     pub async fn listen(&mut self) -> bool {
-        let Link::Up(connection) = *self.link.borrow_and_update() else { return false };
+        let Link::Up(connection) = *self.link.borrow_and_update() else {
+            return false;
+        };
         if self.of.as_ref().is_some_and(|(of, _)| *of == connection) {
             return false;
         }
@@ -36,7 +45,8 @@ impl Notices {
         true
     }
 
-    /// Waits for a notice, for another connection, or for so long: a notice may be lost. Many notices are one.
+    /// Waits for a notice, for another connection, or for so long: a notice may be lost. Many
+    /// notices are one.
     pub async fn wait(&mut self, at_most: Duration) {
         let notice = async {
             match &mut self.of {

@@ -1,12 +1,14 @@
 //! A pool: hosts that answer for clients which have none of their own.
 //!
-//! Every member is in one queue group, so the server gives each request to one of them. A request carries how long its
-//! client waits; the member says at once that it has the request, again and again while it works, and in the end the
-//! answer or why there is none. So a client knows a member that has died from one that takes long, and asks once more
-//! while there is time. It never takes silence, or anything but an answer, for one.
+//! Every member is in one queue group, so the server gives each request to one of them. A request
+//! carries how long its client waits; the member says at once that it has the request, again and
+//! again while it works, and in the end the answer or why there is none. So a client knows a member
+//! that has died from one that takes long, and asks once more while there is time. It never takes
+//! silence, or anything but an answer, for one.
 //!
-//! Which messages are believed is up to the server's permissions: a client's inbox can't be guessed, only the client may
-//! read it, and a member may publish only where it was asked to reply. Requests and answers are bytes here.
+//! Which messages are believed is up to the server's permissions: a client's inbox can't be
+//! guessed, only the client may read it, and a member may publish only where it was asked to reply.
+//! Requests and answers are bytes here.
 //!
 //! | header | in | what |
 //! |---|---|---|
@@ -93,7 +95,9 @@ pub enum AskError {
         reason: String,
     },
     /// The request is larger than the server takes.
-    #[error("the event has {size} bytes, and the server takes {most} (`max_payload` in its configuration)")]
+    #[error(
+        "the event has {size} bytes, and the server takes {most} (`max_payload` in its configuration)"
+    )]
     TooLarge {
         /// Bytes.
         size: usize,
@@ -105,25 +109,49 @@ pub enum AskError {
     Server(#[from] ServerError),
 }
 
-/// Asks a pool, once more if a member dies, hangs or refuses, or if there is none; all of it within the deadline.
+/// Asks a pool, once more if a member dies, hangs or refuses, or if there is none; all of it within
+/// the deadline.
 ///
-/// The member that is asked second may do again what the first had begun. Dropping the future doesn't stop a member.
+/// The member that is asked second may do again what the first had begun. Dropping the future
+/// doesn't stop a member.
 ///
 /// # Errors
 /// Nobody has answered. What a member has done all the same isn't known.
-pub async fn ask(server: &Server, pool: &Name, request: Bytes, deadline: Duration) -> Result<Bytes, AskError> {
+pub async fn ask(
+    server: &Server,
+    pool: &Name,
+    request: Bytes,
+    deadline: Duration,
+) -> Result<Bytes, AskError> {
     let wait = deadline.min(MAX_WAIT);
     let begun = Instant::now();
     server.usable()?;
     let most = server.max_payload().saturating_sub(OVERHEAD);
     if request.len() > most {
-        return Err(AskError::TooLarge { size: request.len(), most });
+        return Err(AskError::TooLarge {
+            size: request.len(),
+            most,
+        });
     }
     let inbox = format!("{}.{}", inbox(server.host()), nonce()?);
     let subscribed = timeout(wait, server.client().subscribe(format!("{inbox}.*"))).await;
-    let replies = subscribed.map_err(|_| AskError::Late { pool: pool.clone(), waited: wait })?;
+    let replies = subscribed.map_err(|_| AskError::Late {
+        pool: pool.clone(),
+        waited: wait,
+    })?;
     let replies = replies.map_err(|error| ServerError::Other(error.to_string()))?;
-    Asking { server, pool, request, inbox, replies, wait, end: begun + wait, asked: 0 }.run().await
+    Asking {
+        server,
+        pool,
+        request,
+        inbox,
+        replies,
+        wait,
+        end: begun + wait,
+        asked: 0,
+    }
+    .run()
+    .await
 }
 
 /// What can't be guessed by whoever may publish to inboxes.
@@ -170,15 +198,19 @@ impl Asking<'_> {
             let heard = timeout_at(quiet.min(self.end), self.replies.next()).await;
             let problem = match heard {
                 Err(_) => match self.late() {
-                    AskError::Late { .. } if Instant::now() < self.end => {
-                        AskError::Silent { pool: self.pool.clone(), asked: self.asked }
-                    }
+                    AskError::Late { .. } if Instant::now() < self.end => AskError::Silent {
+                        pool: self.pool.clone(),
+                        asked: self.asked,
+                    },
                     error => return Err(error),
                 },
-                Ok(None) => return Err(ServerError::Other("the connection was closed".into()).into()),
+                Ok(None) => {
+                    return Err(ServerError::Other("the connection was closed".into()).into());
+                }
                 Ok(Some(message)) => {
                     // The member that was asked first may still answer, but its end is no news.
-                    let is_last = message.subject.strip_prefix(&*self.inbox) == Some(&*format!(".{}", self.asked));
+                    let is_last = message.subject.strip_prefix(&*self.inbox)
+                        == Some(&*format!(".{}", self.asked));
                     match read(message) {
                         Said::Done(answer) => return Ok(answer),
                         Said::Working => {
@@ -186,9 +218,11 @@ impl Asking<'_> {
                             continue;
                         }
                         Said::Nobody if is_last => AskError::Nobody(self.pool.clone()),
-                        Said::Refused { host, reason } if is_last => {
-                            AskError::Refused { pool: self.pool.clone(), host, reason }
-                        }
+                        Said::Refused { host, reason } if is_last => AskError::Refused {
+                            pool: self.pool.clone(),
+                            host,
+                            reason,
+                        },
                         Said::Nobody | Said::Refused { .. } | Said::Other => continue,
                     }
                 }
@@ -213,10 +247,12 @@ impl Asking<'_> {
         headers.insert(WAIT, left.as_millis().to_string());
         let reply = format!("{}.{}", self.inbox, self.asked);
         let subject = streams::dispatch(self.pool);
-        // While the connection is away, the client would keep the request and send it some time later.
+        // While the connection is away, the client would keep the request and send it some time
+        // later.
         self.server.usable()?;
         let client = self.server.client();
-        let sent = client.publish_with_reply_and_headers(subject, reply, headers, self.request.clone());
+        let sent =
+            client.publish_with_reply_and_headers(subject, reply, headers, self.request.clone());
         match timeout(left, sent).await {
             Ok(sent) => sent.map_err(|error| ServerError::Other(error.to_string()).into()),
             Err(_) => Err(self.late()),
@@ -225,9 +261,16 @@ impl Asking<'_> {
 
     /// Why nothing comes: a server says only beside it that something isn't permitted.
     fn late(&self) -> AskError {
-        let begun = self.end.checked_sub(self.wait).unwrap_or(self.end).into_std();
+        let begun = self
+            .end
+            .checked_sub(self.wait)
+            .unwrap_or(self.end)
+            .into_std();
         match self.server.late(&streams::dispatch(self.pool), begun) {
-            ServerError::TimedOut(_) => AskError::Late { pool: self.pool.clone(), waited: self.wait },
+            ServerError::TimedOut(_) => AskError::Late {
+                pool: self.pool.clone(),
+                waited: self.wait,
+            },
             error => error.into(),
         }
     }
@@ -237,14 +280,27 @@ pub(crate) fn read(message: Message) -> Said {
     if message.status == Some(StatusCode::NO_RESPONDERS) {
         return Said::Nobody;
     }
-    let header = |name: &str| message.headers.as_ref().and_then(|it| it.get(name)).map(|it| it.as_str());
+    let header = |name: &str| {
+        message
+            .headers
+            .as_ref()
+            .and_then(|it| it.get(name))
+            .map(|it| it.as_str())
+    };
     match header(STATE) {
         Some(WORKING) => Said::Working,
         Some(DONE) => Said::Done(message.payload),
         Some(REFUSED) => {
             let reason = String::from_utf8_lossy(&message.payload);
-            let reason = reason.chars().filter(|it| !it.is_control()).take(MAX_REASON).collect();
-            Said::Refused { host: Name::nearest(header(HOST).unwrap_or_default()), reason }
+            let reason = reason
+                .chars()
+                .filter(|it| !it.is_control())
+                .take(MAX_REASON)
+                .collect();
+            Said::Refused {
+                host: Name::nearest(header(HOST).unwrap_or_default()),
+                reason,
+            }
         }
         Some(_) | None => Said::Other,
     }
@@ -255,8 +311,8 @@ pub(crate) fn read(message: Message) -> Said {
 pub struct Limits {
     /// So many requests are judged at once.
     pub in_flight: usize,
-    /// So many more wait for that, half of their clients' time at most. For a further one the member says that it is busy,
-    /// and the client asks another member.
+    /// So many more wait for that, half of their clients' time at most. For a further one the
+    /// member says that it is busy, and the client asks another member.
     pub waiting: usize,
     /// How long what it has begun may take once it is to leave.
     pub drain: Duration,
@@ -264,12 +320,17 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { in_flight: 64, waiting: 192, drain: Duration::from_secs(20) }
+        Limits {
+            in_flight: 64,
+            waiting: 192,
+            drain: Duration::from_secs(20),
+        }
     }
 }
 
-/// Answers for a pool until `stop` is done; then it takes no more, finishes what it has begun, and leaves. `ready` is
-/// called when it begins to answer. `judge` gets a request and the time for it, and gives the answer or why there is none.
+/// Answers for a pool until `stop` is done; then it takes no more, finishes what it has begun, and
+/// leaves. `ready` is called when it begins to answer. `judge` gets a request and the time for it,
+/// and gives the answer or why there is none.
 ///
 /// # Errors
 /// The connection was closed.
@@ -301,13 +362,18 @@ where
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
         }
     }
-    let subscribed = server.client().queue_subscribe(streams::dispatch(pool), GROUP.into()).await;
+    let subscribed = server
+        .client()
+        .queue_subscribe(streams::dispatch(pool), GROUP.into())
+        .await;
     let mut requests = subscribed.map_err(|error| ServerError::Other(error.to_string()))?;
     ready();
     let leaves = watch::Sender::new(false);
     let mut running = JoinSet::new();
     let (places, judge) = (Arc::new(Semaphore::new(limits.in_flight)), Arc::new(judge));
-    let member = Member { server: server.clone() };
+    let member = Member {
+        server: server.clone(),
+    };
     loop {
         let message = tokio::select! {
             biased;
@@ -315,8 +381,12 @@ where
             Some(_) = running.join_next() => continue,
             message = requests.next() => message,
         };
-        let Some(message) = message else { return Err(ServerError::Other("the connection was closed".into())) };
-        let Some(request) = Request::read(message) else { continue };
+        let Some(message) = message else {
+            return Err(ServerError::Other("the connection was closed".into()));
+        };
+        let Some(request) = Request::read(message) else {
+            continue;
+        };
         if running.len() < limits.in_flight + limits.waiting {
             let judging = request.judging(places.clone(), judge.clone());
             running.spawn(request.answer(member.clone(), judging, leaves.subscribe()));
@@ -384,27 +454,51 @@ impl Member {
         let mut headers = HeaderMap::new();
         headers.insert(STATE, state);
         headers.insert(HOST, self.server.host().as_str());
-        let sent = timeout(SENDING, self.server.client().publish_with_headers(to.to_string(), headers, payload)).await;
+        let sent = timeout(
+            SENDING,
+            self.server
+                .client()
+                .publish_with_headers(to.to_string(), headers, payload),
+        )
+        .await;
         if !matches!(sent, Ok(Ok(()))) {
             tracing::debug!("A reply to a client of the pool couldn't be sent.");
         }
     }
 }
 
-/// Whether a subject is an inbox: a member with the right to reply must not be made to publish a verdict, an answer or a
-/// report by a client that names that as the place for its reply.
+/// Whether a subject is an inbox: a member with the right to reply must not be made to publish a
+/// verdict, an answer or a report by a client that names that as the place for its reply.
 pub(crate) fn is_inbox(subject: &str) -> bool {
-    let is_token = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_graphic() && it != b'*' && it != b'>');
+    let is_token = |it: &str| {
+        !it.is_empty()
+            && it
+                .bytes()
+                .all(|it| it.is_ascii_graphic() && it != b'*' && it != b'>')
+    };
     subject.len() <= 256 && subject.starts_with("_INBOX.") && subject.split('.').all(is_token)
 }
 
 impl Request {
     /// Reads a request. `None`: nothing that can be answered.
     pub(crate) fn read(message: Message) -> Option<Request> {
-        let reply = message.reply.map(|it| it.to_string()).filter(|it| is_inbox(it))?;
-        let wait = message.headers.as_ref().and_then(|it| it.get(WAIT)?.as_str().parse().ok());
-        let wait = wait.map_or(DEFAULT_WAIT, Duration::from_millis).min(MAX_WAIT);
-        Some(Request { reply, payload: message.payload, wait, due: Instant::now() + wait })
+        let reply = message
+            .reply
+            .map(|it| it.to_string())
+            .filter(|it| is_inbox(it))?;
+        let wait = message
+            .headers
+            .as_ref()
+            .and_then(|it| it.get(WAIT)?.as_str().parse().ok());
+        let wait = wait
+            .map_or(DEFAULT_WAIT, Duration::from_millis)
+            .min(MAX_WAIT);
+        Some(Request {
+            reply,
+            payload: message.payload,
+            wait,
+            due: Instant::now() + wait,
+        })
     }
 
     /// Judges once there is a place.
@@ -416,11 +510,15 @@ impl Request {
     where
         Judging: Future<Output = Result<Vec<u8>, String>> + Send + 'static,
     {
-        let Request { payload, wait, due, .. } = self;
+        let Request {
+            payload, wait, due, ..
+        } = self;
         let (payload, wait, due) = (payload.clone(), *wait, *due);
         async move {
             let place = timeout(wait / 2, places.acquire_owned()).await;
-            let Ok(Ok(_place)) = place else { return Err(BUSY.into()) };
+            let Ok(Ok(_place)) = place else {
+                return Err(BUSY.into());
+            };
             // The answer must still come in time.
             let last = due - (wait / 10).min(Duration::from_millis(500));
             judge(payload, last.saturating_duration_since(Instant::now())).await
@@ -450,10 +548,22 @@ impl Request {
         let most = member.server.max_payload().saturating_sub(OVERHEAD);
         let (state, payload) = match judged {
             Ok(answer) if answer.len() <= most => (DONE, answer),
-            Ok(answer) => {
-                (REFUSED, format!("the verdict has {} bytes, and the server takes {most}", answer.len()).into())
-            }
-            Err(reason) => (REFUSED, reason.chars().take(MAX_REASON).collect::<String>().into_bytes()),
+            Ok(answer) => (
+                REFUSED,
+                format!(
+                    "the verdict has {} bytes, and the server takes {most}",
+                    answer.len()
+                )
+                .into(),
+            ),
+            Err(reason) => (
+                REFUSED,
+                reason
+                    .chars()
+                    .take(MAX_REASON)
+                    .collect::<String>()
+                    .into_bytes(),
+            ),
         };
         member.reply(&self.reply, state, payload.into()).await;
     }

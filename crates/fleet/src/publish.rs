@@ -1,5 +1,5 @@
-//! Publishing: files first, by digest; then the signed manifest, which makes them count; then the wait for a host that
-//! says what became of it.
+//! Publishing: files first, by digest; then the signed manifest, which makes them count; then the
+//! wait for a host that says what became of it.
 
 use crate::bundle::{Files, KIND, Manifest, Stage};
 use crate::digest::Sha256;
@@ -49,61 +49,94 @@ impl Channel {
     ///
     /// # Errors
     /// See [`ServerError`].
-    pub async fn read(server: &Server, channel: &Name, signers: &Signers) -> Result<Channel, ServerError> {
+    pub async fn read(
+        server: &Server,
+        channel: &Name,
+        signers: &Signers,
+    ) -> Result<Channel, ServerError> {
         let slot = async |subject: String| {
-            let Some(message) = server.last(DEFS, &subject, PATIENCE).await? else { return Ok(Slot::default()) };
+            let Some(message) = server.last(DEFS, &subject, PATIENCE).await? else {
+                return Ok(Slot::default());
+            };
             let read = read(&message.payload, channel, signers);
             let (published, problem) = match read {
                 Ok(published) => (Some(published), None),
                 Err(problem) => (None, Some(problem)),
             };
-            Ok::<_, ServerError>(Slot { sequence: message.sequence, published, problem })
+            Ok::<_, ServerError>(Slot {
+                sequence: message.sequence,
+                published,
+                problem,
+            })
         };
-        Ok(Channel { all: slot(streams::channel(channel)).await?, canary: slot(streams::canary(channel)).await? })
+        Ok(Channel {
+            all: slot(streams::channel(channel)).await?,
+            canary: slot(streams::canary(channel)).await?,
+        })
     }
 
     /// The revision of the next manifest.
     ///
     /// # Errors
-    /// What all hosts have can't be believed, so nobody knows its revision. A canary that can't be believed is in force
-    /// nowhere where these keys are pinned.
+    /// What all hosts have can't be believed, so nobody knows its revision. A canary that can't be
+    /// believed is in force nowhere where these keys are pinned.
     pub fn next_revision(&self) -> Result<u64, String> {
         if let Some(problem) = &self.all.problem {
-            return Err(format!("what the channel has for all hosts can't be believed: {problem}"));
+            return Err(format!(
+                "what the channel has for all hosts can't be believed: {problem}"
+            ));
         }
         let of = |slot: &Slot| slot.published.as_ref().map_or(0, |it| it.manifest.revision);
         let last = of(&self.all).max(of(&self.canary));
-        last.checked_add(1).ok_or_else(|| "the channel has used up all revisions".into())
+        last.checked_add(1)
+            .ok_or_else(|| "the channel has used up all revisions".into())
     }
 }
 
-/// The manifests of a channel that are kept, oldest first, with those that can't be believed left out.
+/// The manifests of a channel that are kept, oldest first, with those that can't be believed left
+/// out.
 ///
 /// # Errors
 /// See [`ServerError`].
-pub async fn history(server: &Server, channel: &Name, signers: &Signers) -> Result<Vec<Published>, ServerError> {
+pub async fn history(
+    server: &Server,
+    channel: &Name,
+    signers: &Signers,
+) -> Result<Vec<Published>, ServerError> {
     let (mut all, mut from) = (Vec::new(), 1);
     let subject = streams::channel(channel);
     // The bucket keeps fewer than that.
     for _ in 0..MAX_PAGES {
         let page = server.page(DEFS, &subject, from, PATIENCE).await?;
-        let Some(last) = page.last() else { return Ok(all) };
+        let Some(last) = page.last() else {
+            return Ok(all);
+        };
         from = last.sequence.saturating_add(1);
-        all.extend(page.iter().filter_map(|it| read(&it.payload, channel, signers).ok()));
+        all.extend(
+            page.iter()
+                .filter_map(|it| read(&it.payload, channel, signers).ok()),
+        );
     }
-    Err(ServerError::Other(format!("more manifests of {channel} come than a server keeps")))
+    Err(ServerError::Other(format!(
+        "more manifests of {channel} come than a server keeps"
+    )))
 }
 
 /// The most pages of manifests that are read.
 const MAX_PAGES: usize = 10;
 
 pub(crate) fn read(bytes: &[u8], channel: &Name, signers: &Signers) -> Result<Published, String> {
-    let (payload, by) = open(bytes, MAX_MANIFEST, KIND, signers).map_err(|error| error.to_string())?;
+    let (payload, by) =
+        open(bytes, MAX_MANIFEST, KIND, signers).map_err(|error| error.to_string())?;
     let manifest = Manifest::read(&payload).map_err(|error| error.to_string())?;
     if manifest.channel != *channel {
         return Err(format!("it is for the channel {}", manifest.channel));
     }
-    Ok(Published { manifest, digest: Sha256::of(&payload), by })
+    Ok(Published {
+        manifest,
+        digest: Sha256::of(&payload),
+        by,
+    })
 }
 
 /// Why a bundle wasn't published.
@@ -116,7 +149,9 @@ pub enum PublishError {
     #[error("somebody else has published to {0} meanwhile; look at it and publish again")]
     Meanwhile(Name),
     /// Under the digest of a file there are other bytes.
-    #[error("under {0} the server has other bytes than those with this digest; an administrator must remove them")]
+    #[error(
+        "under {0} the server has other bytes than those with this digest; an administrator must remove them"
+    )]
     OtherBytes(String),
     /// The manifest with its signatures is too long.
     #[error("the manifest has {0} bytes, more than {MAX_MANIFEST}; publish fewer files")]
@@ -132,7 +167,8 @@ pub struct Sent {
     pub envelope: Sha256,
 }
 
-/// Puts the files of a bundle there, and the manifest, signed by these keys, in the place that `seen` has for its stage.
+/// Puts the files of a bundle there, and the manifest, signed by these keys, in the place that
+/// `seen` has for its stage.
 ///
 /// # Errors
 /// See [`PublishError`]. Nothing is in force then.
@@ -156,14 +192,20 @@ pub async fn publish(
         Stage::Canary { .. } => (streams::canary(&manifest.channel), &seen.canary),
     };
     let mut headers = HeaderMap::new();
-    headers.insert("Nats-Expected-Last-Subject-Sequence", slot.sequence.to_string());
-    let sent = Sent { digest: Sha256::of(&payload), envelope: Sha256::of(&envelope) };
+    headers.insert(
+        "Nats-Expected-Last-Subject-Sequence",
+        slot.sequence.to_string(),
+    );
+    let sent = Sent {
+        digest: Sha256::of(&payload),
+        envelope: Sha256::of(&envelope),
+    };
     put_manifest(server, &manifest.channel, &subject, headers, envelope).await?;
     Ok(sent)
 }
 
-/// Puts a canary in the place of one that can't be believed: the same files under the revision before, so that no host
-/// takes it, and none is told of the other any more.
+/// Puts a canary in the place of one that can't be believed: the same files under the revision
+/// before, so that no host takes it, and none is told of the other any more.
 ///
 /// # Errors
 /// See [`PublishError`].
@@ -174,11 +216,25 @@ pub async fn replace_canary(
     seen: &Channel,
 ) -> Result<(), PublishError> {
     let revision = published.revision.saturating_sub(1);
-    let manifest = Manifest { revision, stage: Stage::Canary { permille: 1 }, ..published.clone() };
+    let manifest = Manifest {
+        revision,
+        stage: Stage::Canary { permille: 1 },
+        ..published.clone()
+    };
     let envelope = sign(KIND, &manifest.to_payload(), keys);
     let mut headers = HeaderMap::new();
-    headers.insert("Nats-Expected-Last-Subject-Sequence", seen.canary.sequence.to_string());
-    put_manifest(server, &manifest.channel, &streams::canary(&manifest.channel), headers, envelope).await
+    headers.insert(
+        "Nats-Expected-Last-Subject-Sequence",
+        seen.canary.sequence.to_string(),
+    );
+    put_manifest(
+        server,
+        &manifest.channel,
+        &streams::canary(&manifest.channel),
+        headers,
+        envelope,
+    )
+    .await
 }
 
 async fn put_manifest(
@@ -188,7 +244,10 @@ async fn put_manifest(
     headers: HeaderMap,
     envelope: Vec<u8>,
 ) -> Result<(), PublishError> {
-    match server.publish(subject, headers, envelope.clone().into(), PATIENCE).await {
+    match server
+        .publish(subject, headers, envelope.clone().into(), PATIENCE)
+        .await
+    {
         Ok(_) => Ok(()),
         // It may be ours that was stored, although no answer came: what stands there now tells.
         Err(error @ (ServerError::TimedOut(_) | ServerError::Conflict(_))) => {
@@ -203,7 +262,8 @@ async fn put_manifest(
     }
 }
 
-/// Puts a file there once. What is there already is compared, because whoever may write files could have taken its place.
+/// Puts a file there once. What is there already is compared, because whoever may write files could
+/// have taken its place.
 async fn put_blob(server: &Server, sha256: &Sha256, content: &[u8]) -> Result<(), PublishError> {
     let subject = streams::blob(sha256);
     let is_there = async || -> Result<bool, PublishError> {
@@ -216,13 +276,23 @@ async fn put_blob(server: &Server, sha256: &Sha256, content: &[u8]) -> Result<()
     if is_there().await? {
         return Ok(());
     }
-    match server.publish(&subject, HeaderMap::new(), content.to_vec().into(), PATIENCE).await {
+    match server
+        .publish(
+            &subject,
+            HeaderMap::new(),
+            content.to_vec().into(),
+            PATIENCE,
+        )
+        .await
+    {
         Ok(_) => Ok(()),
         // Somebody else may have put it there, or an answer was lost.
-        Err(error @ (ServerError::Full { .. } | ServerError::TimedOut(_))) => match is_there().await? {
-            true => Ok(()),
-            false => Err(error.into()),
-        },
+        Err(error @ (ServerError::Full { .. } | ServerError::TimedOut(_))) => {
+            match is_there().await? {
+                true => Ok(()),
+                false => Err(error.into()),
+            }
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -232,9 +302,14 @@ async fn put_blob(server: &Server, sha256: &Sha256, content: &[u8]) -> Result<()
 /// # Errors
 /// See [`PublishError`].
 pub async fn files_of(server: &Server, manifest: &Manifest) -> Result<Files, PublishError> {
-    let mut files = Files { entries: manifest.files.clone(), ..Files::default() };
+    let mut files = Files {
+        entries: manifest.files.clone(),
+        ..Files::default()
+    };
     for entry in &manifest.files {
-        if let std::collections::btree_map::Entry::Vacant(vacant) = files.contents.entry(entry.sha256) {
+        if let std::collections::btree_map::Entry::Vacant(vacant) =
+            files.contents.entry(entry.sha256)
+        {
             let subject = streams::blob(&entry.sha256);
             let found = server.last(BLOBS, &subject, PATIENCE).await?;
             let content = found.map(|it| it.payload.to_vec()).unwrap_or_default();
@@ -247,7 +322,8 @@ pub async fn files_of(server: &Server, manifest: &Manifest) -> Result<Files, Pub
     Ok(files)
 }
 
-/// Reports as they come, for whoever waits for what becomes of a bundle. Subscribe before publishing.
+/// Reports as they come, for whoever waits for what becomes of a bundle. Subscribe before
+/// publishing.
 pub struct Reports(Subscriber);
 
 /// What a host says of a bundle.
@@ -266,9 +342,15 @@ impl Reports {
     /// See [`ServerError`].
     pub async fn listen(server: &Server) -> Result<Reports, ServerError> {
         let other = |error: &dyn std::fmt::Display| ServerError::Other(format!("reports: {error}"));
-        let subscription = server.client().subscribe(streams::ALL_HOSTS_EACH).await.map_err(|error| other(&error))?;
+        let subscription = server
+            .client()
+            .subscribe(streams::ALL_HOSTS_EACH)
+            .await
+            .map_err(|error| other(&error))?;
         // A subscription is sent before the request, and the server takes them in order.
-        let _ = server.last(DEFS, &streams::channel(&Name::nearest("none")), PATIENCE).await?;
+        let _ = server
+            .last(DEFS, &streams::channel(&Name::nearest("none")), PATIENCE)
+            .await?;
         Ok(Reports(subscription))
     }
 
@@ -289,7 +371,11 @@ impl Reports {
                 if report.channel.as_ref() != Some(channel) {
                     continue;
                 }
-                if report.in_force.as_ref().is_some_and(|it| it.digest == sent.digest) {
+                if report
+                    .in_force
+                    .as_ref()
+                    .is_some_and(|it| it.digest == sent.digest)
+                {
                     return Some(Became::InForce(who, Box::new(report)));
                 }
                 let refused = report.refused.filter(|it| it.digest == sent.envelope);

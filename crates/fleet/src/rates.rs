@@ -1,7 +1,8 @@
-//! How often hosts deny, doubt and fail by a bundle, and whether its canary does so clearly more often.
+//! How often hosts deny, doubt and fail by a bundle, and whether its canary does so clearly more
+//! often.
 //!
-//! Hosts count for themselves and report it, so a host can lie. What comes of it may hold a bundle or take it back, and
-//! never puts one in force.
+//! Hosts count for themselves and report it, so a host can lie. What comes of it may hold a bundle
+//! or take it back, and never puts one in force.
 
 use crate::digest::Sha256;
 use serde::{Deserialize, Serialize};
@@ -10,9 +11,11 @@ use serde::{Deserialize, Serialize};
 pub const MIN_EVENTS: u64 = 50;
 /// How many of the canary's events must have come out so before they say anything.
 pub const MIN_BAD: u64 = 5;
-/// By how many standard errors the canary's rate must be above the other: by chance it is once in 700 comparisons.
+/// By how many standard errors the canary's rate must be above the other: by chance it is once in
+/// 700 comparisons.
 pub const MIN_Z: f64 = 3.0;
-/// What the canary's rate must be at least, as a multiple of the other: of very many events, any difference is certain.
+/// What the canary's rate must be at least, as a multiple of the other: of very many events, any
+/// difference is certain.
 pub const MIN_RATIO: f64 = 1.2;
 
 /// What became of events.
@@ -51,7 +54,11 @@ impl Counts {
 
     /// How many of a kind there are, as a part of all. A host may have said more than all.
     pub fn rate(&self, measure: Measure) -> f64 {
-        if self.events == 0 { 0.0 } else { (self.of(measure) as f64 / self.events as f64).min(1.0) }
+        if self.events == 0 {
+            0.0
+        } else {
+            (self.of(measure) as f64 / self.events as f64).min(1.0)
+        }
     }
 }
 
@@ -93,12 +100,25 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Adds up what hosts report, by the canary's revision and by the files of what was there before.
-    pub fn of<'a>(judged: impl Iterator<Item = &'a Judged>, canary: u64, before: &Sha256) -> Compared {
-        judged.fold(Compared::default(), |sum, it| match (it.revision == canary, it.content == *before) {
-            (true, _) => Compared { canary: sum.canary.plus(it.counts), ..sum },
-            (false, true) => Compared { before: sum.before.plus(it.counts), ..sum },
-            (false, false) => sum,
+    /// Adds up what hosts report, by the canary's revision and by the files of what was there
+    /// before.
+    pub fn of<'a>(
+        judged: impl Iterator<Item = &'a Judged>,
+        canary: u64,
+        before: &Sha256,
+    ) -> Compared {
+        judged.fold(Compared::default(), |sum, it| {
+            match (it.revision == canary, it.content == *before) {
+                (true, _) => Compared {
+                    canary: sum.canary.plus(it.counts),
+                    ..sum
+                },
+                (false, true) => Compared {
+                    before: sum.before.plus(it.counts),
+                    ..sum
+                },
+                (false, false) => sum,
+            }
         })
     }
 
@@ -107,13 +127,20 @@ impl Compared {
         self.canary.events >= MIN_EVENTS && self.before.events >= MIN_EVENTS
     }
 
-    /// What the canary does clearly more often: a one-sided test of two proportions with a pooled standard error.
+    /// What the canary does clearly more often: a one-sided test of two proportions with a pooled
+    /// standard error.
     pub fn worse(&self) -> Vec<Measure> {
         let is_worse = |measure: &Measure| {
             let (canary, before) = (self.canary.rate(*measure), self.before.rate(*measure));
-            self.canary.of(*measure) >= MIN_BAD && canary >= before * MIN_RATIO && self.z(*measure) >= MIN_Z
+            self.canary.of(*measure) >= MIN_BAD
+                && canary >= before * MIN_RATIO
+                && self.z(*measure) >= MIN_Z
         };
-        if self.is_enough() { MEASURES.into_iter().filter(is_worse).collect() } else { Vec::new() }
+        if self.is_enough() {
+            MEASURES.into_iter().filter(is_worse).collect()
+        } else {
+            Vec::new()
+        }
     }
 
     /// By how many standard errors the canary's rate is above the other.
@@ -122,7 +149,11 @@ impl Compared {
         let (canary, before) = (self.canary.rate(measure), self.before.rate(measure));
         let pooled = (canary * n_canary + before * n_before) / (n_canary + n_before);
         let error = (pooled * (1.0 - pooled) * (1.0 / n_canary + 1.0 / n_before)).sqrt();
-        if error > 0.0 { (canary - before) / error } else { 0.0 }
+        if error > 0.0 {
+            (canary - before) / error
+        } else {
+            0.0
+        }
     }
 }
 
@@ -132,7 +163,11 @@ mod tests {
 
     #[test]
     fn only_what_is_clearly_more_is_worse() {
-        let counts = |events, denied| Counts { events, denied, ..Counts::default() };
+        let counts = |events, denied| Counts {
+            events,
+            denied,
+            ..Counts::default()
+        };
         for (canary, before, is_worse) in [
             // Enough, and clear.
             ((100, 30), (1000, 20), true),
@@ -152,12 +187,27 @@ mod tests {
             ((u64::MAX, u64::MAX), (u64::MAX, 0), true),
             ((100, u64::MAX), (100, u64::MAX), false),
         ] {
-            let compared = Compared { canary: counts(canary.0, canary.1), before: counts(before.0, before.1) };
+            let compared = Compared {
+                canary: counts(canary.0, canary.1),
+                before: counts(before.0, before.1),
+            };
             let worse = compared.worse();
-            assert_eq!(worse == [Measure::Denied], is_worse, "{compared:?}: {worse:?}");
+            assert_eq!(
+                worse == [Measure::Denied],
+                is_worse,
+                "{compared:?}: {worse:?}"
+            );
         }
-        let failing = Counts { events: 100, failed: 20, doubtful: 20, ..Counts::default() };
-        let compared = Compared { canary: failing, before: counts(100, 0) };
+        let failing = Counts {
+            events: 100,
+            failed: 20,
+            doubtful: 20,
+            ..Counts::default()
+        };
+        let compared = Compared {
+            canary: failing,
+            before: counts(100, 0),
+        };
         assert_eq!(compared.worse(), [Measure::Doubtful, Measure::Failed]);
     }
 }

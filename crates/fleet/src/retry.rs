@@ -1,4 +1,5 @@
-//! A message with an id, published until the server's word has come: the stream takes each id once within its window.
+//! A message with an id, published until the server's word has come: the stream takes each id once
+//! within its window.
 
 use crate::server::{Server, ServerError};
 use async_nats::HeaderMap;
@@ -14,7 +15,8 @@ const AGAIN: Duration = Duration::from_millis(50);
 /// How long one try may take at least: a message that was lost on its way is sent again.
 const TRY: Duration = Duration::from_millis(700);
 
-/// Publishes a message that has an id, again and again until the server's word has come or the time is up.
+/// Publishes a message that has an id, again and again until the server's word has come or the time
+/// is up.
 ///
 /// # Errors
 /// The last one. After [`ServerError::TimedOut`] the message may be stored.
@@ -32,16 +34,23 @@ pub(crate) async fn publish_surely(
         let tried = match server.usable() {
             Ok(()) => {
                 let time = left.min(TRY.max(within / 3));
-                let tried = server.publish(subject, headers.clone(), payload.clone(), time).await;
+                let tried = server
+                    .publish(subject, headers.clone(), payload.clone(), time)
+                    .await;
                 // The connection may have been lost behind the message.
-                in_doubt |= matches!(tried, Err(ServerError::Away { .. } | ServerError::TimedOut(_)));
+                in_doubt |= matches!(
+                    tried,
+                    Err(ServerError::Away { .. } | ServerError::TimedOut(_))
+                );
                 tried
             }
             Err(error) => Err(error),
         };
         let left = until.saturating_duration_since(Instant::now());
         match tried {
-            Err(ServerError::Away { .. } | ServerError::NoStream(_) | ServerError::TimedOut(_)) if left > AGAIN => {
+            Err(ServerError::Away { .. } | ServerError::NoStream(_) | ServerError::TimedOut(_))
+                if left > AGAIN =>
+            {
                 tokio::time::sleep(AGAIN).await;
             }
             Err(ServerError::Away { .. } | ServerError::NoStream(_)) if in_doubt => {

@@ -1,7 +1,9 @@
-//! The connection to the servers: who connects, which servers are recent enough, what a failure means.
+//! The connection to the servers: who connects, which servers are recent enough, what a failure
+//! means.
 //!
-//! Everything waits for a bounded time. A server says of a publication or request that isn't permitted only in an
-//! asynchronous message, and the request itself times out; [`Server`] joins the two, so that the error says the reason.
+//! Everything waits for a bounded time. A server says of a publication or request that isn't
+//! permitted only in an asynchronous message, and the request itself times out; [`Server`] joins
+//! the two, so that the error says the reason.
 
 use crate::login::{self, Login};
 use crate::name::{BadName, Name};
@@ -14,8 +16,8 @@ use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
 use async_nats::{
-    Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, Request, RequestErrorKind, ServerAddr,
-    ServerError as Complaint, StatusCode,
+    Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, Request, RequestErrorKind,
+    ServerAddr, ServerError as Complaint, StatusCode,
 };
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -32,16 +34,18 @@ use tokio::sync::watch;
 /// The oldest server that is spoken to: those before it let clients pass permissions.
 pub const OLDEST: [u64; 3] = [2, 12, 7];
 
-/// How long a single exchange with a server may take where the caller says nothing else. A stream whose leader has died
-/// answers again after 4 to 6 seconds.
+/// How long a single exchange with a server may take where the caller says nothing else. A stream
+/// whose leader has died answers again after 4 to 6 seconds.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the longest wait between two attempts to connect again is.
 const MAX_DELAY: Duration = Duration::from_secs(4);
-/// The most messages of a page, and about how many bytes: below what a subscription holds before it loses messages.
+/// The most messages of a page, and about how many bytes: below what a subscription holds before it
+/// loses messages.
 pub const MAX_PAGE: usize = 256;
 const MAX_PAGE_BYTES: usize = 8 << 20;
-/// How many of the server's last complaints are remembered, and for how long one may explain a time-out.
+/// How many of the server's last complaints are remembered, and for how long one may explain a
+/// time-out.
 const MAX_COMPLAINTS: usize = 32;
 
 /// Which servers, and as whom.
@@ -70,8 +74,8 @@ pub struct Settings {
     pub tls: Tls,
 }
 
-/// How TLS is spoken. Without any of it, the system's certificates count, and TLS is spoken if the server asks for it
-/// or the URL says `tls://`.
+/// How TLS is spoken. Without any of it, the system's certificates count, and TLS is spoken if the
+/// server asks for it or the URL says `tls://`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tls {
@@ -96,8 +100,17 @@ impl Settings {
     /// It is no such list, or it has a password in it.
     pub fn from_urls(text: &str) -> Result<Settings, ServerError> {
         let scheme = text.split_once("://").map_or("nats", |(scheme, _)| scheme);
-        let with_scheme = |it: &str| if it.contains("://") { it.to_string() } else { format!("{scheme}://{it}") };
-        let settings = Settings { servers: text.split(',').map(with_scheme).collect(), ..Settings::default() };
+        let with_scheme = |it: &str| {
+            if it.contains("://") {
+                it.to_string()
+            } else {
+                format!("{scheme}://{it}")
+            }
+        };
+        let settings = Settings {
+            servers: text.split(',').map(with_scheme).collect(),
+            ..Settings::default()
+        };
         settings.addresses()?;
         Ok(settings)
     }
@@ -117,12 +130,15 @@ impl Settings {
 
     fn addresses(&self) -> Result<Vec<ServerAddr>, ServerError> {
         if self.servers.is_empty() {
-            return Err(ServerError::Settings("no server is named; write servers = [\"nats://HOST:4222\"]".into()));
+            return Err(ServerError::Settings(
+                "no server is named; write servers = [\"nats://HOST:4222\"]".into(),
+            ));
         }
         let parse = |text: &String| {
             // The text itself isn't told: it may hold a password.
-            let address: ServerAddr =
-                text.parse().map_err(|error| ServerError::Settings(format!("a server's URL: {error}")))?;
+            let address: ServerAddr = text
+                .parse()
+                .map_err(|error| ServerError::Settings(format!("a server's URL: {error}")))?;
             if address.has_user_pass() || address.password().is_some() {
                 let host = address.host();
                 return Err(ServerError::Settings(format!(
@@ -131,7 +147,9 @@ impl Settings {
                 )));
             }
             if address.host().is_empty() || !["nats", "tls"].contains(&address.scheme()) {
-                return Err(ServerError::Settings(format!("{text:?}: write nats://HOST:PORT or tls://HOST:PORT")));
+                return Err(ServerError::Settings(format!(
+                    "{text:?}: write nats://HOST:PORT or tls://HOST:PORT"
+                )));
             }
             Ok(address)
         };
@@ -154,27 +172,40 @@ impl Settings {
             // `_INBOX.>` would read everybody's replies.
             .custom_inbox_prefix(inbox(&host))
             .request_timeout(Some(PATIENCE))
-            // A network that drops everything is noticed by the third ping without an answer. Until then gates fail.
+            // A network that drops everything is noticed by the third ping without an answer. Until
+            // then gates fail.
             .ping_interval(Duration::from_secs(10))
             .reconnect_delay_callback(reconnect_delay)
             .subscription_capacity(1024);
-        let Tls { ca, certificate, key, first } = &self.tls;
+        let Tls {
+            ca,
+            certificate,
+            key,
+            first,
+        } = &self.tls;
         if let Some(ca) = ca {
             options = options.add_root_certificates(ca.clone()).require_tls(true);
         }
         match (certificate, key) {
             (Some(certificate), Some(key)) => {
                 check_private(key)?;
-                options = options.add_client_certificate(certificate.clone(), key.clone()).require_tls(true);
+                options = options
+                    .add_client_certificate(certificate.clone(), key.clone())
+                    .require_tls(true);
             }
             (None, None) => {}
-            _ => return Err(ServerError::Settings("tls.certificate and tls.key belong together".into())),
+            _ => {
+                return Err(ServerError::Settings(
+                    "tls.certificate and tls.key belong together".into(),
+                ));
+            }
         }
         Ok(if *first { options.tls_first() } else { options })
     }
 }
 
-/// The subjects that replies to a host come by: `_INBOX.HOST`, which the account may subscribe to below.
+/// The subjects that replies to a host come by: `_INBOX.HOST`, which the account may subscribe to
+/// below.
 pub fn inbox(host: &Name) -> String {
     format!("_INBOX.{host}")
 }
@@ -198,13 +229,18 @@ pub(crate) fn jitter() -> f64 {
 
 fn machine_name() -> String {
     let read = |path: &str| {
-        file::read_text(Path::new(path), 256).ok().map(|it| it.trim().to_string()).filter(|it| !it.is_empty())
+        file::read_text(Path::new(path), 256)
+            .ok()
+            .map(|it| it.trim().to_string())
+            .filter(|it| !it.is_empty())
     };
-    read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname")).unwrap_or_else(|| "unnamed".into())
+    read("/proc/sys/kernel/hostname")
+        .or_else(|| read("/etc/hostname"))
+        .unwrap_or_else(|| "unnamed".into())
 }
 
-/// Refuses a file with a secret that others can read. A file of root's may be for a group to read: so a machine's owner
-/// gives it to the users whose hosts join.
+/// Refuses a file with a secret that others can read. A file of root's may be for a group to read:
+/// so a machine's owner gives it to the users whose hosts join.
 ///
 /// # Errors
 /// Others can read or write it, or it can't be looked at.
@@ -240,7 +276,9 @@ pub enum ServerError {
     #[error("the server doesn't permit that: {0}")]
     NotPermitted(String),
     /// A stream isn't there, or has no leader at the moment.
-    #[error("{0} isn't there, or has no leader at the moment; an administrator makes it by `hookwire fleet init`")]
+    #[error(
+        "{0} isn't there, or has no leader at the moment; an administrator makes it by `hookwire fleet init`"
+    )]
     NoStream(String),
     /// Something else was written there since it was read.
     #[error("{0} was changed by somebody else meanwhile")]
@@ -283,7 +321,10 @@ pub struct Server {
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("host", &self.host).field("link", &*self.link.borrow()).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("host", &self.host)
+            .field("link", &*self.link.borrow())
+            .finish_non_exhaustive()
     }
 }
 
@@ -295,7 +336,8 @@ struct Told {
     logged: Mutex<Pace>,
 }
 
-/// So much is logged of complaints, and of messages that are lost, in so long: whoever may flood a host must not fill its log.
+/// So much is logged of complaints, and of messages that are lost, in so long: whoever may flood a
+/// host must not fill its log.
 const LOGGED: (u32, Duration) = (10, Duration::from_secs(60));
 
 /// How much was logged lately.
@@ -311,7 +353,10 @@ impl Pace {
         let (most, window) = LOGGED;
         let mut pace = pace.lock().unwrap_or_else(PoisonError::into_inner);
         if pace.since.is_none_or(|it| it.elapsed() >= window) {
-            *pace = Pace { since: Some(Instant::now()), times: 0 };
+            *pace = Pace {
+                since: Some(Instant::now()),
+                times: 0,
+            };
         }
         pace.times = pace.times.saturating_add(1);
         if pace.times == most {
@@ -323,7 +368,9 @@ impl Pace {
 
 impl Told {
     fn complaints(&self) -> MutexGuard<'_, VecDeque<(Instant, String)>> {
-        self.complaints.lock().unwrap_or_else(PoisonError::into_inner)
+        self.complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, complaint: String) {
@@ -337,7 +384,11 @@ impl Told {
     /// What was said about a subject since then.
     fn about(&self, subject: &str, since: Instant) -> Option<String> {
         let complaints = self.complaints();
-        complaints.iter().rev().find(|(at, it)| *at >= since && it.contains(subject)).map(|(_, it)| it.clone())
+        complaints
+            .iter()
+            .rev()
+            .find(|(at, it)| *at >= since && it.contains(subject))
+            .map(|(_, it)| it.clone())
     }
 }
 
@@ -365,10 +416,14 @@ impl Server {
     /// Connects, for a command that does one thing. Needs a tokio runtime.
     ///
     /// # Errors
-    /// The settings can't be used, no server is reached in `wait`, it doesn't let the user in, or it is too old.
+    /// The settings can't be used, no server is reached in `wait`, it doesn't let the user in, or
+    /// it is too old.
     pub async fn connect(settings: &Settings, wait: Duration) -> Result<Server, ServerError> {
         let (addresses, servers) = (settings.addresses()?, settings.servers.join(", "));
-        let away = |reason: String| ServerError::Away { servers: servers.clone(), reason };
+        let away = |reason: String| ServerError::Away {
+            servers: servers.clone(),
+            reason,
+        };
         let (options, heard) = Heard::listen(settings.options()?);
         let client = match tokio::time::timeout(wait, options.connect(addresses)).await {
             Ok(connected) => connected.map_err(|error| away(reason_of(&error)))?,
@@ -379,8 +434,8 @@ impl Server {
         Ok(server)
     }
 
-    /// Connects in the background, and again whenever the connection is lost, for a host that goes on without.
-    /// Needs a tokio runtime.
+    /// Connects in the background, and again whenever the connection is lost, for a host that goes
+    /// on without. Needs a tokio runtime.
     ///
     /// # Errors
     /// The settings can't be used.
@@ -395,7 +450,9 @@ impl Server {
     }
 
     fn over(client: Client, settings: &Settings, heard: Heard) -> Result<Server, ServerError> {
-        let jetstream = ContextBuilder::new().timeout(PATIENCE).build(client.clone());
+        let jetstream = ContextBuilder::new()
+            .timeout(PATIENCE)
+            .build(client.clone());
         let Heard { told, link } = heard;
         Ok(Server {
             client,
@@ -420,7 +477,11 @@ impl Server {
                     return;
                 }
                 // The news comes a moment before the server's description is there.
-                let pause = if is_up { Duration::from_millis(5) } else { wait };
+                let pause = if is_up {
+                    Duration::from_millis(5)
+                } else {
+                    wait
+                };
                 if let Ok(Err(_)) = tokio::time::timeout(pause, link.changed()).await {
                     return;
                 }
@@ -437,13 +498,26 @@ impl Server {
     pub fn usable(&self) -> Result<(), ServerError> {
         let servers = || self.servers.to_string();
         if let Link::Away(reason) = &*self.link.borrow() {
-            return Err(ServerError::Away { servers: servers(), reason: reason.clone() });
+            return Err(ServerError::Away {
+                servers: servers(),
+                reason: reason.clone(),
+            });
         }
         if self.client.connection_state() != State::Connected {
-            return Err(ServerError::Away { servers: servers(), reason: "the connection was lost".into() });
+            return Err(ServerError::Away {
+                servers: servers(),
+                reason: "the connection was lost".into(),
+            });
         }
         let version = self.version();
-        if is_recent(&version) { Ok(()) } else { Err(ServerError::TooOld { servers: servers(), version }) }
+        if is_recent(&version) {
+            Ok(())
+        } else {
+            Err(ServerError::TooOld {
+                servers: servers(),
+                version,
+            })
+        }
     }
 
     /// How the connection is, and each change of it.
@@ -463,7 +537,10 @@ impl Server {
 
     /// The version that the server says, empty without a connection so far.
     pub fn version(&self) -> String {
-        self.client.try_server_info().map(|it| it.version).unwrap_or_default()
+        self.client
+            .try_server_info()
+            .map(|it| it.version)
+            .unwrap_or_default()
     }
 
     /// The largest message that the server takes, in bytes.
@@ -495,8 +572,8 @@ impl Server {
     /// Publishes into a stream, and waits until it is stored.
     ///
     /// # Errors
-    /// See [`ServerError`]. After [`ServerError::TimedOut`] it may be stored all the same: repeat it with the same
-    /// message id only.
+    /// See [`ServerError`]. After [`ServerError::TimedOut`] it may be stored all the same: repeat
+    /// it with the same message id only.
     pub async fn publish(
         &self,
         subject: &str,
@@ -504,16 +581,26 @@ impl Server {
         payload: Bytes,
         wait: Duration,
     ) -> Result<PublishAck, ServerError> {
-        // While the connection is away, the client would keep the message and send it some time later.
+        // While the connection is away, the client would keep the message and send it some time
+        // later.
         self.usable()?;
         let begun = Instant::now();
         let message = PublishMessage::build().payload(payload).headers(headers);
-        let sent = async { self.jetstream(wait).send_publish(subject.to_string(), message).await?.await };
+        let sent = async {
+            self.jetstream(wait)
+                .send_publish(subject.to_string(), message)
+                .await?
+                .await
+        };
         let ack = tokio::time::timeout(wait, sent).await;
-        let Ok(ack) = ack else { return Err(self.late(subject, begun)) };
+        let Ok(ack) = ack else {
+            return Err(self.late(subject, begun));
+        };
         ack.map_err(|error| match error.kind() {
             PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => self.late(subject, begun),
-            PublishErrorKind::StreamNotFound => ServerError::NoStream(format!("the stream of {subject}")),
+            PublishErrorKind::StreamNotFound => {
+                ServerError::NoStream(format!("the stream of {subject}"))
+            }
             PublishErrorKind::WrongLastSequence | PublishErrorKind::WrongLastMessageId => {
                 ServerError::Conflict(subject.into())
             }
@@ -525,7 +612,8 @@ impl Server {
         })
     }
 
-    /// The last message of a subject, from whichever server has it. It may be older than what the leader has.
+    /// The last message of a subject, from whichever server has it. It may be older than what the
+    /// leader has.
     ///
     /// # Errors
     /// See [`ServerError`].
@@ -539,7 +627,9 @@ impl Server {
         let begun = Instant::now();
         let stream = self.stream(stream, wait).await?;
         let got = tokio::time::timeout(wait, stream.direct_get_last_for_subject(subject)).await;
-        let Ok(got) = got else { return Err(self.late(subject, begun)) };
+        let Ok(got) = got else {
+            return Err(self.late(subject, begun));
+        };
         match got {
             Ok(message) => Ok(Some(message)),
             Err(error) => match error.kind() {
@@ -554,8 +644,9 @@ impl Server {
         }
     }
 
-    /// Messages of a stream in their order, from a sequence on, at most [`MAX_PAGE`] of them: no consumer is made for it.
-    /// A subject may have `*` and a last `>`. The next page begins behind the last message; an empty page is the end.
+    /// Messages of a stream in their order, from a sequence on, at most [`MAX_PAGE`] of them: no
+    /// consumer is made for it. A subject may have `*` and a last `>`. The next page begins behind
+    /// the last message; an empty page is the end.
     ///
     /// # Errors
     /// See [`ServerError`].
@@ -566,7 +657,12 @@ impl Server {
         from: u64,
         wait: Duration,
     ) -> Result<Vec<StreamMessage>, ServerError> {
-        self.page_of(stream, json!({ "seq": from.max(1), "next_by_subj": subject }), wait).await
+        self.page_of(
+            stream,
+            json!({ "seq": from.max(1), "next_by_subj": subject }),
+            wait,
+        )
+        .await
     }
 
     /// The first page of what was stored since then.
@@ -580,13 +676,22 @@ impl Server {
         since: SystemTime,
         wait: Duration,
     ) -> Result<Vec<StreamMessage>, ServerError> {
-        let nanos = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let nanos = since
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_nanos();
         let time = async_nats::datetime::from_nanos(i128::try_from(nanos).unwrap_or(i128::MAX));
         let time = time.map_err(|error| ServerError::Other(format!("a time: {error}")))?;
         // The client writes times as the server reads them, but only within what has one.
-        let written = serde_json::to_value(DeliverPolicy::ByStartTime { start_time: time }).unwrap_or_default();
+        let written = serde_json::to_value(DeliverPolicy::ByStartTime { start_time: time })
+            .unwrap_or_default();
         let time = written.get("opt_start_time").cloned().unwrap_or_default();
-        self.page_of(stream, json!({ "start_time": time, "next_by_subj": subject }), wait).await
+        self.page_of(
+            stream,
+            json!({ "start_time": time, "next_by_subj": subject }),
+            wait,
+        )
+        .await
     }
 
     /// The last message of all subjects that fit, which may have `*` and a last `>`.
@@ -628,16 +733,27 @@ impl Server {
         self.usable()?;
         let begun = Instant::now();
         let api = format!("$JS.API.DIRECT.GET.{stream}");
-        let other = |error: &dyn std::fmt::Display| ServerError::Other(format!("{stream}: {error}"));
+        let other =
+            |error: &dyn std::fmt::Display| ServerError::Other(format!("{stream}: {error}"));
         if let Some(wanted) = wanted.as_object_mut() {
             wanted.insert("batch".into(), MAX_PAGE.into());
             wanted.insert("max_bytes".into(), MAX_PAGE_BYTES.into());
         }
-        // Whatever answers, no reader goes round in a circle, and none misses what was lost on its way.
-        let start = wanted.get("seq").and_then(Value::as_u64).map_or(0, |it| it.saturating_sub(1));
+        // Whatever answers, no reader goes round in a circle, and none misses what was lost on its
+        // way.
+        let start = wanted
+            .get("seq")
+            .and_then(Value::as_u64)
+            .map_or(0, |it| it.saturating_sub(1));
         let inbox = self.client.new_inbox();
-        let mut replies = self.client.subscribe(inbox.clone()).await.map_err(|error| other(&error))?;
-        let asked = self.client.publish_with_reply(api.clone(), inbox, wanted.to_string().into());
+        let mut replies = self
+            .client
+            .subscribe(inbox.clone())
+            .await
+            .map_err(|error| other(&error))?;
+        let asked = self
+            .client
+            .publish_with_reply(api.clone(), inbox, wanted.to_string().into());
         let mut page: Vec<StreamMessage> = Vec::new();
         let answers = async {
             asked.await.map_err(|error| other(&error))?;
@@ -648,16 +764,21 @@ impl Server {
                     return Err(ServerError::TimedOut(api.clone()));
                 }
                 match (message.status, page.len()) {
-                    (Some(StatusCode::NO_RESPONDERS), _) => return Err(ServerError::NoStream(stream.into())),
+                    (Some(StatusCode::NO_RESPONDERS), _) => {
+                        return Err(ServerError::NoStream(stream.into()));
+                    }
                     // The end of the batch, or nothing at all.
                     (Some(status), _) if [204, 404].contains(&status.as_u16()) => return Ok(()),
                     (Some(status), _) => {
                         let reason = message.description.unwrap_or_default();
                         return Err(other(&format_args!("{status} {reason}")));
                     }
-                    (None, MAX_PAGE..) => return Err(other(&"more messages came than were asked for")),
+                    (None, MAX_PAGE..) => {
+                        return Err(other(&"more messages came than were asked for"));
+                    }
                     (None, _) => {
-                        let message = StreamMessage::try_from(message).map_err(|error| other(&error))?;
+                        let message =
+                            StreamMessage::try_from(message).map_err(|error| other(&error))?;
                         if message.sequence <= before.max(start) || message.sequence == u64::MAX {
                             return Err(other(&"messages came out of their order"));
                         }
@@ -677,14 +798,23 @@ impl Server {
     pub fn late(&self, subject: &str, begun: Instant) -> ServerError {
         match self.told.about(subject, begun) {
             Some(reason) => ServerError::NotPermitted(reason),
-            None => self.usable().err().unwrap_or_else(|| ServerError::TimedOut(subject.into())),
+            None => self
+                .usable()
+                .err()
+                .unwrap_or_else(|| ServerError::TimedOut(subject.into())),
         }
     }
 }
 
 /// The sequence of the message of a page that the server has sent before this one; 0 for the first.
 fn comes_behind(message: &Message) -> Option<u64> {
-    message.headers.as_ref()?.get(NATS_LAST_SEQUENCE)?.as_str().parse().ok()
+    message
+        .headers
+        .as_ref()?
+        .get(NATS_LAST_SEQUENCE)?
+        .as_str()
+        .parse()
+        .ok()
 }
 
 /// Why there is no connection, with the cause below it.
@@ -692,7 +822,9 @@ fn reason_of(error: &async_nats::ConnectError) -> String {
     use std::error::Error as _;
     match error.kind() {
         ConnectErrorKind::AuthorizationViolation => "the server doesn't let this user in".into(),
-        kind => error.source().map_or_else(|| kind.to_string(), |cause| format!("{kind}: {cause}")),
+        kind => error
+            .source()
+            .map_or_else(|| kind.to_string(), |cause| format!("{kind}: {cause}")),
     }
 }
 
@@ -702,14 +834,20 @@ fn hear(event: &Event, told: &Told, link: &watch::Sender<Link>) {
             let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
             drop(link.send_replace(Link::Up(number)));
         }
-        Event::Disconnected => drop(link.send_replace(Link::Away("the connection was lost".into()))),
+        Event::Disconnected => {
+            drop(link.send_replace(Link::Away("the connection was lost".into())))
+        }
         Event::Closed => drop(link.send_replace(Link::Away("the connection was closed".into()))),
         Event::ServerError(Complaint::AuthorizationViolation) => {
             tracing::warn!("The server doesn't let this user in.");
             drop(link.send_replace(Link::Away("the server doesn't let this user in".into())));
         }
         Event::ServerError(Complaint::Other(text)) => {
-            let text: String = text.chars().filter(|it| !it.is_control()).take(400).collect();
+            let text: String = text
+                .chars()
+                .filter(|it| !it.is_control())
+                .take(400)
+                .collect();
             if Pace::may_log(&told.logged) {
                 tracing::warn!("The server says: {text}");
             }
@@ -741,17 +879,27 @@ fn hear(event: &Event, told: &Told, link: &watch::Sender<Link>) {
 /// Numbers connections, so that each is another one than the one before.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
 
-/// What a stream's refusal means. On several replicas, a write that somebody else was faster with has a second code.
+/// What a stream's refusal means. On several replicas, a write that somebody else was faster with
+/// has a second code.
 fn refused(subject: &str, error: &async_nats::jetstream::context::PublishError) -> ServerError {
     use std::error::Error as _;
-    let told = error.source().and_then(|it| it.downcast_ref::<async_nats::jetstream::Error>());
-    let Some(told) = told else { return ServerError::Other(format!("{subject}: {error}")) };
+    let told = error
+        .source()
+        .and_then(|it| it.downcast_ref::<async_nats::jetstream::Error>());
+    let Some(told) = told else {
+        return ServerError::Other(format!("{subject}: {error}"));
+    };
     let reason = told.to_string();
     let code = told.error_code();
-    if code == ErrorCode::STREAM_WRONG_LAST_SEQUENCE || code == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT {
+    if code == ErrorCode::STREAM_WRONG_LAST_SEQUENCE
+        || code == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
+    {
         ServerError::Conflict(subject.into())
     } else if reason.contains("maximum") {
-        ServerError::Full { subject: subject.into(), reason }
+        ServerError::Full {
+            subject: subject.into(),
+            reason,
+        }
     } else {
         ServerError::Other(format!("{subject}: {reason}"))
     }
@@ -762,10 +910,15 @@ pub fn is_recent(version: &str) -> bool {
     is_at_least(version, OLDEST)
 }
 
-/// Whether a version is that one or newer. What can't be read isn't, and a version before a release isn't that release.
+/// Whether a version is that one or newer. What can't be read isn't, and a version before a release
+/// isn't that release.
 pub(crate) fn is_at_least(version: &str, least: [u64; 3]) -> bool {
     let numbers = numbers(version);
-    if version.contains('-') { numbers > Some(least) } else { numbers >= Some(least) }
+    if version.contains('-') {
+        numbers > Some(least)
+    } else {
+        numbers >= Some(least)
+    }
 }
 
 /// The three numbers of a version.
@@ -802,7 +955,10 @@ mod tests {
     #[test]
     fn a_flood_of_complaints_fills_no_log() {
         let told = Told::default();
-        assert_eq!((0..1000).filter(|_| Pace::may_log(&told.logged)).count(), LOGGED.0 as usize);
+        assert_eq!(
+            (0..1000).filter(|_| Pace::may_log(&told.logged)).count(),
+            LOGGED.0 as usize
+        );
         assert!(Pace::may_log(&told.losses));
     }
 

@@ -1,16 +1,18 @@
 //! Budgets: an amount that all hosts together may spend in a period, such as a day.
 //!
-//! The server counts what is given out. A host takes a lease: it adds an amount to the counter and may then spend that
-//! much without asking, so that most gates cost no exchange with the server. Of what it added beyond the budget's end, it
-//! spends nothing and gives it back. So what all leases together allow is never more than the budget.
+//! The server counts what is given out. A host takes a lease: it adds an amount to the counter and
+//! may then spend that much without asking, so that most gates cost no exchange with the server. Of
+//! what it added beyond the budget's end, it spends nothing and gives it back. So what all leases
+//! together allow is never more than the budget.
 //!
-//! What something costs is known only when it has been spent. So a host may go over its lease by the cost of what is on its
-//! way when its lease ends, and adds that to the counter at once. That is the slack: for each host, what it has on its way
-//! when the budget ends.
+//! What something costs is known only when it has been spent. So a host may go over its lease by
+//! the cost of what is on its way when its lease ends, and adds that to the counter at once. That
+//! is the slack: for each host, what it has on its way when the budget ends.
 //!
-//! A host that is killed leaves its lease counted as spent, at most a hundredth of the budget; one that ends in good order
-//! and one that is idle give theirs back. An addition of which no acknowledgement comes counts as made and allows
-//! nothing; when it comes late, the lease goes back.
+//! A host that is killed leaves its lease counted as spent, at most a hundredth of the budget; one
+//! that ends in good order and one that is idle give theirs back. An addition of which no
+//! acknowledgement comes counts as made and allows nothing; when it comes late, the lease goes
+//! back.
 
 use crate::name::Name;
 use crate::retry::{INCREMENT, publish_surely};
@@ -27,7 +29,8 @@ use std::time::{Duration, Instant};
 
 /// The largest amount, so that no sum of some leaves 64 bits.
 pub const MAX_AMOUNT: i64 = 1 << 53;
-/// A lease is at most this part of the budget, and this part of what is left of it, but at least the smallest.
+/// A lease is at most this part of the budget, and this part of what is left of it, but at least
+/// the smallest.
 const PART: i64 = 100;
 const PART_OF_REST: i64 = 64;
 const SMALLEST_PART: i64 = 10_000;
@@ -35,7 +38,8 @@ const SMALLEST_PART: i64 = 10_000;
 const BELIEVED: Duration = Duration::from_secs(1);
 /// How long a lease may lie idle.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long an addition of which no acknowledgement came is tried again: less than the stream knows it by its id.
+/// How long an addition of which no acknowledgement came is tried again: less than the stream knows
+/// it by its id.
 const TRIED: Duration = Duration::from_secs(300);
 /// The budgets that a host knows at once.
 const MAX_BUDGETS: usize = 1000;
@@ -47,7 +51,8 @@ pub struct Budget {
     pub name: Name,
     /// The period, such as a day: each has a counter of its own.
     pub period: Name,
-    /// What may be spent, in the smallest unit that is counted: millionths of a currency, or tokens.
+    /// What may be spent, in the smallest unit that is counted: millionths of a currency, or
+    /// tokens.
     pub max: i64,
 }
 
@@ -71,7 +76,9 @@ pub struct Spender {
 
 impl std::fmt::Debug for Spender {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Spender").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("Spender")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
     }
 }
 
@@ -104,7 +111,12 @@ impl Spender {
     /// # Errors
     /// The system gives no random numbers.
     pub fn new(server: Server) -> std::io::Result<Spender> {
-        Ok(Spender { server, process: new_id()?, n_added: AtomicU64::new(0), leases: Mutex::default() })
+        Ok(Spender {
+            server,
+            process: new_id()?,
+            n_added: AtomicU64::new(0),
+            leases: Mutex::default(),
+        })
     }
 
     /// Whether this host may spend of a budget. Asks the server only if its lease has ended.
@@ -118,29 +130,49 @@ impl Spender {
         if lease.left <= 0 && !lease.has_ended() {
             self.settle(&subject, &mut lease, budget, within).await?;
         }
-        Ok(Standing { may_spend: lease.left > 0, counted: lease.counted })
+        Ok(Standing {
+            may_spend: lease.left > 0,
+            counted: lease.counted,
+        })
     }
 
-    /// Counts what has been spent of a budget. Asks the server only if it is more than the lease, or
-    /// if the server hasn't said yet whether it has counted what came before.
+    /// Counts what has been spent of a budget. Asks the server only if it is more than the lease,
+    /// or if the server hasn't said yet whether it has counted what came before.
     ///
     /// # Errors
-    /// The server doesn't answer in that time. It is counted all the same, as soon as the server answers.
-    pub async fn spend(&self, budget: &Budget, amount: i64, within: Duration) -> Result<Standing, ServerError> {
+    /// The server doesn't answer in that time. It is counted all the same, as soon as the server
+    /// answers.
+    pub async fn spend(
+        &self,
+        budget: &Budget,
+        amount: i64,
+        within: Duration,
+    ) -> Result<Standing, ServerError> {
         let (subject, lease) = self.lease(budget)?;
         let mut lease = lease.lock().await;
         lease.used = Some(Instant::now());
-        lease.left = lease.left.saturating_sub(amount.clamp(0, MAX_AMOUNT)).max(-MAX_AMOUNT);
+        lease.left = lease
+            .left
+            .saturating_sub(amount.clamp(0, MAX_AMOUNT))
+            .max(-MAX_AMOUNT);
         if lease.left < 0 || !lease.doubtful.is_empty() {
             self.settle(&subject, &mut lease, budget, within).await?;
         }
-        Ok(Standing { may_spend: lease.left > 0, counted: lease.counted })
+        Ok(Standing {
+            may_spend: lease.left > 0,
+            counted: lease.counted,
+        })
     }
 
-    /// Gives back what idle budgets have left of their leases; all of them if the host ends. Tries until the time is up.
+    /// Gives back what idle budgets have left of their leases; all of them if the host ends. Tries
+    /// until the time is up.
     pub async fn give_back(&self, all: bool, within: Duration) {
         let until = Instant::now() + within;
-        let leases: Vec<_> = self.leases().iter().map(|(subject, lease)| (subject.clone(), lease.clone())).collect();
+        let leases: Vec<_> = self
+            .leases()
+            .iter()
+            .map(|(subject, lease)| (subject.clone(), lease.clone()))
+            .collect();
         for (subject, lease) in leases {
             let mut lease = lease.lock().await;
             let is_idle = lease.used.is_none_or(|it| it.elapsed() >= IDLE);
@@ -184,7 +216,8 @@ impl Spender {
         let left = until.saturating_duration_since(Instant::now());
         let counted = match self.add(subject, lease, debt + wish, wish, left).await {
             Ok(Some(counted)) => counted,
-            // The server had it, and doesn't say what the counter was then. So the lease isn't used.
+            // The server had it, and doesn't say what the counter was then. So the lease isn't
+            // used.
             Ok(None) => return self.give(subject, lease, wish, until).await,
             Err(error) => {
                 if lease.doubtful.is_empty() {
@@ -196,11 +229,22 @@ impl Spender {
         let granted = budget.max.saturating_sub(counted - wish).clamp(0, wish);
         lease.left = granted;
         lease.ended = (granted == 0).then(Instant::now);
-        if granted < wish { self.give(subject, lease, wish - granted, until).await } else { Ok(()) }
+        if granted < wish {
+            self.give(subject, lease, wish - granted, until).await
+        } else {
+            Ok(())
+        }
     }
 
-    /// Gives an amount back. If the server doesn't answer, that is tried later, and the budget seems smaller meanwhile.
-    async fn give(&self, subject: &str, lease: &mut Lease, amount: i64, until: Instant) -> Result<(), ServerError> {
+    /// Gives an amount back. If the server doesn't answer, that is tried later, and the budget
+    /// seems smaller meanwhile.
+    async fn give(
+        &self,
+        subject: &str,
+        lease: &mut Lease,
+        amount: i64,
+        until: Instant,
+    ) -> Result<(), ServerError> {
         let left = until.saturating_duration_since(Instant::now());
         if let Err(error) = self.add(subject, lease, -amount, 0, left).await {
             tracing::debug!(%error, subject, "A part of a lease wasn't given back yet.");
@@ -208,8 +252,8 @@ impl Spender {
         Ok(())
     }
 
-    /// Adds to the counter, and gives what it is then; `None` if the server had the addition already. `of_lease` of the
-    /// amount is for later.
+    /// Adds to the counter, and gives what it is then; `None` if the server had the addition
+    /// already. `of_lease` of the amount is for later.
     async fn add(
         &self,
         subject: &str,
@@ -218,8 +262,18 @@ impl Spender {
         of_lease: i64,
         within: Duration,
     ) -> Result<Option<i64>, ServerError> {
-        let id = format!("{}:{}:{}", self.server.host(), self.process, self.n_added.fetch_add(1, Ordering::Relaxed));
-        let addition = Addition { id, amount, lease: of_lease, begun: Instant::now() };
+        let id = format!(
+            "{}:{}:{}",
+            self.server.host(),
+            self.process,
+            self.n_added.fetch_add(1, Ordering::Relaxed)
+        );
+        let addition = Addition {
+            id,
+            amount,
+            lease: of_lease,
+            begun: Instant::now(),
+        };
         // Before it is sent, because whoever waits for it may cease to: a hook has a deadline.
         lease.doubtful.push(addition.clone());
         let added = self.send(subject, &addition, within).await;
@@ -238,9 +292,15 @@ impl Spender {
         added
     }
 
-    /// Tries again what is in doubt, with the same ids, so that it counts once. An addition counts then, and a lease within
-    /// it goes back: nobody knows what the counter was when it was granted.
-    async fn try_again(&self, subject: &str, lease: &mut Lease, within: Duration) -> Result<(), ServerError> {
+    /// Tries again what is in doubt, with the same ids, so that it counts once. An addition counts
+    /// then, and a lease within it goes back: nobody knows what the counter was when it was
+    /// granted.
+    async fn try_again(
+        &self,
+        subject: &str,
+        lease: &mut Lease,
+        within: Duration,
+    ) -> Result<(), ServerError> {
         let until = Instant::now() + within;
         lease.doubtful.retain(|it| it.begun.elapsed() < TRIED);
         while let Some(addition) = lease.doubtful.first().cloned() {
@@ -256,7 +316,12 @@ impl Spender {
         Ok(())
     }
 
-    async fn send(&self, subject: &str, addition: &Addition, within: Duration) -> Result<Option<i64>, ServerError> {
+    async fn send(
+        &self,
+        subject: &str,
+        addition: &Addition,
+        within: Duration,
+    ) -> Result<Option<i64>, ServerError> {
         let mut headers = HeaderMap::new();
         headers.insert(NATS_MESSAGE_ID, addition.id.as_str());
         headers.insert(INCREMENT, format!("{:+}", addition.amount));
@@ -266,17 +331,28 @@ impl Spender {
         }
         let said = ack.value.unwrap_or_default();
         let wrong = || {
-            let said: String = said.chars().filter(|it| !it.is_control()).take(40).collect();
-            ServerError::Other(format!("{subject} doesn't count what hosts have spent: it says {said:?}"))
+            let said: String = said
+                .chars()
+                .filter(|it| !it.is_control())
+                .take(40)
+                .collect();
+            ServerError::Other(format!(
+                "{subject} doesn't count what hosts have spent: it says {said:?}"
+            ))
         };
         read_counter(&said).map(Some).ok_or_else(wrong)
     }
 
-    fn lease(&self, budget: &Budget) -> Result<(String, Arc<tokio::sync::Mutex<Lease>>), ServerError> {
+    fn lease(
+        &self,
+        budget: &Budget,
+    ) -> Result<(String, Arc<tokio::sync::Mutex<Lease>>), ServerError> {
         let subject = streams::spend(&budget.name, &budget.period);
         let mut leases = self.leases();
         if leases.len() >= MAX_BUDGETS && !leases.contains_key(&subject) {
-            return Err(ServerError::Other(format!("this host spends of {MAX_BUDGETS} budgets already")));
+            return Err(ServerError::Other(format!(
+                "this host spends of {MAX_BUDGETS} budgets already"
+            )));
         }
         let lease = leases.entry(subject.clone()).or_default().clone();
         Ok((subject, lease))
@@ -287,8 +363,9 @@ impl Spender {
     }
 }
 
-/// What a counter says. A server counts beyond 64 bits: one that is so large is a budget that is used up. `None`: it is no
-/// sum of what hosts have spent. Below zero, somebody has given back more than was given out, and each lease would be granted.
+/// What a counter says. A server counts beyond 64 bits: one that is so large is a budget that is
+/// used up. `None`: it is no sum of what hosts have spent. Below zero, somebody has given back more
+/// than was given out, and each lease would be granted.
 pub(crate) fn read_counter(text: &str) -> Option<i64> {
     let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(i64::MAX))
@@ -299,7 +376,8 @@ impl Lease {
         self.ended.is_some_and(|it| it.elapsed() < BELIEVED)
     }
 
-    /// What the next lease is to be. The less is left, the smaller, so that few hosts don't hold the whole rest.
+    /// What the next lease is to be. The less is left, the smaller, so that few hosts don't hold
+    /// the whole rest.
     fn wish(&self, max: i64) -> i64 {
         if self.has_ended() {
             return 0;

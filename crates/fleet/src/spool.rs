@@ -1,4 +1,5 @@
-//! Records that wait on the disk until the server has them: written first, numbered, bounded, in order.
+//! Records that wait on the disk until the server has them: written first, numbered, bounded, in
+//! order.
 //!
 //! A spool is a directory that one process holds at a time:
 //!
@@ -9,8 +10,8 @@
 //! | `sent` | the number of the last record that the server is known to have |
 //! | `<number>.jsonl` | a segment: records, one a line, of which the first has this number |
 //!
-//! `sent` may be older than the truth, because the server is asked after each connect. It is on the disk before a
-//! segment goes, so that no number is used twice.
+//! `sent` may be older than the truth, because the server is asked after each connect. It is on the
+//! disk before a segment goes, so that no number is used twice.
 
 use hookwire_ask::file;
 use std::ffi::OsStr;
@@ -37,7 +38,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { segment: 4 << 20, total: 256 << 20, record: 512 << 10, batch: (256 << 10, 500) }
+        Limits {
+            segment: 4 << 20,
+            total: 256 << 20,
+            record: 512 << 10,
+            batch: (256 << 10, 500),
+        }
     }
 }
 
@@ -86,7 +92,8 @@ pub struct Appended {
 }
 
 impl Spool {
-    /// The first spool in a directory that no process holds, else a new one. Of several, one that has records waiting.
+    /// The first spool in a directory that no process holds, else a new one. Of several, one that
+    /// has records waiting.
     ///
     /// # Errors
     /// A directory or file can't be made or read; too many are in use.
@@ -105,23 +112,35 @@ impl Spool {
             return Ok(spool);
         }
         if there.len() >= MAX_SPOOLS {
-            let problem = format!("{}: {MAX_SPOOLS} processes spool here already", parent.display());
+            let problem = format!(
+                "{}: {MAX_SPOOLS} processes spool here already",
+                parent.display()
+            );
             return Err(io::Error::other(problem));
         }
         let spool = Spool::open(&parent.join(new_id()?), limits)?;
-        spool.ok_or_else(|| io::Error::other(format!("{}: another process took the new spool", parent.display())))
+        spool.ok_or_else(|| {
+            io::Error::other(format!(
+                "{}: another process took the new spool",
+                parent.display()
+            ))
+        })
     }
 
-    /// The spools in a directory that have records waiting and that no process holds: those of processes that have ended.
+    /// The spools in a directory that have records waiting and that no process holds: those of
+    /// processes that have ended.
     ///
     /// # Errors
     /// The directory can't be read. A spool that can't be is left out.
     pub fn abandoned(parent: &Path, limits: Limits) -> io::Result<Vec<Spool>> {
-        let spools = spools_in(parent)?.into_iter().filter_map(|dir| Spool::open(&dir, limits).ok().flatten());
+        let spools = spools_in(parent)?
+            .into_iter()
+            .filter_map(|dir| Spool::open(&dir, limits).ok().flatten());
         Ok(spools.filter(|spool| spool.waiting() > 0).collect())
     }
 
-    /// Opens a spool, which is made for this user alone if it isn't there. `None`: another process holds it.
+    /// Opens a spool, which is made for this user alone if it isn't there. `None`: another process
+    /// holds it.
     ///
     /// # Errors
     /// It can't be made or read.
@@ -136,25 +155,40 @@ impl Spool {
         let id = match small(&dir.join("id"))? {
             Some(id) if is_id(&id) => id,
             // At first, the directory's own name.
-            _ => match dir.file_name().and_then(OsStr::to_str).filter(|it| is_id(it)) {
+            _ => match dir
+                .file_name()
+                .and_then(OsStr::to_str)
+                .filter(|it| is_id(it))
+            {
                 Some(id) => write_small(dir, "id", id)?,
                 None => write_small(dir, "id", &new_id()?)?,
             },
         };
-        let sent: u64 = small(&dir.join("sent"))?.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let sent: u64 = small(&dir.join("sent"))?
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0);
         let mut segments = Vec::new();
         for entry in std::fs::read_dir(dir)? {
             let entry = entry?;
             let name = entry.file_name();
-            let first = name.to_str().and_then(|name| name.strip_suffix(".jsonl")).and_then(|it| it.parse().ok());
+            let first = name
+                .to_str()
+                .and_then(|name| name.strip_suffix(".jsonl"))
+                .and_then(|it| it.parse().ok());
             if let Some(first) = first {
-                segments.push(Segment { first, bytes: entry.metadata()?.len() });
+                segments.push(Segment {
+                    first,
+                    bytes: entry.metadata()?.len(),
+                });
             }
         }
         segments.sort_by_key(|it| it.first);
         let mut next = sent + 1;
         if let Some(last) = segments.last_mut() {
-            let file = file::open_as(private().append(true).read(true), &segment_path(dir, last.first))?;
+            let file = file::open_as(
+                private().append(true).read(true),
+                &segment_path(dir, last.first),
+            )?;
             let (n_lines, whole) = whole_lines(&file)?;
             // The process ended in the middle of a record, which nobody was told is kept.
             file.set_len(whole)?;
@@ -162,7 +196,17 @@ impl Spool {
             next = next.max(last.first + n_lines);
         }
         let dir = dir.to_path_buf();
-        Ok(Some(Spool { dir, limits, id, segments, next, sent, at: None, is_torn: false, _lock: lock }))
+        Ok(Some(Spool {
+            dir,
+            limits,
+            id,
+            segments,
+            next,
+            sent,
+            at: None,
+            is_torn: false,
+            _lock: lock,
+        }))
     }
 
     /// What names the spool on the bus.
@@ -189,15 +233,21 @@ impl Spool {
     ///
     /// # Errors
     /// They can't be written; then none is kept.
-    pub fn append<'a>(&mut self, records: impl IntoIterator<Item = &'a [u8]>) -> io::Result<Appended> {
+    pub fn append<'a>(
+        &mut self,
+        records: impl IntoIterator<Item = &'a [u8]>,
+    ) -> io::Result<Appended> {
         if let Some(last) = self.segments.last().filter(|_| self.is_torn) {
-            file::open_as(private().write(true), &segment_path(&self.dir, last.first))?.set_len(last.bytes)?;
+            file::open_as(private().write(true), &segment_path(&self.dir, last.first))?
+                .set_len(last.bytes)?;
             self.is_torn = false;
         }
         let (mut lines, mut appended) = (Vec::new(), Appended::default());
         let held: u64 = self.segments.iter().map(|it| it.bytes).sum();
         for record in records {
-            let is_fit = !record.is_empty() && record.len() <= self.limits.record && !record.contains(&b'\n');
+            let is_fit = !record.is_empty()
+                && record.len() <= self.limits.record
+                && !record.contains(&b'\n');
             if !is_fit || held + (lines.len() + record.len()) as u64 >= self.limits.total {
                 appended.refused += 1;
                 continue;
@@ -223,14 +273,27 @@ impl Spool {
 
     /// The segment that is written to, and how long it is.
     fn open_for_append(&mut self) -> io::Result<(File, u64)> {
-        if let Some(segment) = self.segments.last().filter(|it| it.bytes < self.limits.segment) {
-            let file = file::open_as(private().append(true), &segment_path(&self.dir, segment.first))?;
+        if let Some(segment) = self
+            .segments
+            .last()
+            .filter(|it| it.bytes < self.limits.segment)
+        {
+            let file = file::open_as(
+                private().append(true),
+                &segment_path(&self.dir, segment.first),
+            )?;
             return Ok((file, segment.bytes));
         }
-        let file = file::open_as(private().append(true).create(true), &segment_path(&self.dir, self.next))?;
+        let file = file::open_as(
+            private().append(true).create(true),
+            &segment_path(&self.dir, self.next),
+        )?;
         file.set_len(0)?;
         file::sync_directory(&self.dir)?;
-        self.segments.push(Segment { first: self.next, bytes: 0 });
+        self.segments.push(Segment {
+            first: self.next,
+            bytes: 0,
+        });
         Ok((file, 0))
     }
 
@@ -247,10 +310,12 @@ impl Spool {
         let (max_bytes, max_records) = self.limits.batch;
         let (mut file, _) = file::open(&segment_path(&self.dir, segment.first))?;
         file.seek(SeekFrom::Start(offset))?;
-        // One record may be longer than a batch. What lies behind the known end isn't on the disk for sure.
+        // One record may be longer than a batch. What lies behind the known end isn't on the disk
+        // for sure.
         let most = max_bytes.max(self.limits.record + 1) as u64;
         let mut lines = Vec::new();
-        file.take(most.min(segment.bytes.saturating_sub(offset))).read_to_end(&mut lines)?;
+        file.take(most.min(segment.bytes.saturating_sub(offset)))
+            .read_to_end(&mut lines)?;
         let (mut n, mut end) = (0, 0);
         for (at, _) in lines.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
             if n == max_records as u64 || n > 0 && at >= max_bytes {
@@ -259,26 +324,44 @@ impl Spool {
             (n, end) = (n + 1, at + 1);
         }
         if n == 0 {
-            return Err(io::Error::other(format!("{}: record {first} is not whole", self.dir.display())));
+            return Err(io::Error::other(format!(
+                "{}: record {first} is not whole",
+                self.dir.display()
+            )));
         }
         lines.truncate(end);
         self.at = Some((first, offset));
-        Ok(Some(Batch { first, last: first + n - 1, lines }))
+        Ok(Some(Batch {
+            first,
+            last: first + n - 1,
+            lines,
+        }))
     }
 
     /// The segment of a record, and where the record begins.
     fn find(&self, number: u64) -> io::Result<(Segment, u64)> {
         let lost = || io::Error::other(format!("{}: record {number} is gone", self.dir.display()));
-        let segment = *self.segments.iter().rev().find(|it| it.first <= number).ok_or_else(lost)?;
+        let segment = *self
+            .segments
+            .iter()
+            .rev()
+            .find(|it| it.first <= number)
+            .ok_or_else(lost)?;
         if number == segment.first {
             return Ok((segment, 0));
         }
-        let (known, offset) =
-            self.at.filter(|(known, _)| (segment.first..=number).contains(known)).unwrap_or((segment.first, 0));
+        let (known, offset) = self
+            .at
+            .filter(|(known, _)| (segment.first..=number).contains(known))
+            .unwrap_or((segment.first, 0));
         let (mut file, _) = file::open(&segment_path(&self.dir, segment.first))?;
         file.seek(SeekFrom::Start(offset))?;
-        let offset =
-            offset + skip_lines(file.take(segment.bytes.saturating_sub(offset)), number - known)?.ok_or_else(lost)?;
+        let offset = offset
+            + skip_lines(
+                file.take(segment.bytes.saturating_sub(offset)),
+                number - known,
+            )?
+            .ok_or_else(lost)?;
         Ok((segment, offset))
     }
 
@@ -292,11 +375,19 @@ impl Spool {
             return Ok(());
         }
         // Found while its segment is there, so that the next batch begins without a search.
-        self.at =
-            if last + 1 < self.next { self.find(last + 1).ok().map(|(_, offset)| (last + 1, offset)) } else { None };
+        self.at = if last + 1 < self.next {
+            self.find(last + 1)
+                .ok()
+                .map(|(_, offset)| (last + 1, offset))
+        } else {
+            None
+        };
         self.sent = last;
-        let n_gone =
-            self.segments.windows(2).take_while(|pair| matches!(pair, [_, next] if next.first <= last + 1)).count();
+        let n_gone = self
+            .segments
+            .windows(2)
+            .take_while(|pair| matches!(pair, [_, next] if next.first <= last + 1))
+            .count();
         // Without a sync unless segments go: the server knows better after a crash.
         write_small_as(&self.dir, "sent", &last.to_string(), n_gone > 0)?;
         for segment in self.segments.drain(..n_gone) {
@@ -305,7 +396,8 @@ impl Spool {
         Ok(())
     }
 
-    /// Takes another name on the bus, because the server has records under this one that aren't of this spool.
+    /// Takes another name on the bus, because the server has records under this one that aren't of
+    /// this spool.
     ///
     /// # Errors
     /// It can't be written down.
@@ -351,7 +443,10 @@ pub(crate) fn new_id() -> io::Result<String> {
 
 /// Whether a name is one that [`new_id`] gives.
 pub(crate) fn is_id(name: &str) -> bool {
-    name.len() == 16 && name.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
+    name.len() == 16
+        && name
+            .bytes()
+            .all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
 }
 
 /// A file of one short line, if it is there.
@@ -376,7 +471,11 @@ fn write_small_as(dir: &Path, name: &str, text: &str, is_synced: bool) -> io::Re
         file.as_file().sync_all()?;
     }
     file.persist(dir.join(name)).map_err(|error| error.error)?;
-    if is_synced { file::sync_directory(dir) } else { Ok(()) }
+    if is_synced {
+        file::sync_directory(dir)
+    } else {
+        Ok(())
+    }
 }
 
 /// How many whole lines there are, and where the last one ends.
@@ -388,7 +487,11 @@ fn whole_lines(file: &File) -> io::Result<(u64, u64)> {
         if buffer.is_empty() {
             return Ok((n, end));
         }
-        for (offset, _) in buffer.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+        for (offset, _) in buffer
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+        {
             (n, end) = (n + 1, at + offset as u64 + 1);
         }
         let length = buffer.len();
@@ -407,7 +510,11 @@ fn skip_lines(from: impl Read, n: u64) -> io::Result<Option<u64>> {
             return Ok(None);
         }
         let mut used = buffer.len();
-        for (offset, _) in buffer.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+        for (offset, _) in buffer
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+        {
             left -= 1;
             if left == 0 {
                 used = offset + 1;
@@ -424,10 +531,17 @@ fn skip_lines(from: impl Read, n: u64) -> io::Result<Option<u64>> {
 mod tests {
     use super::*;
 
-    const SMALL: Limits = Limits { segment: 40, total: 400, record: 30, batch: (64, 4) };
+    const SMALL: Limits = Limits {
+        segment: 40,
+        total: 400,
+        record: 30,
+        batch: (64, 4),
+    };
 
     fn append(spool: &mut Spool, records: &[&str]) -> Appended {
-        spool.append(records.iter().map(|it| it.as_bytes())).unwrap()
+        spool
+            .append(records.iter().map(|it| it.as_bytes()))
+            .unwrap()
     }
 
     /// All that waits, in batches that are acknowledged.
@@ -444,7 +558,10 @@ mod tests {
     }
 
     fn files(dir: &Path) -> usize {
-        std::fs::read_dir(dir).unwrap().filter(|it| it.as_ref().unwrap().path().extension().is_some()).count()
+        std::fs::read_dir(dir)
+            .unwrap()
+            .filter(|it| it.as_ref().unwrap().path().extension().is_some())
+            .count()
     }
 
     #[test]
@@ -454,12 +571,18 @@ mod tests {
         let dir = spool.dir.clone();
         let records: Vec<String> = (1..=20).map(|n| format!("record {n:02}")).collect();
         for records in records.chunks(3) {
-            append(&mut spool, &records.iter().map(String::as_str).collect::<Vec<_>>());
+            append(
+                &mut spool,
+                &records.iter().map(String::as_str).collect::<Vec<_>>(),
+            );
         }
         // A part of a batch is acknowledged: the server had it.
         assert_eq!(spool.batch().unwrap().unwrap().last, 4);
         spool.acknowledge(2).unwrap();
-        assert!(Spool::open(&dir, SMALL).unwrap().is_none(), "one process at a time");
+        assert!(
+            Spool::open(&dir, SMALL).unwrap().is_none(),
+            "one process at a time"
+        );
         let id = spool.id().to_string();
         drop(spool);
         // The process ended within a record.
@@ -469,21 +592,40 @@ mod tests {
             .filter(|it| it.extension().is_some())
             .max()
             .unwrap();
-        private().append(true).open(&last).unwrap().write_all(b"half a rec").unwrap();
+        private()
+            .append(true)
+            .open(&last)
+            .unwrap()
+            .write_all(b"half a rec")
+            .unwrap();
         let mut spool = Spool::claim(parent.path(), SMALL).unwrap();
-        assert_eq!((spool.id(), spool.next(), spool.sent(), spool.waiting()), (&*id, 21, 2, 18));
+        assert_eq!(
+            (spool.id(), spool.next(), spool.sent(), spool.waiting()),
+            (&*id, 21, 2, 18)
+        );
         assert_eq!(append(&mut spool, &["record 21"]).kept, 1);
         let drained = drain(&mut spool);
-        assert_eq!(drained, (3..=21).map(|n| format!("record {n:02}")).collect::<Vec<_>>());
+        assert_eq!(
+            drained,
+            (3..=21)
+                .map(|n| format!("record {n:02}"))
+                .collect::<Vec<_>>()
+        );
         assert_eq!(files(&dir), 1, "what the server has goes");
         drop(spool);
         let mut spool = Spool::open(&dir, SMALL).unwrap().unwrap();
-        assert_eq!((spool.next(), spool.waiting(), spool.batch().unwrap()), (22, 0, None));
+        assert_eq!(
+            (spool.next(), spool.waiting(), spool.batch().unwrap()),
+            (22, 0, None)
+        );
         assert_eq!(Spool::abandoned(parent.path(), SMALL).unwrap().len(), 0);
         append(&mut spool, &["left"]);
         drop(spool);
         let abandoned = Spool::abandoned(parent.path(), SMALL).unwrap();
-        assert_eq!(abandoned.iter().map(Spool::waiting).collect::<Vec<_>>(), [1]);
+        assert_eq!(
+            abandoned.iter().map(Spool::waiting).collect::<Vec<_>>(),
+            [1]
+        );
         // That one is held, so another process gets a new one.
         let other = Spool::claim(parent.path(), SMALL).unwrap();
         assert!(other.dir != dir && other.id() != id);
@@ -503,7 +645,13 @@ mod tests {
         }
         assert!((30..=37).contains(&kept), "{kept}");
         assert_eq!(drain(&mut spool).len(), kept);
-        assert_eq!(append(&mut spool, &["again"]), Appended { kept: 1, refused: 0 });
+        assert_eq!(
+            append(&mut spool, &["again"]),
+            Appended {
+                kept: 1,
+                refused: 0
+            }
+        );
         let before = spool.id().to_string();
         spool.rename().unwrap();
         assert!(spool.id() != before && is_id(spool.id()));

@@ -1,8 +1,8 @@
-//! Values that hooks of all hosts share, by key: each is replaced as a whole, and a change that another one was faster than
-//! is made again of the value that is there then.
+//! Values that hooks of all hosts share, by key: each is replaced as a whole, and a change that
+//! another one was faster than is made again of the value that is there then.
 //!
-//! An end of a value's life is kept with it, by the clock of whoever wrote it, because the server gives a value that is
-//! replaced no end of its own accord.
+//! An end of a value's life is kept with it, by the clock of whoever wrote it, because the server
+//! gives a value that is replaced no end of its own accord.
 
 use crate::hosts::TTL;
 use crate::name::Name;
@@ -49,7 +49,8 @@ pub enum Change {
     None,
     /// It is another one, for so long, or for good.
     Set(Value, Option<Duration>),
-    /// It is another one. One that is there keeps its end; a new one is kept for so long, or for good.
+    /// It is another one. One that is there keeps its end; a new one is kept for so long, or for
+    /// good.
     Count(Value, Option<Duration>),
     /// It is gone.
     Remove,
@@ -59,15 +60,20 @@ pub enum Change {
 ///
 /// # Errors
 /// The server doesn't answer in that time, or has something else there.
-pub async fn get(server: &Server, key: &Name, within: Duration) -> Result<Option<Value>, ServerError> {
+pub async fn get(
+    server: &Server,
+    key: &Name,
+    within: Duration,
+) -> Result<Option<Value>, ServerError> {
     Ok(read(server, key, within).await?.1.map(|it| it.value))
 }
 
-/// Changes the value of a key in one step, however many do so at once. `change` is asked again where another change was
-/// faster. Gives the value that was there before.
+/// Changes the value of a key in one step, however many do so at once. `change` is asked again
+/// where another change was faster. Gives the value that was there before.
 ///
 /// # Errors
-/// What `change` says, as [`ServerError::Other`]; the value is too large; the server doesn't answer in that time.
+/// What `change` says, as [`ServerError::Other`]; the value is too large; the server doesn't answer
+/// in that time.
 pub async fn update(
     server: &Server,
     key: &Name,
@@ -80,7 +86,8 @@ pub async fn update(
     let mut pause = PAUSE;
     for n in 0_u32.. {
         let (sequence, present) = read(server, key, left()).await?;
-        // This change was made, and its acknowledgement lost. What was there before isn't known any more.
+        // This change was made, and its acknowledgement lost. What was there before isn't known any
+        // more.
         if present.as_ref().is_some_and(|it| it.by == by) {
             return Ok(None);
         }
@@ -91,8 +98,10 @@ pub async fn update(
             Change::Remove => (None, Some(MARK)),
             Change::Set(value, ttl) => (Some(value), ttl),
             Change::Count(value, ttl) => {
-                let kept =
-                    present.as_ref().map(|it| it.expires.map(|at| Duration::from_millis(at.saturating_sub(now()))));
+                let kept = present.as_ref().map(|it| {
+                    it.expires
+                        .map(|at| Duration::from_millis(at.saturating_sub(now())))
+                });
                 (Some(value), kept.unwrap_or(ttl))
             }
         };
@@ -100,7 +109,10 @@ pub async fn update(
         headers.insert(NATS_MESSAGE_ID, format!("{by}:{n}"));
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, sequence.to_string());
         if let Some(ttl) = ttl {
-            headers.insert(TTL, format!("{}s", ttl.max(MIN_TTL).as_millis().div_ceil(1000)));
+            headers.insert(
+                TTL,
+                format!("{}s", ttl.max(MIN_TTL).as_millis().div_ceil(1000)),
+            );
         }
         let bytes = match value {
             None => {
@@ -108,16 +120,32 @@ pub async fn update(
                 Vec::new()
             }
             Some(value) => {
-                let expires = ttl.map(|ttl| now().saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)));
-                let kept = Kept { value, expires, by: by.clone() };
+                let expires = ttl.map(|ttl| {
+                    now().saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
+                });
+                let kept = Kept {
+                    value,
+                    expires,
+                    by: by.clone(),
+                };
                 serde_json::to_vec(&kept).map_err(|error| ServerError::Other(error.to_string()))?
             }
         };
         let most = streams::MAX_ASK - FRAME;
         if bytes.len() > most {
-            return Err(ServerError::Other(format!("a value that a fleet shares has at most {most} bytes as JSON")));
+            return Err(ServerError::Other(format!(
+                "a value that a fleet shares has at most {most} bytes as JSON"
+            )));
         }
-        match publish_surely(server, &streams::state(key), &headers, &Bytes::from(bytes), left()).await {
+        match publish_surely(
+            server,
+            &streams::state(key),
+            &headers,
+            &Bytes::from(bytes),
+            left(),
+        )
+        .await
+        {
             Ok(_) => return Ok(present.map(|it| it.value)),
             Err(ServerError::Conflict(_)) if left() > pause => {
                 tokio::time::sleep(pause.mul_f64(0.5 + jitter())).await;
@@ -130,27 +158,46 @@ pub async fn update(
 }
 
 /// The sequence of a key's last message, and its value if it has one that lives.
-async fn read(server: &Server, key: &Name, within: Duration) -> Result<(u64, Option<Kept>), ServerError> {
+async fn read(
+    server: &Server,
+    key: &Name,
+    within: Duration,
+) -> Result<(u64, Option<Kept>), ServerError> {
     let subject = streams::state(key);
-    let Some(message) = server.last(streams::STATE, &subject, within).await? else { return Ok((0, None)) };
+    let Some(message) = server.last(streams::STATE, &subject, within).await? else {
+        return Ok((0, None));
+    };
     let kept = read_kept(&message.payload);
-    let kept =
-        kept.map_err(|problem| ServerError::Other(format!("the value of `{key}` isn't hookwire's: {problem}")))?;
-    Ok((message.sequence, kept.filter(|it| it.expires.is_none_or(|at| at > now()))))
+    let kept = kept.map_err(|problem| {
+        ServerError::Other(format!("the value of `{key}` isn't hookwire's: {problem}"))
+    })?;
+    Ok((
+        message.sequence,
+        kept.filter(|it| it.expires.is_none_or(|at| at > now())),
+    ))
 }
 
-/// What a message says of a value. `None`: it was removed, or has come to its end and this is the server's mark of that.
+/// What a message says of a value. `None`: it was removed, or has come to its end and this is the
+/// server's mark of that.
 pub(crate) fn read_kept(payload: &[u8]) -> Result<Option<Kept>, String> {
     if payload.is_empty() {
         return Ok(None);
     }
     if payload.len() > streams::MAX_ASK {
-        return Err(format!("it has {} bytes, more than {}", payload.len(), streams::MAX_ASK));
+        return Err(format!(
+            "it has {} bytes, more than {}",
+            payload.len(),
+            streams::MAX_ASK
+        ));
     }
-    serde_json::from_slice(payload).map(Some).map_err(|error| error.to_string())
+    serde_json::from_slice(payload)
+        .map(Some)
+        .map_err(|error| error.to_string())
 }
 
 fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

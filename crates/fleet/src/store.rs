@@ -1,9 +1,11 @@
-//! A followed channel on disk: the sets that came, the one that counts, and the highest revision that ever did.
+//! A followed channel on disk: the sets that came, the one that counts, and the highest revision
+//! that ever did.
 //!
-//! `current` is a link to `sets/NAME`, where `files` are the bundle's and `envelope.json` holds the bytes that came, so
-//! that they can be verified again at each start. A set is complete on the disk before the link is turned to it at once.
-//! Whoever reads a set reads each file once and keeps what was verified: a file that is changed afterwards changes nothing.
-//! The hosts of one user share a store; a lock lets one of them change it at a time.
+//! `current` is a link to `sets/NAME`, where `files` are the bundle's and `envelope.json` holds the
+//! bytes that came, so that they can be verified again at each start. A set is complete on the disk
+//! before the link is turned to it at once. Whoever reads a set reads each file once and keeps what
+//! was verified: a file that is changed afterwards changes nothing. The hosts of one user share a
+//! store; a lock lets one of them change it at a time.
 
 use crate::bundle::{self, Files, KIND, Manifest};
 use crate::digest::Sha256;
@@ -43,14 +45,23 @@ pub(crate) struct Believed {
 }
 
 impl Believed {
-    /// Reads what came, in the order that hostile input is read in: its length, the signatures, then what they are for.
+    /// Reads what came, in the order that hostile input is read in: its length, the signatures,
+    /// then what they are for.
     pub(crate) fn read(envelope: &[u8], pins: &Pins) -> Result<Believed, String> {
-        let (payload, _) = open(envelope, MAX_MANIFEST, KIND, &pins.signers).map_err(|error| error.to_string())?;
+        let (payload, _) =
+            open(envelope, MAX_MANIFEST, KIND, &pins.signers).map_err(|error| error.to_string())?;
         let manifest = Manifest::read(&payload).map_err(|error| error.to_string())?;
         if manifest.channel != pins.channel {
-            return Err(format!("it is for the channel {}, not {}", manifest.channel, pins.channel));
+            return Err(format!(
+                "it is for the channel {}, not {}",
+                manifest.channel, pins.channel
+            ));
         }
-        Ok(Believed { manifest, digest: Sha256::of(&payload), envelope: envelope.to_vec() })
+        Ok(Believed {
+            manifest,
+            digest: Sha256::of(&payload),
+            envelope: envelope.to_vec(),
+        })
     }
 
     pub(crate) fn in_force(&self) -> InForce {
@@ -71,7 +82,8 @@ pub struct Bundle {
     in_force: InForce,
     /// Its files.
     pub files: Arc<Files>,
-    /// The directory that they were in when they were verified: programs are started from there, each after another look.
+    /// The directory that they were in when they were verified: programs are started from there,
+    /// each after another look.
     pub dir: PathBuf,
 }
 
@@ -83,7 +95,12 @@ impl Bundle {
 
     fn new(believed: Believed, files: Files, set: &Path) -> Bundle {
         let in_force = believed.in_force();
-        Bundle { believed, in_force, files: Arc::new(files), dir: set.join(FILES) }
+        Bundle {
+            believed,
+            in_force,
+            files: Arc::new(files),
+            dir: set.join(FILES),
+        }
     }
 }
 
@@ -116,7 +133,8 @@ pub(crate) enum Current {
     Nothing,
     /// This is.
     Good(Box<Bundle>),
-    /// This is as it was signed, and came before what was in force already, or nobody knows whether it did; why.
+    /// This is as it was signed, and came before what was in force already, or nobody knows whether
+    /// it did; why.
     Older(Box<Bundle>, String),
     /// Something was, and isn't as it was signed.
     Broken(String),
@@ -145,8 +163,14 @@ const KEPT: usize = 2;
 
 impl Store {
     pub(crate) fn open(dir: &Path, pins: Pins) -> io::Result<Store> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir.join(SETS))?;
-        Ok(Store { dir: std::path::absolute(dir)?, pins })
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir.join(SETS))?;
+        Ok(Store {
+            dir: std::path::absolute(dir)?,
+            pins,
+        })
     }
 
     pub(crate) fn pins(&self) -> &Pins {
@@ -164,13 +188,14 @@ impl Store {
         options.create(true).truncate(false).write(true).mode(0o600);
         let path = self.dir.join("lock");
         let lock = file::open_as(&mut options, &path)?;
-        file::lock(&lock, HELD_FOR)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        file::lock(&lock, HELD_FOR).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        })?;
         Ok(lock)
     }
 
-    /// The highest revision that ever was in force. A file that can't be read is told, because without it older revisions
-    /// could come back.
+    /// The highest revision that ever was in force. A file that can't be read is told, because
+    /// without it older revisions could come back.
     pub(crate) fn highest(&self) -> io::Result<Option<Highest>> {
         match file::read_small(&self.dir.join(HIGHEST), 4096) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
@@ -179,34 +204,48 @@ impl Store {
         }
     }
 
-    /// What is in force, held to what was signed and to the highest revision that ever was in force.
+    /// What is in force, held to what was signed and to the highest revision that ever was in
+    /// force.
     pub(crate) fn current(&self) -> Current {
         // Read first: whoever turns to a newer set at the moment writes it last.
         let highest = match self.highest() {
             Ok(highest) => highest,
-            Err(error) => return Current::Broken(format!("{}: {error}", self.dir.join(HIGHEST).display())),
+            Err(error) => {
+                return Current::Broken(format!("{}: {error}", self.dir.join(HIGHEST).display()));
+            }
         };
         let bundle = match (self.read_current(), highest) {
             (Ok(Some(bundle)), _) => Box::new(bundle),
             (Ok(None), None) => return Current::Nothing,
             (Ok(None), Some(highest)) => {
-                return Current::Broken(format!("revision {} was in force and is gone", highest.revision));
+                return Current::Broken(format!(
+                    "revision {} was in force and is gone",
+                    highest.revision
+                ));
             }
             (Err(problem), _) => return Current::Broken(problem),
         };
         let revision = bundle.in_force.revision;
         match highest {
             Some(highest) if revision < highest.revision => {
-                let problem = format!("revision {revision} is there, and revision {} was in force", highest.revision);
+                let problem = format!(
+                    "revision {revision} is there, and revision {} was in force",
+                    highest.revision
+                );
                 Current::Older(bundle, problem)
             }
-            Some(highest) if revision == highest.revision && bundle.believed.digest != highest.digest => {
+            Some(highest)
+                if revision == highest.revision && bundle.believed.digest != highest.digest =>
+            {
                 Current::Older(bundle, format!("another revision {revision} was in force"))
             }
             Some(_) => Current::Good(bundle),
             None => {
                 let gone = self.dir.join(HIGHEST);
-                let problem = format!("{} is gone, which says what the highest revision in force was", gone.display());
+                let problem = format!(
+                    "{} is gone, which says what the highest revision in force was",
+                    gone.display()
+                );
                 Current::Older(bundle, problem)
             }
         }
@@ -219,8 +258,8 @@ impl Store {
             Err(error) => return Err(format!("{}: {error}", self.dir.join(CURRENT).display())),
         };
         let at = set.join(ENVELOPE);
-        let envelope =
-            file::read_small(&at, MAX_MANIFEST as u64).map_err(|error| format!("{}: {error}", at.display()))?;
+        let envelope = file::read_small(&at, MAX_MANIFEST as u64)
+            .map_err(|error| format!("{}: {error}", at.display()))?;
         let believed = Believed::read(&envelope, &self.pins)?;
         let files = bundle::verified(&set.join(FILES), &believed.manifest)
             .map_err(|problem| format!("{}: {problem}", set.display()))?;
@@ -241,7 +280,9 @@ impl Store {
         let files = staging.path().join(FILES);
         fs::create_dir(&files).map_err(unwritten)?;
         for entry in &believed.manifest.files {
-            let content = contents.get(&entry.sha256).ok_or_else(|| format!("{} didn't come", entry.path))?;
+            let content = contents
+                .get(&entry.sha256)
+                .ok_or_else(|| format!("{} didn't come", entry.path))?;
             let mode = if entry.executable { 0o755 } else { 0o644 };
             write_synced(&files, &entry.path, content, mode).map_err(unwritten)?;
         }
@@ -264,7 +305,11 @@ impl Store {
         let name = self.turn_to(staged.staging, &name).map_err(unwritten)?;
         self.keep_highest(believed).map_err(unwritten)?;
         self.prune(&name);
-        Ok(Bundle::new(believed.clone(), staged.files, &self.dir.join(SETS).join(name)))
+        Ok(Bundle::new(
+            believed.clone(),
+            staged.files,
+            &self.dir.join(SETS).join(name),
+        ))
     }
 
     /// Writes a set anew that is in memory, and turns to that. The store is locked.
@@ -277,14 +322,20 @@ impl Store {
     }
 
     fn staging(&self) -> io::Result<TempDir> {
-        tempfile::Builder::new().prefix(STAGING).tempdir_in(self.dir.join(SETS))
+        tempfile::Builder::new()
+            .prefix(STAGING)
+            .tempdir_in(self.dir.join(SETS))
     }
 
     /// Gives a written set its name, and turns the link to it.
     fn turn_to(&self, staging: TempDir, name: &str) -> io::Result<OsString> {
         let sets = self.dir.join(SETS);
         // One of this name may be there: broken, and read at the moment.
-        let unique = staging.path().file_name().and_then(|it| it.to_str()?.strip_prefix(STAGING)).unwrap_or_default();
+        let unique = staging
+            .path()
+            .file_name()
+            .and_then(|it| it.to_str()?.strip_prefix(STAGING))
+            .unwrap_or_default();
         let name = OsString::from(format!("{name}-{unique}"));
         let set = sets.join(&name);
         fs::rename(staging.keep(), &set)?;
@@ -299,9 +350,15 @@ impl Store {
 
     /// Writes down that this is the highest revision, unless that or a higher one is known.
     pub(crate) fn keep_highest(&self, believed: &Believed) -> io::Result<()> {
-        let highest = Highest { revision: believed.manifest.revision, digest: believed.digest };
+        let highest = Highest {
+            revision: believed.manifest.revision,
+            digest: believed.digest,
+        };
         // One that can't be read says nothing, and this one was in force.
-        if self.highest().is_ok_and(|known| known.is_some_and(|it| it.revision >= highest.revision)) {
+        if self
+            .highest()
+            .is_ok_and(|known| known.is_some_and(|it| it.revision >= highest.revision))
+        {
             return Ok(());
         }
         let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
@@ -313,7 +370,9 @@ impl Store {
 
     /// Removes sets that nobody reads any more. What can't be removed stays.
     fn prune(&self, current: &OsStr) {
-        let Ok(entries) = fs::read_dir(self.dir.join(SETS)) else { return };
+        let Ok(entries) = fs::read_dir(self.dir.join(SETS)) else {
+            return;
+        };
         let mut sets: Vec<_> = entries
             .flatten()
             // What others write at the moment, or left an hour ago when they were killed.
@@ -366,7 +425,11 @@ fn is_staging(name: &OsStr) -> bool {
 }
 
 fn is_old(entry: &fs::DirEntry) -> bool {
-    let age = entry.metadata().and_then(|it| it.modified()).ok().and_then(|it| it.elapsed().ok());
+    let age = entry
+        .metadata()
+        .and_then(|it| it.modified())
+        .ok()
+        .and_then(|it| it.elapsed().ok());
     age.is_some_and(|age| age > Duration::from_secs(3600))
 }
 
@@ -376,7 +439,11 @@ fn write_synced(dir: &Path, path: &str, content: &[u8], mode: u32) -> io::Result
     if let Some(around) = path.parent() {
         fs::create_dir_all(around)?;
     }
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&path)?;
     // Whatever the umask takes away of it is part of what was signed.
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))?;
     file.write_all(content)?;
@@ -395,5 +462,7 @@ fn sync_dirs(dir: &Path) -> io::Result<()> {
         }
         at += 1;
     }
-    dirs.iter().rev().try_for_each(|dir| file::sync_directory(dir))
+    dirs.iter()
+        .rev()
+        .try_for_each(|dir| file::sync_directory(dir))
 }

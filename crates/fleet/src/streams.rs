@@ -1,7 +1,8 @@
 //! Every stream and bucket in one table, and the subjects of what is in them.
 //!
-//! An administrator makes them; hosts never do, and their accounts can't. Subjects are made by functions here alone, from
-//! [`Name`]s and digests, so that no text from elsewhere adds a token to one.
+//! An administrator makes them; hosts never do, and their accounts can't. Subjects are made by
+//! functions here alone, from [`Name`]s and digests, so that no text from elsewhere adds a token to
+//! one.
 
 use crate::name::{Identity, Name};
 use crate::server::{Server, ServerError};
@@ -141,7 +142,8 @@ pub fn dispatch(pool: &Name) -> String {
     format!("hw.dispatch.{pool}")
 }
 
-/// The rest of a subject below a prefix, token by token: `below("hw.audit", "hw.audit.a.b")` is `["a", "b"]`.
+/// The rest of a subject below a prefix, token by token: `below("hw.audit", "hw.audit.a.b")` is
+/// `["a", "b"]`.
 pub fn below(prefix: &str, subject: &str) -> Option<Vec<Name>> {
     let rest = subject.strip_prefix(prefix)?.strip_prefix('.')?;
     rest.split('.').map(|token| token.parse().ok()).collect()
@@ -175,7 +177,13 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { replicas: 1, audit_age: 90 * DAY, audit_bytes: 2 << 30, blob_bytes: 512 << 20, quotas: Vec::new() }
+        Plan {
+            replicas: 1,
+            audit_age: 90 * DAY,
+            audit_bytes: 2 << 30,
+            blob_bytes: 512 << 20,
+            quotas: Vec::new(),
+        }
     }
 }
 
@@ -200,7 +208,11 @@ pub fn table(plan: &Plan) -> Vec<Config> {
         ..Config::default()
     };
     let republish = |source: &str, destination: &str| {
-        Some(Republish { source: source.into(), destination: destination.into(), headers_only: false })
+        Some(Republish {
+            source: source.into(),
+            destination: destination.into(),
+            headers_only: false,
+        })
     };
     let write_once = |config: Config| Config {
         max_messages_per_subject: 1,
@@ -215,7 +227,11 @@ pub fn table(plan: &Plan) -> Vec<Config> {
             max_message_size: size(MAX_MANIFEST),
             max_bytes: 256 << 20,
             republish: republish("$KV.hw_defs.>", "hw.changed.>"),
-            ..base(DEFS, "$KV.hw_defs.>", "hookwire: signed manifests of bundles, by channel")
+            ..base(
+                DEFS,
+                "$KV.hw_defs.>",
+                "hookwire: signed manifests of bundles, by channel",
+            )
         },
         write_once(Config {
             max_message_size: size(MAX_BLOB + 1024),
@@ -226,9 +242,14 @@ pub fn table(plan: &Plan) -> Vec<Config> {
             max_messages_per_subject: 1,
             max_message_size: size(MAX_REPORT),
             max_bytes: 256 << 20,
-            // A host that isn't heard of any more stays until somebody takes it out; one that has ended says how long.
+            // A host that isn't heard of any more stays until somebody takes it out; one that has
+            // ended says how long.
             allow_message_ttl: true,
-            ..base(HOSTS, ALL_HOSTS, "hookwire: what hosts report of themselves")
+            ..base(
+                HOSTS,
+                ALL_HOSTS,
+                "hookwire: what hosts report of themselves",
+            )
         },
         Config {
             max_message_size: size(MAX_VERDICT),
@@ -242,13 +263,18 @@ pub fn table(plan: &Plan) -> Vec<Config> {
             max_age: 40 * DAY,
             duplicate_window: WINDOW,
             allow_message_counter: true,
-            ..base(SPEND, "hw.spend.*.*", "hookwire: what was spent of budgets, in millionths, by period")
+            ..base(
+                SPEND,
+                "hw.spend.*.*",
+                "hookwire: what was spent of budgets, in millionths, by period",
+            )
         },
         Config {
             max_messages_per_subject: 1,
             max_message_size: size(MAX_ASK),
             max_bytes: 64 << 20,
-            // Without markers of what has ended: with them, the server allows the header that empties a stream.
+            // Without markers of what has ended: with them, the server allows the header that
+            // empties a stream.
             allow_message_ttl: true,
             ..base(STATE, "$KV.hw_state.>", "hookwire: values that hooks share")
         },
@@ -257,14 +283,22 @@ pub fn table(plan: &Plan) -> Vec<Config> {
             max_bytes: 64 << 20,
             max_age: 7 * DAY,
             republish: republish(ALL_ASKS, ASKED),
-            ..base(ASK, ALL_ASKS, "hookwire: questions that wait for a person, by host")
+            ..base(
+                ASK,
+                ALL_ASKS,
+                "hookwire: questions that wait for a person, by host",
+            )
         }),
         write_once(Config {
             max_message_size: size(MAX_ANSWER),
             max_bytes: 64 << 20,
             max_age: 30 * DAY,
             republish: republish(ALL_ANSWERS, "hw.told.>"),
-            ..base(ANSWER, ALL_ANSWERS, "hookwire: signed answers, one for each question")
+            ..base(
+                ANSWER,
+                ALL_ANSWERS,
+                "hookwire: signed answers, one for each question",
+            )
         }),
     ];
     all.extend(plan.quotas.iter().map(|quota| Config {
@@ -297,12 +331,16 @@ pub enum Made {
     Updated(Vec<String>),
 }
 
-/// Makes the streams of a plan that aren't there, and says what differs of the others. With `update`, those are changed.
-/// What they hold stays, as far as the limits have room for it.
+/// Makes the streams of a plan that aren't there, and says what differs of the others. With
+/// `update`, those are changed. What they hold stays, as far as the limits have room for it.
 ///
 /// # Errors
 /// The first stream that couldn't be looked at, made or changed.
-pub async fn init(server: &Server, plan: &Plan, update: bool) -> Result<Vec<(String, Made)>, ServerError> {
+pub async fn init(
+    server: &Server,
+    plan: &Plan,
+    update: bool,
+) -> Result<Vec<(String, Made)>, ServerError> {
     let mut all = Vec::new();
     for wanted in table(plan) {
         let name = wanted.name.clone();
@@ -334,7 +372,9 @@ async fn make(server: &Server, wanted: Config, update: bool) -> Result<Made, Ser
             Ok(_) => Ok(Made::New),
             Err(error) => Err(match error.kind() {
                 CreateStreamErrorKind::TimedOut => late("CREATE"),
-                CreateStreamErrorKind::JetStream(told) => ServerError::Other(format!("{name}: {told}")),
+                CreateStreamErrorKind::JetStream(told) => {
+                    ServerError::Other(format!("{name}: {told}"))
+                }
                 kind => ServerError::Other(format!("{name}: {kind}")),
             }),
         };
@@ -384,7 +424,11 @@ fn differences(wanted: &Config, found: &Config) -> Vec<String> {
         storage
     );
     if wanted.duplicate_window > Duration::ZERO {
-        compare("duplicate_window", format!("{:?}", wanted.duplicate_window), format!("{:?}", found.duplicate_window));
+        compare(
+            "duplicate_window",
+            format!("{:?}", wanted.duplicate_window),
+            format!("{:?}", found.duplicate_window),
+        );
     }
     all
 }

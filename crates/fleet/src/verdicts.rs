@@ -1,12 +1,13 @@
 //! The verdict stream: what hosts have judged, each verdict once and in order.
 //!
-//! A host's records wait in its [`Spool`] and go in batches, one message at a time. A message names the numbers of its
-//! records and the message that must be the last one of its subject. So what the server has is always a beginning of what
-//! the host has spooled, its last message says how long, and no record is lost or there twice, however old an
-//! unacknowledged message is: the server's window for message ids isn't relied on.
+//! A host's records wait in its [`Spool`] and go in batches, one message at a time. A message names
+//! the numbers of its records and the message that must be the last one of its subject. So what the
+//! server has is always a beginning of what the host has spooled, its last message says how long,
+//! and no record is lost or there twice, however old an unacknowledged message is: the server's
+//! window for message ids isn't relied on.
 //!
-//! Records are bytes here, one JSON value each. A reader must take them for what a host claims; that it was this host
-//! follows from the subject, which no other account may publish to.
+//! Records are bytes here, one JSON value each. A reader must take them for what a host claims;
+//! that it was this host follows from the subject, which no other account may publish to.
 
 use crate::name::{Identity, Name};
 use crate::notices::Notices;
@@ -27,8 +28,8 @@ use tokio::sync::{Notify, watch};
 pub(crate) const NUMBERS: &str = "Hw-Numbers";
 /// The part of a message that is left for its headers, in bytes.
 const HEADERS: usize = 2048;
-/// How long one exchange with the server may take. A message that is sent again is stored once, so there is no harm in
-/// trying early.
+/// How long one exchange with the server may take. A message that is sent again is stored once, so
+/// there is no harm in trying early.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The longest pause after a failure.
 const MAX_PAUSE: Duration = Duration::from_secs(3);
@@ -43,7 +44,11 @@ const LOOK: Duration = Duration::from_secs(60);
 /// The limits of a spool whose records go to the verdict stream.
 pub fn limits() -> Limits {
     let most = streams::MAX_VERDICT - HEADERS;
-    Limits { record: most - 1, batch: (most, 500), ..Limits::default() }
+    Limits {
+        record: most - 1,
+        batch: (most, 500),
+        ..Limits::default()
+    }
 }
 
 /// How far a spool has been drained.
@@ -71,14 +76,20 @@ struct Shared {
 
 impl std::fmt::Debug for Outbound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Outbound").field("progress", &*self.0.progress.borrow()).finish_non_exhaustive()
+        f.debug_struct("Outbound")
+            .field("progress", &*self.0.progress.borrow())
+            .finish_non_exhaustive()
     }
 }
 
 impl Outbound {
     /// Records go by this spool from now on. [`drain`](Self::drain) sends them.
     pub fn new(spool: Spool) -> Outbound {
-        let progress = Progress { waiting: spool.waiting(), lost: 0, trouble: None };
+        let progress = Progress {
+            waiting: spool.waiting(),
+            lost: 0,
+            trouble: None,
+        };
         Outbound(Arc::new(Shared {
             spool: Mutex::new(spool),
             written: Notify::new(),
@@ -87,14 +98,17 @@ impl Outbound {
         }))
     }
 
-    /// Keeps records, each a JSON value on one line; when this returns, the disk has them. Blocks. Where some were lost, a
-    /// record `{"lost":N}` stands in their place as soon as the disk takes it; gives how many there was no room for now.
+    /// Keeps records, each a JSON value on one line; when this returns, the disk has them. Blocks.
+    /// Where some were lost, a record `{"lost":N}` stands in their place as soon as the disk takes
+    /// it; gives how many there was no room for now.
     ///
     /// # Errors
     /// The disk doesn't take them; they are counted as lost.
     pub fn keep(&self, records: &[Vec<u8>]) -> std::io::Result<u64> {
         let mut spool = self.spool();
-        let kept = self.tell_lost(&mut spool).and_then(|()| spool.append(records.iter().map(Vec::as_slice)));
+        let kept = self
+            .tell_lost(&mut spool)
+            .and_then(|()| spool.append(records.iter().map(Vec::as_slice)));
         let n_lost = match &kept {
             Ok(appended) => appended.refused,
             Err(_) => records.len() as u64,
@@ -117,7 +131,12 @@ impl Outbound {
     /// Writes down how many were lost, if the disk takes it now.
     fn tell_lost(&self, spool: &mut Spool) -> std::io::Result<()> {
         let mut untold = self.untold();
-        if *untold > 0 && spool.append([&*format!("{{\"lost\":{untold}}}").into_bytes()])?.kept == 1 {
+        if *untold > 0
+            && spool
+                .append([&*format!("{{\"lost\":{untold}}}").into_bytes()])?
+                .kept
+                == 1
+        {
             *untold = 0;
         }
         Ok(())
@@ -139,15 +158,19 @@ impl Outbound {
         matches!(tokio::time::timeout(within, empty).await, Ok(Ok(_)))
     }
 
-    /// Sends the records of this spool to the server as they come, and those that processes have left behind in spools
-    /// beside it, `beside`. Ends only by being dropped; what is not sent stays on the disk.
+    /// Sends the records of this spool to the server as they come, and those that processes have
+    /// left behind in spools beside it, `beside`. Ends only by being dropped; what is not sent
+    /// stays on the disk.
     pub async fn drain(&self, server: &Server, beside: Option<PathBuf>) {
         let mut link = server.link();
         let (mut stored, mut n_failed) = (None, 0);
         let mut looked: Option<tokio::time::Instant> = None;
         loop {
             let is_due = looked.is_none_or(|it| it.elapsed() >= LOOK);
-            if let Some(beside) = beside.as_deref().filter(|_| is_due && matches!(*link.borrow(), Link::Up(_))) {
+            if let Some(beside) = beside
+                .as_deref()
+                .filter(|_| is_due && matches!(*link.borrow(), Link::Up(_)))
+            {
                 looked = Some(tokio::time::Instant::now());
                 drain_abandoned(server, beside).await;
             }
@@ -155,7 +178,8 @@ impl Outbound {
                 Ok(()) => {
                     n_failed = 0;
                     let more = self.0.written.notified();
-                    // A new connection is a reason to look, because the last attempt may have failed for want of one.
+                    // A new connection is a reason to look, because the last attempt may have
+                    // failed for want of one.
                     tokio::select! {
                         () = more => {}
                         _ = link.changed() => {}
@@ -170,9 +194,13 @@ impl Outbound {
                 }
             };
             let is_failed = trouble.is_some();
-            self.0.progress.send_if_modified(|it| std::mem::replace(&mut it.trouble, trouble.clone()) != trouble);
+            self.0.progress.send_if_modified(|it| {
+                std::mem::replace(&mut it.trouble, trouble.clone()) != trouble
+            });
             if is_failed {
-                let pause = Duration::from_millis(50 << n_failed.min(7)).min(MAX_PAUSE).mul_f64(0.5 + jitter() / 2.0);
+                let pause = Duration::from_millis(50 << n_failed.min(7))
+                    .min(MAX_PAUSE)
+                    .mul_f64(0.5 + jitter() / 2.0);
                 tokio::select! {
                     changed = link.changed() => if changed.is_err() { return },
                     () = tokio::time::sleep(pause) => {}
@@ -181,15 +209,21 @@ impl Outbound {
         }
     }
 
-    /// Sends what waits now. `stored` is the sequence of the last message that the server has of this spool and the number
-    /// of its last record, if that is known.
-    async fn send_waiting(&self, server: &Server, stored: &mut Option<(u64, u64)>) -> Result<(), ServerError> {
+    /// Sends what waits now. `stored` is the sequence of the last message that the server has of
+    /// this spool and the number of its last record, if that is known.
+    async fn send_waiting(
+        &self,
+        server: &Server,
+        stored: &mut Option<(u64, u64)>,
+    ) -> Result<(), ServerError> {
         let mut n_conflicts = 0;
         // Nothing else may come that it could stand before.
         let this = self.clone();
         self.on_disk(move |spool| this.tell_lost(spool)).await?;
         loop {
-            let Some(batch) = self.on_disk(Spool::batch).await? else { return Ok(()) };
+            let Some(batch) = self.on_disk(Spool::batch).await? else {
+                return Ok(());
+            };
             let subject = self.subject(server)?;
             let (sequence, last) = match *stored {
                 Some(stored) => stored,
@@ -206,8 +240,8 @@ impl Outbound {
                     *stored = Some((sequence, end));
                     n_conflicts = 0;
                 }
-                // The server has stored more than it said: the acknowledgement was lost, or a replica was asked that is
-                // behind.
+                // The server has stored more than it said: the acknowledgement was lost, or a
+                // replica was asked that is behind.
                 None if n_conflicts < MAX_CONFLICTS => {
                     *stored = None;
                     n_conflicts += 1;
@@ -219,22 +253,33 @@ impl Outbound {
     }
 
     fn subject(&self, server: &Server) -> Result<String, ServerError> {
-        let instance: Name =
-            self.spool().id().parse().map_err(|error| ServerError::Other(format!("the spool: {error}")))?;
-        Ok(streams::audit(&Identity { host: server.host().clone(), instance }))
+        let instance: Name = self
+            .spool()
+            .id()
+            .parse()
+            .map_err(|error| ServerError::Other(format!("the spool: {error}")))?;
+        Ok(streams::audit(&Identity {
+            host: server.host().clone(),
+            instance,
+        }))
     }
 
-    /// The sequence of the last message that the server has of this spool, and the number of its last record.
+    /// The sequence of the last message that the server has of this spool, and the number of its
+    /// last record.
     async fn last_stored(&self, server: &Server, subject: &str) -> Result<(u64, u64), ServerError> {
-        let Some(message) = server.last(streams::AUDIT, subject, PATIENCE).await? else { return Ok((0, 0)) };
+        let Some(message) = server.last(streams::AUDIT, subject, PATIENCE).await? else {
+            return Ok((0, 0));
+        };
         let numbers = numbers_of(Some(&message.headers));
-        let (_, last) =
-            numbers.ok_or_else(|| ServerError::Other(format!("the last message at {subject} has no numbers")))?;
+        let (_, last) = numbers.ok_or_else(|| {
+            ServerError::Other(format!("the last message at {subject} has no numbers"))
+        })?;
         Ok((message.sequence, last))
     }
 
-    /// Takes the server's word of what it has. Says whether the spool has another name now: the server has records of this
-    /// name that the spool never had, because its directory was put back from a copy.
+    /// Takes the server's word of what it has. Says whether the spool has another name now: the
+    /// server has records of this name that the spool never had, because its directory was put back
+    /// from a copy.
     async fn catch_up(&self, last: u64) -> Result<bool, ServerError> {
         if last >= self.spool().next() {
             tracing::warn!(
@@ -253,9 +298,12 @@ impl Outbound {
         Ok(())
     }
 
-    /// Says how many records wait, while nobody else changes the spool: told later, it would stand for what is newer.
+    /// Says how many records wait, while nobody else changes the spool: told later, it would stand
+    /// for what is newer.
     fn tell_waiting(&self, spool: &MutexGuard<'_, Spool>) {
-        self.0.progress.send_modify(|it| it.waiting = spool.waiting());
+        self.0
+            .progress
+            .send_modify(|it| it.waiting = spool.waiting());
     }
 
     /// Does something with the disk, off the runtime's threads.
@@ -265,7 +313,9 @@ impl Outbound {
     ) -> Result<T, ServerError> {
         let shared = self.0.clone();
         let act = move || act(&mut shared.spool.lock().unwrap_or_else(PoisonError::into_inner));
-        let acted = tokio::task::spawn_blocking(act).await.map_err(|error| ServerError::Other(error.to_string()))?;
+        let acted = tokio::task::spawn_blocking(act)
+            .await
+            .map_err(|error| ServerError::Other(error.to_string()))?;
         acted.map_err(|error| ServerError::Other(format!("the spool of verdicts: {error}")))
     }
 
@@ -287,15 +337,27 @@ async fn drain_abandoned(server: &Server, beside: &Path) {
     }
 }
 
-/// Sends a batch behind the message of that sequence. Gives its own sequence; `None` if another message is the last one.
-async fn send(server: &Server, subject: &str, batch: Batch, behind: u64) -> Result<Option<u64>, ServerError> {
+/// Sends a batch behind the message of that sequence. Gives its own sequence; `None` if another
+/// message is the last one.
+async fn send(
+    server: &Server,
+    subject: &str,
+    batch: Batch,
+    behind: u64,
+) -> Result<Option<u64>, ServerError> {
     let Batch { first, last, lines } = batch;
     let spool = subject.rsplit('.').next().unwrap_or_default();
     let mut headers = HeaderMap::new();
-    headers.insert(NATS_MESSAGE_ID, format!("{}:{spool}:{first}-{last}", server.host()));
+    headers.insert(
+        NATS_MESSAGE_ID,
+        format!("{}:{spool}:{first}-{last}", server.host()),
+    );
     headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, behind.to_string());
     headers.insert(NUMBERS, format!("{first}-{last}"));
-    match server.publish(subject, headers, Bytes::from(lines), PATIENCE).await {
+    match server
+        .publish(subject, headers, Bytes::from(lines), PATIENCE)
+        .await
+    {
         Ok(ack) if ack.duplicate => Ok(None),
         Ok(ack) => Ok(Some(ack.sequence)),
         Err(ServerError::Conflict(_)) => Ok(None),
@@ -317,7 +379,8 @@ pub struct Stored {
     pub host: Name,
     /// The host's spool.
     pub spool: Name,
-    /// The record's number in it, from 1. None is missing unless the stream's retention has let it go.
+    /// The record's number in it, from 1. None is missing unless the stream's retention has let it
+    /// go.
     pub number: u64,
     /// When the server stored it, in milliseconds since 1970.
     pub at: u64,
@@ -336,8 +399,8 @@ pub struct From {
     pub back: u64,
 }
 
-/// Reads the verdict stream, the oldest first, page by page: no consumer is made for it, so an account that may read can
-/// leave nothing behind on the server.
+/// Reads the verdict stream, the oldest first, page by page: no consumer is made for it, so an
+/// account that may read can leave nothing behind on the server.
 pub struct Reader {
     server: Server,
     subject: String,
@@ -365,13 +428,20 @@ impl Reader {
             None => Start::At(end(server).await?.saturating_sub(from.back).max(1)),
         };
         let news = Notices::of(server, [subject.clone()]);
-        Ok(Reader { server: server.clone(), subject, start, read: VecDeque::new(), news })
+        Ok(Reader {
+            server: server.clone(),
+            subject,
+            start,
+            read: VecDeque::new(),
+            news,
+        })
     }
 
     /// The next verdict of those that are there. `None`: that was all.
     ///
     /// # Errors
-    /// The server doesn't answer, or a message has no verdicts that can be read. The next call goes on.
+    /// The server doesn't answer, or a message has no verdicts that can be read. The next call goes
+    /// on.
     pub async fn next_stored(&mut self) -> Option<Result<Stored, ServerError>> {
         while self.read.is_empty() {
             match self.page().await {
@@ -386,14 +456,17 @@ impl Reader {
     /// The next verdict, as soon as there is one. While the server is away, it is waited for.
     ///
     /// # Errors
-    /// The account may not read, or a message has no verdicts that can be read. The next call goes on.
+    /// The account may not read, or a message has no verdicts that can be read. The next call goes
+    /// on.
     pub async fn next(&mut self) -> Result<Stored, ServerError> {
         loop {
             // Subscribed before it is looked, so that nothing comes in between.
             self.news.listen().await;
             match self.next_stored().await {
                 Some(Ok(stored)) => return Ok(stored),
-                Some(Err(error @ (ServerError::NotPermitted(_) | ServerError::Other(_)))) => return Err(error),
+                Some(Err(error @ (ServerError::NotPermitted(_) | ServerError::Other(_)))) => {
+                    return Err(error);
+                }
                 Some(Err(error)) => tracing::debug!(%error, "Verdicts aren't read now."),
                 None => {}
             }
@@ -405,10 +478,20 @@ impl Reader {
     /// Reads the next page; says whether there was something on it.
     async fn page(&mut self) -> Result<bool, ServerError> {
         let page = match self.start {
-            Start::Since(since) => self.server.page_since(streams::AUDIT, &self.subject, since, PATIENCE).await?,
-            Start::At(sequence) => self.server.page(streams::AUDIT, &self.subject, sequence, PATIENCE).await?,
+            Start::Since(since) => {
+                self.server
+                    .page_since(streams::AUDIT, &self.subject, since, PATIENCE)
+                    .await?
+            }
+            Start::At(sequence) => {
+                self.server
+                    .page(streams::AUDIT, &self.subject, sequence, PATIENCE)
+                    .await?
+            }
         };
-        let Some(last) = page.last() else { return Ok(false) };
+        let Some(last) = page.last() else {
+            return Ok(false);
+        };
         self.start = Start::At(last.sequence.saturating_add(1));
         self.read.extend(page.iter().flat_map(read));
         Ok(true)
@@ -417,12 +500,17 @@ impl Reader {
 
 /// Where verdicts are, of one host or of all.
 fn subject_of(host: Option<&Name>) -> String {
-    host.map_or_else(|| "hw.audit.*.*".into(), |host| format!("hw.audit.{host}.*"))
+    host.map_or_else(
+        || "hw.audit.*.*".into(),
+        |host| format!("hw.audit.{host}.*"),
+    )
 }
 
 /// The sequence that the next message of the stream will have.
 async fn end(server: &Server) -> Result<u64, ServerError> {
-    let last = server.last_of(streams::AUDIT, streams::ALL_AUDIT, PATIENCE).await?;
+    let last = server
+        .last_of(streams::AUDIT, streams::ALL_AUDIT, PATIENCE)
+        .await?;
     Ok(last.map_or(1, |it| it.sequence.saturating_add(1)))
 }
 
@@ -453,19 +541,30 @@ impl Backwards {
     ///
     /// # Errors
     /// There is no such stream, the account may not read it, or the server doesn't answer.
-    pub async fn start(server: &Server, host: Option<&Name>, before: Before) -> Result<Backwards, ServerError> {
+    pub async fn start(
+        server: &Server,
+        host: Option<&Name>,
+        before: Before,
+    ) -> Result<Backwards, ServerError> {
         let before = match before {
             Before::Sequence(before) => before,
             Before::End => end(server).await?,
             Before::Time(time) => {
-                let page = server.page_since(streams::AUDIT, streams::ALL_AUDIT, time, PATIENCE).await?;
+                let page = server
+                    .page_since(streams::AUDIT, streams::ALL_AUDIT, time, PATIENCE)
+                    .await?;
                 match page.first() {
                     Some(first) => first.sequence,
                     None => end(server).await?,
                 }
             }
         };
-        Ok(Backwards { server: server.clone(), subject: subject_of(host), before, width: MAX_PAGE as u64 })
+        Ok(Backwards {
+            server: server.clone(),
+            subject: subject_of(host),
+            before,
+            width: MAX_PAGE as u64,
+        })
     }
 
     /// Where it goes on, for another one.
@@ -473,10 +572,12 @@ impl Backwards {
         self.before
     }
 
-    /// The records of the next older part, in their order: at most as many messages as a page has. `None`: that was all.
+    /// The records of the next older part, in their order: at most as many messages as a page has.
+    /// `None`: that was all.
     ///
     /// # Errors
-    /// The server doesn't answer, or the account may not read. The next call tries the same part again.
+    /// The server doesn't answer, or the account may not read. The next call tries the same part
+    /// again.
     pub async fn part(&mut self) -> Result<Option<Vec<Result<Stored, ServerError>>>, ServerError> {
         while self.before > 1 {
             let from = self.before.saturating_sub(self.width).max(1);
@@ -495,14 +596,28 @@ impl Backwards {
         Ok(None)
     }
 
-    /// The messages from there on to the end of the part; `None` if they are too many, or too large, for one part.
+    /// The messages from there on to the end of the part; `None` if they are too many, or too
+    /// large, for one part.
     async fn between(&self, from: u64) -> Result<Option<Vec<StreamMessage>>, ServerError> {
-        let mut messages = self.server.page(streams::AUDIT, &self.subject, from, PATIENCE).await?;
+        let mut messages = self
+            .server
+            .page(streams::AUDIT, &self.subject, from, PATIENCE)
+            .await?;
         let is_within = |it: &StreamMessage| it.sequence < self.before;
-        if let Some(last) = messages.last().filter(|it| it.sequence.saturating_add(1) < self.before) {
+        if let Some(last) = messages
+            .last()
+            .filter(|it| it.sequence.saturating_add(1) < self.before)
+        {
             // A page may end because there is no room in it, so the next one is looked at.
-            let rest =
-                self.server.page(streams::AUDIT, &self.subject, last.sequence.saturating_add(1), PATIENCE).await?;
+            let rest = self
+                .server
+                .page(
+                    streams::AUDIT,
+                    &self.subject,
+                    last.sequence.saturating_add(1),
+                    PATIENCE,
+                )
+                .await?;
             if rest.first().is_some_and(is_within) {
                 return Ok(None);
             }
@@ -518,7 +633,9 @@ fn read(message: &StreamMessage) -> Vec<Result<Stored, ServerError>> {
         Some(records) => records.into_iter().map(Ok).collect(),
         None => {
             let subject = message.subject.chars().take(200).collect::<String>();
-            vec![Err(ServerError::Other(format!("a message at {subject} has no verdicts that can be read")))]
+            vec![Err(ServerError::Other(format!(
+                "a message at {subject} has no verdicts that can be read"
+            )))]
         }
     }
 }
@@ -529,7 +646,11 @@ pub(crate) fn records_of(message: &StreamMessage) -> Option<Vec<Stored>> {
     let [host, spool] = &*names else { return None };
     let (first, last) = numbers_of(Some(&message.headers))?;
     let at = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).ok()?;
-    let lines: Vec<&[u8]> = message.payload.split(|it| *it == b'\n').filter(|it| !it.is_empty()).collect();
+    let lines: Vec<&[u8]> = message
+        .payload
+        .split(|it| *it == b'\n')
+        .filter(|it| !it.is_empty())
+        .collect();
     // Bounds what is made of the numbers, too.
     if lines.len() as u64 != last - first + 1 {
         return None;

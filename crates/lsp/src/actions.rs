@@ -16,8 +16,8 @@ use hookwire_base::syntax::writer::{At, Op, Writer, extent, value_span};
 use hookwire_engine::definitions::mend::{Mending, WrittenFix};
 use hookwire_rules::matching::shell;
 use ls_types::{
-    CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse,
-    CodeActionTriggerKind, Command, NumberOrString,
+    CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams,
+    CodeActionResponse, CodeActionTriggerKind, Command, NumberOrString,
 };
 use serde_json::json;
 use std::borrow::Cow;
@@ -32,7 +32,10 @@ pub(super) fn actions(
     params: &CodeActionParams,
 ) -> CodeActionResponse {
     let lines = document.lines();
-    let (start, end) = (lines.offset(params.range.start), lines.offset(params.range.end));
+    let (start, end) = (
+        lines.offset(params.range.start),
+        lines.offset(params.range.end),
+    );
     let place = start.min(end)..start.max(end);
     let wants = |kind: &CodeActionKind| is_wanted(&params.context, kind);
     let mut actions = Vec::new();
@@ -45,12 +48,21 @@ pub(super) fn actions(
         let mending = document.mending(&file);
         let here = taken.iter().filter(|it| is_at(it, &place));
         let renamed = here.flat_map(|it| mending.fixes(it)).take(MAX_FIXES);
-        for (diagnostic, fix, changes) in tested_fixes(document, &mending, &place, &goes_on).into_iter().chain(renamed)
+        for (diagnostic, fix, changes) in tested_fixes(document, &mending, &place, &goes_on)
+            .into_iter()
+            .chain(renamed)
         {
             let range = lines.range(&diagnostic.span);
             let code = NumberOrString::String(diagnostic.code.clone());
-            let solved = |it: &&ls_types::Diagnostic| it.range == range && it.code.as_ref() == Some(&code);
-            let solves: Vec<_> = params.context.diagnostics.iter().filter(solved).cloned().collect();
+            let solved =
+                |it: &&ls_types::Diagnostic| it.range == range && it.code.as_ref() == Some(&code);
+            let solves: Vec<_> = params
+                .context
+                .diagnostics
+                .iter()
+                .filter(solved)
+                .cloned()
+                .collect();
             actions.push(CodeAction {
                 title: plain(&fix.title),
                 kind: Some(CodeActionKind::QUICKFIX),
@@ -66,13 +78,25 @@ pub(super) fn actions(
         && let Some(distrust) = around.distrust(&document.path)
     {
         let code = NumberOrString::String(distrust.code);
-        let solved = params.context.diagnostics.iter().filter(|it| it.code.as_ref() == Some(&code)).cloned();
-        let (title, argument) = ("Review and trust these definitions".to_string(), json!({ "uri": document.uri }));
+        let solved = params
+            .context
+            .diagnostics
+            .iter()
+            .filter(|it| it.code.as_ref() == Some(&code))
+            .cloned();
+        let (title, argument) = (
+            "Review and trust these definitions".to_string(),
+            json!({ "uri": document.uri }),
+        );
         actions.push(CodeAction {
             title: title.clone(),
             kind: Some(CodeActionKind::QUICKFIX),
             diagnostics: Some(solved.collect::<Vec<_>>()).filter(|it| !it.is_empty()),
-            command: Some(Command { title, command: TRUST.into(), arguments: Some(vec![argument]) }),
+            command: Some(Command {
+                title,
+                command: TRUST.into(),
+                arguments: Some(vec![argument]),
+            }),
             ..CodeAction::default()
         });
     }
@@ -88,20 +112,33 @@ pub(super) fn actions(
     }
     // An editor shows a lightbulb by itself only for what is wrong.
     let is_asked = params.context.only.is_some()
-        || params.context.trigger_kind.is_none_or(|kind| kind == CodeActionTriggerKind::INVOKED);
+        || params
+            .context
+            .trigger_kind
+            .is_none_or(|kind| kind == CodeActionTriggerKind::INVOKED);
     let is_wanted = |action: &CodeAction| action.kind.as_ref().is_some_and(wants);
     if is_asked && (wants(&RUN) || wants(&EXPLAIN)) {
-        actions.extend(commands(document, place.start, around).into_iter().filter(is_wanted));
+        actions.extend(
+            commands(document, place.start, around)
+                .into_iter()
+                .filter(is_wanted),
+        );
     }
-    actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
+    actions
+        .into_iter()
+        .map(CodeActionOrCommand::CodeAction)
+        .collect()
 }
 
 /// Whether an editor asks for a kind, or one that it belongs to.
 fn is_wanted(context: &CodeActionContext, kind: &CodeActionKind) -> bool {
-    let Some(only) = &context.only else { return true };
+    let Some(only) = &context.only else {
+        return true;
+    };
     only.iter().any(|wanted| {
         let rest = kind.as_str().strip_prefix(wanted.as_str());
-        wanted.as_str().is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        wanted.as_str().is_empty()
+            || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     })
 }
 
@@ -113,8 +150,14 @@ pub(super) const EXPLAIN: CodeActionKind = CodeActionKind::new("source.hookwire.
 /// Running and explaining the hook at a place, for editors that show no lenses.
 fn commands(document: &Document, offset: usize, around: &Surroundings<'_>) -> Vec<CodeAction> {
     let hook = hook_at(document, offset).and_then(|name| document.hook(&name)?.hook.clone());
-    let is_broken = document.checked().file.as_ref().is_none_or(|file| file.is_broken);
-    let Some(hook) = hook.filter(|_| !is_broken) else { return Vec::new() };
+    let is_broken = document
+        .checked()
+        .file
+        .as_ref()
+        .is_none_or(|file| file.is_broken);
+    let Some(hook) = hook.filter(|_| !is_broken) else {
+        return Vec::new();
+    };
     let past = around.past();
     let name = one_line(&hook.name, MAX_QUOTED);
     let command = |title: String, command: &str, kind: CodeActionKind| CodeAction {
@@ -128,7 +171,11 @@ fn commands(document: &Document, offset: usize, around: &Surroundings<'_>) -> Ve
         ..CodeAction::default()
     };
     vec![
-        command(format!("Run {name} {}", on_what(&hook, &past)), "hookwire.run", RUN),
+        command(
+            format!("Run {name} {}", on_what(&hook, &past)),
+            "hookwire.run",
+            RUN,
+        ),
         command(format!("Explain {name}"), "hookwire.explain", EXPLAIN),
     ]
 }
@@ -145,8 +192,15 @@ fn hook_at(document: &Document, offset: usize) -> Option<String> {
     };
     // If several are on one line, the one that the place is in.
     let hooks: Vec<_> = reading.hooks().filter(|(_, node)| holds(node)).collect();
-    let exact = hooks.iter().rfind(|(_, node)| extent(node, document.format()).start <= offset);
-    exact.or(hooks.first())?.0.name.as_ref().map(|name| name.to_string())
+    let exact = hooks
+        .iter()
+        .rfind(|(_, node)| extent(node, document.format()).start <= offset);
+    exact
+        .or(hooks.first())?
+        .0
+        .name
+        .as_ref()
+        .map(|name| name.to_string())
 }
 
 /// The most fixes that are tested for one question.
@@ -164,24 +218,34 @@ fn is_near(span: &Span, place: &Range<usize>) -> bool {
 
 /// Fixes of what is wrong at a place, each tested.
 ///
-/// Each test costs as much as a check of the whole text: `goes_on` says for how long it is worth it.
+/// Each test costs as much as a check of the whole text: `goes_on` says for how long it is worth
+/// it.
 fn tested_fixes<'d>(
     document: &'d Document,
     mending: &'d Mending<'d>,
     place: &Range<usize>,
     goes_on: &dyn Fn() -> bool,
 ) -> Vec<WrittenFix<'d>> {
-    let here = document.checked().diagnostics.iter().filter(|it| is_at(it, place));
-    let fixes = here.flat_map(|diagnostic| mending.fixes(diagnostic)).take(MAX_FIXES);
-    fixes.take_while(|_| goes_on()).filter(|(diagnostic, _, changes)| mending.solves(diagnostic, changes)).collect()
+    let here = document
+        .checked()
+        .diagnostics
+        .iter()
+        .filter(|it| is_at(it, place));
+    let fixes = here
+        .flat_map(|diagnostic| mending.fixes(diagnostic))
+        .take(MAX_FIXES);
+    fixes
+        .take_while(|_| goes_on())
+        .filter(|(diagnostic, _, changes)| mending.solves(diagnostic, changes))
+        .collect()
 }
 
 /// Words that a shell acts upon itself, and names of no program.
 const SHELL_ONLY: &[&str] = &[
-    ".", ":", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "declare", "do", "done", "elif",
-    "else", "esac", "eval", "exec", "exit", "export", "fg", "fi", "for", "function", "getopts", "hash", "if", "jobs",
-    "local", "read", "readonly", "return", "set", "shift", "source", "then", "time", "trap", "type", "ulimit", "umask",
-    "unset", "wait", "while",
+    ".", ":", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "declare",
+    "do", "done", "elif", "else", "esac", "eval", "exec", "exit", "export", "fg", "fi", "for",
+    "function", "getopts", "hash", "if", "jobs", "local", "read", "readonly", "return", "set",
+    "shift", "source", "then", "time", "trap", "type", "ulimit", "umask", "unset", "wait", "while",
 ];
 
 /// The shell text at a place as a list of a program and its arguments, if that is the same.
@@ -191,8 +255,11 @@ fn program_of_shell(document: &Document, place: &Range<usize>) -> Option<Vec<Cha
         let command = hook.entry("command")?;
         let run = command.value.entry("run").unwrap_or(command);
         let span = value_span(&document.text, document.format(), run);
-        let NodeValue::String(text) = &run.value.value else { return None };
-        (span.start <= place.start && place.end <= span.end).then(|| (text.clone(), run.value.span.clone()))
+        let NodeValue::String(text) = &run.value.value else {
+            return None;
+        };
+        (span.start <= place.start && place.end <= span.end)
+            .then(|| (text.clone(), run.value.span.clone()))
     };
     let (text, place_of_text) = reading.hooks().find_map(|(_, hook)| shell_of(hook))?;
     let words = shell_word::words(text.trim()).ok()?;
@@ -204,14 +271,24 @@ fn program_of_shell(document: &Document, place: &Range<usize>) -> Option<Vec<Cha
     // A second reader; it leaves out where the system's own programs are.
     let read = shell::read(&text, shell::Shell::Posix);
     let is_same = |command: &shell::Command| {
-        command.words.iter().map(|word| word.text.as_str()).eq(words.iter().map(String::as_str))
+        command
+            .words
+            .iter()
+            .map(|word| word.text.as_str())
+            .eq(words.iter().map(String::as_str))
     };
     let is_read_the_same = read.commands().first().is_some_and(is_same);
-    if is_relative || has_placeholders || SHELL_ONLY.contains(&program.as_str()) || !is_read_the_same {
+    if is_relative
+        || has_placeholders
+        || SHELL_ONLY.contains(&program.as_str())
+        || !is_read_the_same
+    {
         return None;
     }
     // A file of another system has no lists there.
-    let Cow::Borrowed(root) = reading.root else { return None };
+    let Cow::Borrowed(root) = reading.root else {
+        return None;
+    };
     let path = root.path_to(&place_of_text)?;
     let op = Op::Set(json!(words), At::End);
     Writer::new(&document.text, document.format(), root).changes(&path, &op)
@@ -237,14 +314,29 @@ mod tests {
         let of_it = |(diagnostic, ..): &WrittenFix<'_>| std::ptr::eq(*diagnostic, wrong);
         let file = document.file();
         let mending = document.mending(&file);
-        let fixes = tested_fixes(&document, &mending, &(wrong.span.start..wrong.span.start), &|| true);
+        let fixes = tested_fixes(
+            &document,
+            &mending,
+            &(wrong.span.start..wrong.span.start),
+            &|| true,
+        );
         let told = |(_, fix, changes): WrittenFix<'_>| {
             let after = apply(text, &changes);
             let checked = check(&document.file(), &after, document.layer, None);
-            let same = checked.diagnostics.iter().filter(|it| it.code == code && it.message == wrong.message).count();
-            let before = diagnostics.iter().filter(|it| it.code == code && it.message == wrong.message).count();
+            let same = checked
+                .diagnostics
+                .iter()
+                .filter(|it| it.code == code && it.message == wrong.message)
+                .count();
+            let before = diagnostics
+                .iter()
+                .filter(|it| it.code == code && it.message == wrong.message)
+                .count();
             assert!(same < before, "{after}");
-            (format!("{}{}", fix.title, if fix.is_preferred { "!" } else { "" }), after)
+            (
+                format!("{}{}", fix.title, if fix.is_preferred { "!" } else { "" }),
+                after,
+            )
         };
         fixes.into_iter().filter(of_it).map(told).collect()
     }
@@ -283,7 +375,9 @@ mod tests {
                 ("Add `fail: open`", open),
                 ("Set `fail: closed` for the whole file", row.for_all),
             ];
-            let expected = expected.map(|(title, text)| (title.to_string(), text)).to_vec();
+            let expected = expected
+                .map(|(title, text)| (title.to_string(), text))
+                .to_vec();
             (fixed(&row.file, &row.text, "no-fail-direction"), expected)
         });
     }
@@ -292,17 +386,41 @@ mod tests {
     fn shell_texts_become_programs_where_that_is_the_same() {
         for (name, text, expected) in [
             ("a.yaml", "python3 check.py", Some("[python3, check.py]")),
-            ("a.yaml", "npm run lint:fix", Some("[npm, run, \"lint:fix\"]")),
-            ("a.yaml", "git log -n 3 'a b'", Some("[git, log, -n, \"3\", \"a b\"]")),
-            ("a.yaml", "|\n      python3 check.py", Some("[python3, check.py]")),
+            (
+                "a.yaml",
+                "npm run lint:fix",
+                Some("[npm, run, \"lint:fix\"]"),
+            ),
+            (
+                "a.yaml",
+                "git log -n 3 'a b'",
+                Some("[git, log, -n, \"3\", \"a b\"]"),
+            ),
+            (
+                "a.yaml",
+                "|\n      python3 check.py",
+                Some("[python3, check.py]"),
+            ),
             ("a.yaml", "/bin/echo true", Some("[/bin/echo, \"true\"]")),
-            ("a.json", "\"python3 check.py\"", Some("[\"python3\", \"check.py\"]")),
-            ("a.toml", "'python3 check.py'", Some("[\"python3\", \"check.py\"]")),
+            (
+                "a.json",
+                "\"python3 check.py\"",
+                Some("[\"python3\", \"check.py\"]"),
+            ),
+            (
+                "a.toml",
+                "'python3 check.py'",
+                Some("[\"python3\", \"check.py\"]"),
+            ),
             ("a.yaml", "./check.sh x", None),
             ("a.yaml", "exit 2", None),
             ("a.yaml", "cd x", None),
             ("a.yaml", "A=1 python3 x", None),
-            ("a.yaml", "env A=1 python3 x", Some("[env, \"A=1\", python3, x]")),
+            (
+                "a.yaml",
+                "env A=1 python3 x",
+                Some("[env, \"A=1\", python3, x]"),
+            ),
             ("a.yaml", "python3 $X", None),
             ("a.yaml", "a | b", None),
             ("a.yaml", "a && b", None),
@@ -312,14 +430,19 @@ mod tests {
         ] {
             let file = match Format::from_path(Path::new(name)) {
                 Some(Format::Json) => {
-                    format!("{{\"hooks\": [{{\"name\": \"a\", \"on\": \"Stop\", \"command\": {text}}}]}}")
+                    format!(
+                        "{{\"hooks\": [{{\"name\": \"a\", \"on\": \"Stop\", \"command\": {text}}}]}}"
+                    )
                 }
-                Some(Format::Toml) => format!("[[hooks]]\nname = 'a'\non = 'Stop'\ncommand = {text}\n"),
+                Some(Format::Toml) => {
+                    format!("[[hooks]]\nname = 'a'\non = 'Stop'\ncommand = {text}\n")
+                }
                 _ => format!("hooks:\n  - name: a\n    on: Stop\n    command: {text}\n"),
             };
             let document = document(name, &file);
             let at = file.find("command").unwrap() + "command: ".len() + 2;
-            let found = program_of_shell(&document, &(at..at)).map(|mut changes| changes.remove(0).1);
+            let found =
+                program_of_shell(&document, &(at..at)).map(|mut changes| changes.remove(0).1);
             assert_eq!(found.as_deref(), expected, "{file}");
         }
     }
@@ -328,7 +451,11 @@ mod tests {
     #[test]
     fn every_place_of_the_examples() {
         let mut found = 0;
-        let stride = if std::env::var_os("HOOKWIRE_FULL").is_some() { 5 } else { 47 };
+        let stride = if std::env::var_os("HOOKWIRE_FULL").is_some() {
+            5
+        } else {
+            47
+        };
         for document in crate::written::examples() {
             let file = document.file();
             let mending = document.mending(&file);
@@ -346,10 +473,26 @@ mod tests {
         for (name, text, expected) in [
             ("a.yaml", "|hooks:\n- name: a\n", None),
             ("a.yaml", "hooks:\n|- name: a\n  on: Stop\n", Some("a")),
-            ("a.yaml", "hooks:\n- name: a\n  on: S|top\n- name: b\n", Some("a")),
-            ("a.yaml", "hooks:\n- name: a\n  on: Stop\ndef|aults: {}\n", None),
-            ("a.json", "{\"hooks\": [{\"name\": \"a\"}, {\"na|me\": \"b\"}]}", Some("b")),
-            ("a.toml", "[[hooks]]\nname = 'a'\n[hooks.script]\nfi|le = 'x'\n", Some("a")),
+            (
+                "a.yaml",
+                "hooks:\n- name: a\n  on: S|top\n- name: b\n",
+                Some("a"),
+            ),
+            (
+                "a.yaml",
+                "hooks:\n- name: a\n  on: Stop\ndef|aults: {}\n",
+                None,
+            ),
+            (
+                "a.json",
+                "{\"hooks\": [{\"name\": \"a\"}, {\"na|me\": \"b\"}]}",
+                Some("b"),
+            ),
+            (
+                "a.toml",
+                "[[hooks]]\nname = 'a'\n[hooks.script]\nfi|le = 'x'\n",
+                Some("a"),
+            ),
         ] {
             let at = text.find('|').unwrap();
             let found = hook_at(&document(name, &text.replace('|', "")), at);

@@ -22,8 +22,11 @@ pub(super) fn typed<T: DeserializeOwned>(params: Value) -> Answer<T> {
     serde_json::from_value(params).map_err(|error| Refusal::Params(error.to_string()))
 }
 
-/// Does work that takes time on a thread of its own, because the reader of the connection must not wait for it.
-pub(super) async fn off_the_reader<T: Send + 'static>(work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
+/// Does work that takes time on a thread of its own, because the reader of the connection must not
+/// wait for it.
+pub(super) async fn off_the_reader<T: Send + 'static>(
+    work: impl FnOnce() -> Answer<T> + Send + 'static,
+) -> Answer<T> {
     let panicked = |_| Refusal::Failed("hookwire has a bug here; the log says more".into());
     tokio::task::spawn_blocking(work).await.map_err(panicked)?
 }

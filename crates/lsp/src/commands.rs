@@ -43,14 +43,18 @@ pub const COMMANDS: [&str; 9] = [
 /// Carries a command out. Dropping the future ends what it has started.
 pub async fn execute(snapshot: Snapshot, params: Value) -> Answer<Value> {
     // Editors show why not as it is.
-    carry_out(snapshot, params).await.map_err(|refusal| match refusal {
-        Refusal::Failed(why) => Refusal::Failed(plain(&why)),
-        other => other,
-    })
+    carry_out(snapshot, params)
+        .await
+        .map_err(|refusal| match refusal {
+            Refusal::Failed(why) => Refusal::Failed(plain(&why)),
+            other => other,
+        })
 }
 
 async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
-    let ExecuteCommandParams { command, arguments, .. } = typed(params)?;
+    let ExecuteCommandParams {
+        command, arguments, ..
+    } = typed(params)?;
     match command.as_str() {
         "hookwire.run" => as_value(&run(snapshot, argument(arguments)?).await?),
         "hookwire.explain" => {
@@ -73,7 +77,8 @@ async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
         "hookwire.event" => {
             let of: OfEvent = argument(arguments)?;
             let judged = of.find(&snapshot.server.live)?;
-            let is_redacted = Redacting::of(&snapshot.server.workspaces()).has(&judged.folder, &judged.verdict);
+            let is_redacted =
+                Redacting::of(&snapshot.server.workspaces()).has(&judged.folder, &judged.verdict);
             let event = listed_event(&judged, is_redacted);
             as_value(&json!({ "event": event, "report": Report::of_event(&judged, is_redacted) }))
         }
@@ -85,7 +90,10 @@ async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
             let Nothing {} = argument(arguments)?;
             let reload = move || {
                 let hosts = snapshot.server.workspaces.hosts().unwrap_or_default();
-                Ok(running::ask(hosts, "hooks/reload").into_iter().filter(|(_, reply)| reply.is_ok()).count())
+                Ok(running::ask(hosts, "hooks/reload")
+                    .into_iter()
+                    .filter(|(_, reply)| reply.is_ok())
+                    .count())
             };
             let reloaded = off_the_reader(reload).await?;
             let summary = match reloaded {
@@ -98,7 +106,10 @@ async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
         TRUST => trust(snapshot, argument(arguments)?).await,
         unknown => {
             let nearest = did_you_mean(closest(unknown, COMMANDS));
-            Err(Refusal::Failed(format!("unknown command `{}`{nearest}", one_line(unknown, MAX_QUOTED))))
+            Err(Refusal::Failed(format!(
+                "unknown command `{}`{nearest}",
+                one_line(unknown, MAX_QUOTED)
+            )))
         }
     }
 }
@@ -117,11 +128,21 @@ struct Nothing {}
 /// The one argument of a command, an object; where there is none, an empty one.
 fn argument<T: DeserializeOwned>(mut arguments: Vec<Value>) -> Answer<T> {
     if arguments.len() > 1 {
-        return Err(Refusal::Params(format!("`arguments` is a list of one object, found {}", arguments.len())));
+        return Err(Refusal::Params(format!(
+            "`arguments` is a list of one object, found {}",
+            arguments.len()
+        )));
     }
-    let given = arguments.pop().filter(|it| !it.is_null()).unwrap_or_else(|| json!({}));
+    let given = arguments
+        .pop()
+        .filter(|it| !it.is_null())
+        .unwrap_or_else(|| json!({}));
     decode(&Node::from_json(&given)).map_err(|error| {
-        let path = if error.path.is_empty() { String::new() } else { format!(".{}", error.path) };
+        let path = if error.path.is_empty() {
+            String::new()
+        } else {
+            format!(".{}", error.path)
+        };
         let nearest = did_you_mean(error.suggestion());
         Refusal::Params(format!("`arguments[0]{path}`: {}{nearest}", error.message))
     })
@@ -139,26 +160,45 @@ fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> 
         None => closed(snapshot, uri)?,
     };
     let quoted = one_line(hook, MAX_QUOTED);
-    if document.readable().is_none_or(|it| it.document.hook(hook).is_none()) {
-        return Err(Refusal::Failed(format!("no hook `{quoted}` is in this file")));
+    if document
+        .readable()
+        .is_none_or(|it| it.document.hook(hook).is_none())
+    {
+        return Err(Refusal::Failed(format!(
+            "no hook `{quoted}` is in this file"
+        )));
     }
     let key = snapshot.around(&document.path).key();
     let counts = server.live.counts(&key, hook);
     let recent = server.live.recent(&key);
-    let ran: Vec<_> = recent.iter().filter_map(|it| Some((it, outcome_of(it, hook)?))).collect();
+    let ran: Vec<_> = recent
+        .iter()
+        .filter_map(|it| Some((it, outcome_of(it, hook)?)))
+        .collect();
     let redacting = Redacting::of(&server.workspaces());
     if server.abilities.panel {
-        let row = |(judged, outcome): &(&Arc<Judged>, &Outcome)| row(judged, outcome, &redacting.subject(judged));
+        let row = |(judged, outcome): &(&Arc<Judged>, &Outcome)| {
+            row(judged, outcome, &redacting.subject(judged))
+        };
         let rows = ran.iter().take(MAX_ROWS).map(row).collect();
         let report = Report::of_counts(hook, &counts, rows, !recent.is_empty());
         return Ok(json!({ "hook": hook, "counts": counts, "report": report }));
     }
-    let mut lines =
-        vec![format!("{quoted}: {}", counts_in_words(&counts, !recent.is_empty()).unwrap_or("no event yet".into()))];
-    lines.extend(ran.iter().take(5).map(|(judged, outcome)| line(judged, outcome, &redacting.subject(judged))));
+    let mut lines = vec![format!(
+        "{quoted}: {}",
+        counts_in_words(&counts, !recent.is_empty()).unwrap_or("no event yet".into())
+    )];
+    lines.extend(
+        ran.iter()
+            .take(5)
+            .map(|(judged, outcome)| line(judged, outcome, &redacting.subject(judged))),
+    );
     server.editor.show(MessageType::INFO, &lines.join("\n"));
     let is_redacted = |it: &Judged| redacting.has(&it.folder, &it.verdict);
-    let events: Vec<_> = ran.iter().map(|(judged, _)| listed_event(judged, is_redacted(judged))).collect();
+    let events: Vec<_> = ran
+        .iter()
+        .map(|(judged, _)| listed_event(judged, is_redacted(judged)))
+        .collect();
     Ok(json!({ "hook": hook, "counts": counts, "events": events }))
 }
 
@@ -166,19 +206,28 @@ fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> 
 const MAX_ROWS: usize = 50;
 
 fn row(judged: &Judged, outcome: &Outcome, subject: &str) -> Row {
-    let why = [&outcome.error, &outcome.reason].into_iter().flatten().next();
+    let why = [&outcome.error, &outcome.reason]
+        .into_iter()
+        .flatten()
+        .next();
     Row {
         tone: tone_of_outcome(outcome),
         name: format!("{}  {}", one_line(&judged.event.name, MAX_SUBJECT), subject),
         verdict: outcome_in_words(outcome),
         took: String::new(),
-        text: why.map(|it| one_line(&plain(it), MAX_QUOTED)).unwrap_or_default(),
+        text: why
+            .map(|it| one_line(&plain(it), MAX_QUOTED))
+            .unwrap_or_default(),
     }
 }
 
 /// The outcome of a hook at an event, if it ran there.
 fn outcome_of<'j>(judged: &'j Judged, hook: &str) -> Option<&'j Outcome> {
-    judged.verdict.outcomes.iter().find(|it| *it.hook == *hook && it.status != Status::Skipped)
+    judged
+        .verdict
+        .outcomes
+        .iter()
+        .find(|it| *it.hook == *hook && it.status != Status::Skipped)
 }
 
 fn line(judged: &Judged, outcome: &Outcome, subject: &str) -> String {
@@ -193,20 +242,30 @@ fn line(judged: &Judged, outcome: &Outcome, subject: &str) -> String {
 fn hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
     let server = &snapshot.server;
     let judged = event.map(|it| it.find(&server.live)).transpose()?;
-    let is_wanted = |hook: &Hook| judged.as_ref().is_none_or(|it| hook.enabled && hook.on.includes(&it.event.name));
+    let is_wanted = |hook: &Hook| {
+        judged
+            .as_ref()
+            .is_none_or(|it| hook.enabled && hook.on.includes(&it.event.name))
+    };
     let root = |project: &Project| {
         let set = project.hooks();
         let mut orders = Orders::new(set.clone());
         let around = server.around(&snapshot.documents, Some(project.clone()));
         let wanted = set.hooks.iter().filter(|hook| is_wanted(hook));
-        let hooks: Vec<_> = wanted.map(|hook| listed_hook(hook, &mut orders, &around)).collect();
+        let hooks: Vec<_> = wanted
+            .map(|hook| listed_hook(hook, &mut orders, &around))
+            .collect();
         json!({
             "root": project.root(), "summary": number_of(hooks.len(), "hook"),
             "groups": groups(&hooks), "files": files(project, &hooks), "hooks": hooks,
         })
     };
     let roots = server.workspaces();
-    let of_event = |project: &&Project| judged.as_ref().is_none_or(|it| *it.folder == *project.key());
+    let of_event = |project: &&Project| {
+        judged
+            .as_ref()
+            .is_none_or(|it| *it.folder == *project.key())
+    };
     Ok(json!({ "roots": roots.iter().filter(of_event).map(root).collect::<Vec<_>>() }))
 }
 
@@ -219,9 +278,14 @@ mod tests {
     #[test]
     fn a_hooks_part_in_an_event_is_one_line() {
         let judged = judged_by_three();
-        let line = |hook| outcome_of(&judged, hook).map(|outcome| line(&judged, outcome, &subject(&judged.event)));
+        let line = |hook| {
+            outcome_of(&judged, hook).map(|outcome| line(&judged, outcome, &subject(&judged.event)))
+        };
         assert_eq!(line("a"), None, "it didn't run");
-        assert_eq!(line("b").unwrap(), "2030-01-02T03:04:05.678Z PreToolUse Bash git push\\u{202e}: deny");
+        assert_eq!(
+            line("b").unwrap(),
+            "2030-01-02T03:04:05.678Z PreToolUse Bash git push\\u{202e}: deny"
+        );
         assert!(line("c").unwrap().ends_with(": failed to run"));
     }
 }

@@ -82,7 +82,9 @@ impl<'t> Here<'t> {
         let mut previous: &[Step<'_>] = &[];
         for (at, step) in path.iter().enumerate() {
             node = node.and_then(|node| node.at(&[*step]));
-            if let (Step::Index(_), [.., Step::Key(list)], Some(hook), None) = (step, previous, node, found) {
+            if let (Step::Index(_), [.., Step::Key(list)], Some(hook), None) =
+                (step, previous, node, found)
+            {
                 let is_below = previous.contains(&Step::Key("hooks"));
                 if previous == [Step::Key("hooks")] {
                     found = Some((at, hook, None));
@@ -92,25 +94,41 @@ impl<'t> Here<'t> {
             }
             previous = path.get(..=at).unwrap_or_default();
         }
-        let own = found.and_then(|(_, hook, _)| hook.get("dialect")).and_then(Node::text);
-        let dialect = own.and_then(|name| dialects::by_name(name).ok()).unwrap_or(of_file);
+        let own = found
+            .and_then(|(_, hook, _)| hook.get("dialect"))
+            .and_then(Node::text);
+        let dialect = own
+            .and_then(|name| dialects::by_name(name).ok())
+            .unwrap_or(of_file);
         let path = match found {
             Some((at, ..)) => {
                 let rest = path.get(at + 1..).unwrap_or_default();
-                [Step::Key("hooks"), Step::Index(0)].into_iter().chain(rest.iter().copied()).collect()
+                [Step::Key("hooks"), Step::Index(0)]
+                    .into_iter()
+                    .chain(rest.iter().copied())
+                    .collect()
             }
             None => path.to_vec(),
         };
         let listed_under = found.and_then(|(.., list)| list);
-        Here { hook: found.map(|(_, hook, _)| hook), path, dialect, listed_under }
+        Here {
+            hook: found.map(|(_, hook, _)| hook),
+            path,
+            dialect,
+            listed_under,
+        }
     }
 
     /// The path within the hook; empty outside of one, and for the hook itself.
     pub(super) fn within(&self) -> &[Step<'t>] {
-        self.path.get(2..).filter(|_| self.hook.is_some()).unwrap_or_default()
+        self.path
+            .get(2..)
+            .filter(|_| self.hook.is_some())
+            .unwrap_or_default()
     }
 
-    /// The canonical names of the hook's events; `None` if it is for every event, or if that is unknown.
+    /// The canonical names of the hook's events; `None` if it is for every event, or if that is
+    /// unknown.
     pub(super) fn events(&self) -> Option<Vec<Arc<str>>> {
         let hook = self.hook?;
         let names: Vec<&str> = match (hook.get("on").map(|on| &on.value), self.listed_under) {
@@ -127,7 +145,10 @@ impl<'t> Here<'t> {
         if names.contains(&"*") {
             return None;
         }
-        let names = names.iter().filter_map(|name| dialects::canonical(name, self.dialect.name()).ok()).flatten();
+        let names = names
+            .iter()
+            .filter_map(|name| dialects::canonical(name, self.dialect.name()).ok())
+            .flatten();
         let names: Vec<_> = names.collect();
         (!names.is_empty()).then_some(names)
     }
@@ -142,7 +163,11 @@ impl<'t> Here<'t> {
 
 /// The dialect that a file names on a line of its own, also when the file is broken.
 fn dialect_line(text: &str) -> Option<&'static Dialect> {
-    let line = text.lines().find_map(|line| line.trim_start().trim_start_matches('"').strip_prefix("dialect"))?;
+    let line = text.lines().find_map(|line| {
+        line.trim_start()
+            .trim_start_matches('"')
+            .strip_prefix("dialect")
+    })?;
     let name = line.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     dialects::by_name(name).ok()
 }

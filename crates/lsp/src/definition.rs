@@ -32,8 +32,19 @@ pub(super) fn definition(
                 Layer::Project | Layer::Session => true,
                 Layer::Managed | Layer::Fleet | Layer::User | Layer::Hooks => false,
             });
-            let dir = document.path.parent().unwrap_or(Path::new("")).to_path_buf();
-            names.find(&Around { dir, root, is_projects }).into_iter().collect()
+            let dir = document
+                .path
+                .parent()
+                .unwrap_or(Path::new(""))
+                .to_path_buf();
+            names
+                .find(&Around {
+                    dir,
+                    root,
+                    is_projects,
+                })
+                .into_iter()
+                .collect()
         }
     };
     if targets.is_empty() {
@@ -48,7 +59,9 @@ pub(super) fn definition(
         target_range: range,
         target_selection_range: range,
     };
-    Some(GotoDefinitionResponse::Link(targets.into_iter().map(link).collect()))
+    Some(GotoDefinitionResponse::Link(
+        targets.into_iter().map(link).collect(),
+    ))
 }
 
 /// A text that names something, and where it stands.
@@ -102,7 +115,12 @@ impl Asked {
     fn at(document: &Document, offset: usize) -> Option<Asked> {
         let reading = Reading::of_document(document)?;
         let raw = document.checked().root.as_ref()?;
-        let code = |node: &Node, code: Code| Some(Asked { origin: node.span.clone(), names: Names::Code(code) });
+        let code = |node: &Node, code: Code| {
+            Some(Asked {
+                origin: node.span.clone(),
+                names: Names::Code(code),
+            })
+        };
         // Members of other systems are not in the tree that hookwire reads.
         let (path, node, text) = match value_at(raw, offset)? {
             (path, node, text) if texts::in_file(&path) == Some(TextKind::File) => {
@@ -110,18 +128,27 @@ impl Asked {
             }
             _ => value_at(&reading.root, offset)?,
         };
-        let [Step::Key("hooks"), Step::Index(n), path @ ..] = &path[..] else { return None };
+        let [Step::Key("hooks"), Step::Index(n), path @ ..] = &path[..] else {
+            return None;
+        };
         let (_, hook) = reading.hooks().nth(*n)?;
         let kind = texts::in_hook(path)?;
         if kind == TextKind::HookName {
             let hooks = document.hooks();
-            let is_named = hooks.get(*n).is_some_and(|it| it.span == node.span && it.name.as_deref() == Some(text));
-            let named = || Asked { origin: node.span.clone(), names: Names::Hook(text.to_string()) };
+            let is_named = hooks
+                .get(*n)
+                .is_some_and(|it| it.span == node.span && it.name.as_deref() == Some(text));
+            let named = || Asked {
+                origin: node.span.clone(),
+                names: Names::Hook(text.to_string()),
+            };
             return is_named.then(named);
         }
         if kind == TextKind::Shell {
-            let word =
-                shell_word(text, Written::of_node(node, &document.text, document.format()).text_offset(offset)?)?;
+            let word = shell_word(
+                text,
+                Written::of_node(node, &document.text, document.format()).text_offset(offset)?,
+            )?;
             let origin = Written::of_node(node, &document.text, document.format())
                 .lines(&word, &document.text)
                 .into_iter()
@@ -129,7 +156,10 @@ impl Asked {
             let text = text.get(word)?.to_string();
             return Some(Asked {
                 origin,
-                names: Names::Code(Code::Argument { text, cwd: cwd(RunsIn::Member(&["command", "cwd"]), hook) }),
+                names: Names::Code(Code::Argument {
+                    text,
+                    cwd: cwd(RunsIn::Member(&["command", "cwd"]), hook),
+                }),
             });
         }
         code(node, named(kind, text, hook)?)
@@ -142,12 +172,18 @@ fn named(kind: TextKind, text: &str, hook: &Node) -> Option<Code> {
     match kind {
         TextKind::File => Some(Code::File(text)),
         TextKind::PythonFunction => {
-            let venv = hook.get("callable").and_then(|it| it.get("venv")?.text()).map(String::from);
+            let venv = hook
+                .get("callable")
+                .and_then(|it| it.get("venv")?.text())
+                .map(String::from);
             Some(Code::Python { text, venv })
         }
         TextKind::NodeFunction => Some(Code::Node(text)),
         TextKind::Word(0, _) => Some(Code::Program(text)),
-        TextKind::Word(_, runs_in) => Some(Code::Argument { text, cwd: cwd(runs_in, hook) }),
+        TextKind::Word(_, runs_in) => Some(Code::Argument {
+            text,
+            cwd: cwd(runs_in, hook),
+        }),
         _ => None,
     }
 }
@@ -157,19 +193,26 @@ fn cwd(runs_in: RunsIn, hook: &Node) -> Cwd {
         RunsIn::Root => Cwd::Root,
         RunsIn::Definition => Cwd::Definition,
         RunsIn::Member(keys) => {
-            let said = keys.iter().try_fold(hook, |node, key| node.get(key)).and_then(Node::text);
+            let said = keys
+                .iter()
+                .try_fold(hook, |node, key| node.get(key))
+                .and_then(Node::text);
             said.map_or(Cwd::Root, |cwd| Cwd::Said(cwd.into()))
         }
     }
 }
 
-/// The innermost text at a place, and the way to it. In trees that are translated, values of several
-/// fields may have one place, or that of what they were made of.
+/// The innermost text at a place, and the way to it. In trees that are translated, values of
+/// several fields may have one place, or that of what they were made of.
 fn value_at(root: &Node, offset: usize) -> Option<(Vec<Step<'_>>, &Node, &str)> {
     let mut best: Option<(Vec<Step<'_>>, &Node, &str)> = None;
     each_text(root, &mut |path, node, text| {
         let holds = node.span.start <= offset && offset <= node.span.end;
-        if holds && best.as_ref().is_none_or(|(_, known, _)| node.span.len() < known.span.len()) {
+        if holds
+            && best
+                .as_ref()
+                .is_none_or(|(_, known, _)| node.span.len() < known.span.len())
+        {
             best = Some((path.to_vec(), node, text));
         }
     });
@@ -179,14 +222,24 @@ fn value_at(root: &Node, offset: usize) -> Option<(Vec<Step<'_>>, &Node, &str)> 
 /// The word of a shell text at a byte of it, as far as it is plain.
 fn shell_word(text: &str, at: usize) -> Option<Range<usize>> {
     let ends = |c: char| c.is_whitespace() || "'\"`;&|<>()".contains(c);
-    let start = text
-        .get(..at)?
-        .rfind(ends)
-        .map_or(0, |last| last + text.get(last..).and_then(|it| it.chars().next()).map_or(1, char::len_utf8));
-    let end = text.get(at..)?.find(ends).map_or(text.len(), |len| at + len);
+    let start = text.get(..at)?.rfind(ends).map_or(0, |last| {
+        last + text
+            .get(last..)
+            .and_then(|it| it.chars().next())
+            .map_or(1, char::len_utf8)
+    });
+    let end = text
+        .get(at..)?
+        .find(ends)
+        .map_or(text.len(), |len| at + len);
     // `"$DIR"/check.py`, with the quotes around the variable.
-    let start = match text.get(..start).and_then(|before| before.strip_suffix('"')) {
-        Some(before) if text.get(start..end)?.starts_with('/') => before.rfind('"').map_or(start, |open| open + 1),
+    let start = match text
+        .get(..start)
+        .and_then(|before| before.strip_suffix('"'))
+    {
+        Some(before) if text.get(start..end)?.starts_with('/') => {
+            before.rfind('"').map_or(start, |open| open + 1)
+        }
         _ => start,
     };
     (start < end).then_some(start..end)
@@ -208,7 +261,10 @@ impl Code {
                 search.extend(venvs.iter().flat_map(|venv| packages(venv)));
                 let (files, function) = python_files(text, dir, &search)?;
                 let names: Vec<&str> = function.split('.').collect();
-                place(files.iter().find(|file| file.is_file())?, &[Symbol::Python(&names)])
+                place(
+                    files.iter().find(|file| file.is_file())?,
+                    &[Symbol::Python(&names)],
+                )
             }
             Code::Node(text) => {
                 let (file, export) = node_file(text, dir);
@@ -222,12 +278,20 @@ impl Code {
                     Cwd::Root => root.iter().chain([dir]).map(PathBuf::as_path).collect(),
                     Cwd::Said(_) => vec![dir],
                 };
-                let said = if let Cwd::Said(cwd) = cwd { Some(dir.join(cwd)) } else { None };
+                let said = if let Cwd::Said(cwd) = cwd {
+                    Some(dir.join(cwd))
+                } else {
+                    None
+                };
                 let dirs = said.iter().map(PathBuf::as_path).chain(dirs);
                 let text = in_root(text, root.as_deref());
                 // `--config=file` too.
-                let texts = [Some(text.as_str()), text.split_once('=').map(|(_, value)| value)];
-                let mut paths = dirs.flat_map(|dir| texts.into_iter().flatten().map(move |text| dir.join(text)));
+                let texts = [
+                    Some(text.as_str()),
+                    text.split_once('=').map(|(_, value)| value),
+                ];
+                let mut paths = dirs
+                    .flat_map(|dir| texts.into_iter().flatten().map(move |text| dir.join(text)));
                 place(&paths.find(|path| path.is_file())?, &[])
             }
         }
@@ -236,10 +300,14 @@ impl Code {
 
 /// A word with the project root for the variable that stands for it.
 fn in_root(word: &str, root: Option<&Path>) -> String {
-    let Some(root) = root else { return word.to_string() };
+    let Some(root) = root else {
+        return word.to_string();
+    };
     for name in PROJECT_VARIABLES.iter().chain([&"PROJECT_DIR"]) {
         for variable in [format!("${name}"), format!("${{{name}}}")] {
-            let rest = word.strip_prefix(&variable).map(|rest| rest.strip_prefix('"').unwrap_or(rest));
+            let rest = word
+                .strip_prefix(&variable)
+                .map(|rest| rest.strip_prefix('"').unwrap_or(rest));
             if let Some(rest) = rest.filter(|rest| rest.starts_with('/')) {
                 return format!("{}{rest}", root.display());
             }
@@ -250,8 +318,15 @@ fn in_root(word: &str, root: Option<&Path>) -> String {
 
 /// Where a virtual environment has its packages.
 fn packages(venv: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(venv.join("lib")) else { return Vec::new() };
-    entries.flatten().take(20).map(|entry| entry.path().join("site-packages")).filter(|path| path.is_dir()).collect()
+    let Ok(entries) = std::fs::read_dir(venv.join("lib")) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .take(20)
+        .map(|entry| entry.path().join("site-packages"))
+        .filter(|path| path.is_dir())
+        .collect()
 }
 
 /// A definition that is looked for in a file.
@@ -267,9 +342,14 @@ fn place(path: &Path, symbols: &[Symbol<'_>]) -> Option<Location> {
     }
     let path = without_dots(path);
     let uri = Uri::from_file_path(&path)?;
-    let line = symbols.first().and_then(|symbol| line_of(&read_named(&path).ok()?, symbol));
+    let line = symbols
+        .first()
+        .and_then(|symbol| line_of(&read_named(&path).ok()?, symbol));
     let start = Position::new(line.and_then(|line| line.try_into().ok()).unwrap_or(0), 0);
-    Some(Location { uri, range: LspRange::new(start, start) })
+    Some(Location {
+        uri,
+        range: LspRange::new(start, start),
+    })
 }
 
 /// Without `.` and `..`, because editors compare names; symlinks stay.
@@ -282,7 +362,11 @@ fn without_dots(path: &Path) -> PathBuf {
             part => plain.push(part),
         }
     }
-    if std::fs::canonicalize(&plain).ok() == std::fs::canonicalize(path).ok() { plain } else { path.to_path_buf() }
+    if std::fs::canonicalize(&plain).ok() == std::fs::canonicalize(path).ok() {
+        plain
+    } else {
+        path.to_path_buf()
+    }
 }
 
 /// The line, counted from 0, where a text defines something.
@@ -318,7 +402,11 @@ fn line_of(text: &str, symbol: &Symbol<'_>) -> Option<usize> {
                 defined,
                 format!(r"(?m)^[ \t]*(?:module\.)?exports\.{plain}[ \t]*="),
                 format!(r"(?m)^[ \t]*export[ \t]*\{{[^}}]*\b{plain}\b"),
-                if *name == "default" { r"(?m)^[ \t]*module\.exports[ \t]*=".into() } else { "$^x".into() },
+                if *name == "default" {
+                    r"(?m)^[ \t]*module\.exports[ \t]*=".into()
+                } else {
+                    "$^x".into()
+                },
             ];
             first(&patterns, 0)?
         }
@@ -337,20 +425,45 @@ mod tests {
         let mut files = std::collections::BTreeSet::new();
         for document in examples() {
             let dir = document.path.parent().unwrap().to_path_buf();
-            let around = Around { root: Some(dir.clone()), dir, is_projects: true };
+            let around = Around {
+                root: Some(dir.clone()),
+                dir,
+                is_projects: true,
+            };
             // A prime, so that each column has its turn.
-            let stride = if std::env::var_os("HOOKWIRE_FULL").is_some() { 1 } else { 7 };
+            let stride = if std::env::var_os("HOOKWIRE_FULL").is_some() {
+                1
+            } else {
+                7
+            };
             for at in (0..=document.text.len() + 1).step_by(stride) {
-                if let Some(Asked { names: Names::Code(code), origin }) = Asked::at(&document, at) {
+                if let Some(Asked {
+                    names: Names::Code(code),
+                    origin,
+                }) = Asked::at(&document, at)
+                {
                     // An escape may be longer than what it stands for.
                     assert!(origin.start <= at && at <= origin.end + 1, "{code:?}");
-                    files.extend(
-                        code.find(&around).map(|it| it.uri.path().as_str().rsplit('/').next().unwrap().to_string()),
-                    );
+                    files.extend(code.find(&around).map(|it| {
+                        it.uri
+                            .path()
+                            .as_str()
+                            .rsplit('/')
+                            .next()
+                            .unwrap()
+                            .to_string()
+                    }));
                 }
             }
         }
-        for file in ["policy.py", "policy.mjs", "own-files.js", "worker.sh", "shorten.py", "server.py"] {
+        for file in [
+            "policy.py",
+            "policy.mjs",
+            "own-files.js",
+            "worker.sh",
+            "shorten.py",
+            "server.py",
+        ] {
             assert!(files.contains(file), "{file} of {files:?}");
         }
     }
@@ -367,7 +480,9 @@ mod tests {
         ] {
             let at = text.find('|').unwrap();
             let text = text.replacen('|', "", 1);
-            let word = shell_word(&text, at).map(|it| text[it].to_string()).unwrap_or_default();
+            let word = shell_word(&text, at)
+                .map(|it| text[it].to_string())
+                .unwrap_or_default();
             assert_eq!(word, expected, "{text}");
         }
     }

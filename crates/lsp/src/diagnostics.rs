@@ -13,8 +13,8 @@ use hookwire_base::syntax::diagnostic::{self, Severity};
 use hookwire_engine::definitions::scan::{CHANGED_SINCE, is_about_trust};
 use hookwire_engine::host::Published;
 use ls_types::{
-    Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, PublishDiagnosticsParams,
-    Uri,
+    Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString,
+    PublishDiagnosticsParams, Uri,
 };
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
@@ -29,8 +29,12 @@ pub(super) async fn publish_changes(server: Arc<Server>) {
                 continue;
             };
             let (checking, version) = (server.clone(), document.version);
-            let checked = tokio::task::spawn_blocking(move || params_of_open(&checking, &document)).await;
-            let is_newest = server.documents().get(&uri).is_some_and(|it| it.version == version);
+            let checked =
+                tokio::task::spawn_blocking(move || params_of_open(&checking, &document)).await;
+            let is_newest = server
+                .documents()
+                .get(&uri)
+                .is_some_and(|it| it.version == version);
             if let (Ok(params), true) = (checked, is_newest) {
                 publish(&server, &params);
             }
@@ -38,8 +42,8 @@ pub(super) async fn publish_changes(server: Arc<Server>) {
     }
 }
 
-/// Whenever a workspace's definitions change, publishes the diagnostics of files that are not open, and asks
-/// the editor to ask again for what depends on other files.
+/// Whenever a workspace's definitions change, publishes the diagnostics of files that are not open,
+/// and asks the editor to ask again for what depends on other files.
 pub(super) async fn follow(server: Arc<Server>, workspace: Project) {
     let mut changes = workspace.changes();
     let mut had_diagnostics = HashSet::new();
@@ -64,22 +68,41 @@ pub(super) async fn follow(server: Arc<Server>, workspace: Project) {
     }
 }
 
-/// Takes the diagnostics of a project that was left back, but for those of files that are still of interest.
+/// Takes the diagnostics of a project that was left back, but for those of files that are still of
+/// interest.
 pub(super) fn withdraw(server: &Server, left: &Project) {
     let open = server.workspaces();
     let published: Vec<_> = open.iter().map(Project::published).collect();
     for file in files_of(&left.published()) {
-        let Some(uri) = Uri::from_file_path(&file) else { continue };
-        let is_told = published.iter().flat_map(|it| it.diagnostics.iter()).any(|it| it.file == file);
+        let Some(uri) = Uri::from_file_path(&file) else {
+            continue;
+        };
+        let is_told = published
+            .iter()
+            .flat_map(|it| it.diagnostics.iter())
+            .any(|it| it.file == file);
         if !is_told && !server.documents().contains_key(uri.as_str()) {
-            publish(server, &PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None });
+            publish(
+                server,
+                &PublishDiagnosticsParams {
+                    uri,
+                    diagnostics: Vec::new(),
+                    version: None,
+                },
+            );
         }
     }
 }
 
-/// The files that diagnostics are about. What keeps a project out of force is told in the files that are open.
+/// The files that diagnostics are about. What keeps a project out of force is told in the files
+/// that are open.
 fn files_of(published: &Published) -> HashSet<String> {
-    published.diagnostics.iter().filter(|it| !is_about_trust(it)).map(|it| it.file.clone()).collect()
+    published
+        .diagnostics
+        .iter()
+        .filter(|it| !is_about_trust(it))
+        .map(|it| it.file.clone())
+        .collect()
 }
 
 /// A file that isn't open has the diagnostics of what is on disk.
@@ -101,14 +124,26 @@ fn params_of_closed(server: &Server, uri: &str) -> Option<PublishDiagnosticsPara
     let published = workspace.published();
     let file = path.display().to_string();
     let text = published.sources.get(&file).cloned().unwrap_or_default();
-    let document = Document::new(uri.clone(), path, 0, text.to_string(), server.abilities.encoding);
+    let document = Document::new(
+        uri.clone(),
+        path,
+        0,
+        text.to_string(),
+        server.abilities.encoding,
+    );
     let diagnostics = published.diagnostics.iter().filter(|it| it.file == file);
-    Some(PublishDiagnosticsParams { uri, diagnostics: as_lsp(server, &document, diagnostics), version: None })
+    Some(PublishDiagnosticsParams {
+        uri,
+        diagnostics: as_lsp(server, &document, diagnostics),
+        version: None,
+    })
 }
 
 fn publish(server: &Server, params: &PublishDiagnosticsParams) {
     if let Ok(params) = serde_json::to_value(params) {
-        server.editor.notify("textDocument/publishDiagnostics", &params);
+        server
+            .editor
+            .notify("textDocument/publishDiagnostics", &params);
     }
 }
 
@@ -120,15 +155,25 @@ fn params_of_open(server: &Server, document: &Document) -> PublishDiagnosticsPar
     let mut diagnostics = document.diagnostics(means.as_ref());
     diagnostics.extend(taken_names(workspace.as_ref(), document, &lines));
     let documents = server.documents();
-    let distrust = server.around(&documents, workspace.clone()).distrust(&document.path);
+    let distrust = server
+        .around(&documents, workspace.clone())
+        .distrust(&document.path);
     diagnostics.extend(distrust.map(|it| diagnostic::Diagnostic {
         span: lines.first(),
         // Whoever edits a file knows that it isn't as it was.
-        severity: if it.code == CHANGED_SINCE { Severity::Hint } else { it.severity },
+        severity: if it.code == CHANGED_SINCE {
+            Severity::Hint
+        } else {
+            it.severity
+        },
         ..it
     }));
     let diagnostics = as_lsp(server, document, &diagnostics);
-    PublishDiagnosticsParams { uri: document.uri.clone(), diagnostics, version: Some(document.version) }
+    PublishDiagnosticsParams {
+        uri: document.uri.clone(),
+        diagnostics,
+        version: Some(document.version),
+    }
 }
 
 /// The most diagnostics of a file.
@@ -136,7 +181,8 @@ const MAX_TOLD: usize = 1000;
 /// The most diagnostics of a file that lead to another place.
 const MAX_RELATED: usize = 50;
 
-/// Diagnostics as the editor has them, those of names with where the other hook is, if it can show that.
+/// Diagnostics as the editor has them, those of names with where the other hook is, if it can show
+/// that.
 fn as_lsp<'d>(
     server: &Server,
     document: &Document,
@@ -156,16 +202,24 @@ fn as_lsp<'d>(
         {
             let find = || same_name(document, &(0..0), name, &around);
             let others = places.entry(name).or_insert_with(find).iter();
-            let mut others = others.filter(|it| (&it.uri, it.range) != (&document.uri, shown.range));
+            let mut others =
+                others.filter(|it| (&it.uri, it.range) != (&document.uri, shown.range));
             let is_it = |it: &&Location| {
-                it.uri.to_file_path().is_some_and(|path| other.starts_with(&format!("{}:", path.display())))
+                it.uri
+                    .to_file_path()
+                    .is_some_and(|path| other.starts_with(&format!("{}:", path.display())))
             };
             shown.related_information = others.find(is_it).map(|place| {
                 let message = format!("“{name}” is the name of this hook too");
-                vec![DiagnosticRelatedInformation { location: place.clone(), message }]
+                vec![DiagnosticRelatedInformation {
+                    location: place.clone(),
+                    message,
+                }]
             });
             // The place is a click away, so its directory is left out.
-            let root = workspace.as_ref().map(|it| format!(" {}/", it.root().display()));
+            let root = workspace
+                .as_ref()
+                .map(|it| format!(" {}/", it.root().display()));
             if let Some(root) = root.filter(|_| shown.related_information.is_some()) {
                 shown.message = shown.message.replace(&root, " ");
             }
@@ -174,15 +228,20 @@ fn as_lsp<'d>(
     }
     let n_left_out = diagnostics.count();
     if let Some(last) = shown_all.last_mut().filter(|_| n_left_out > 0) {
-        last.message.push_str(&format!("\nand {n_left_out} more mistakes in this file"));
+        last.message
+            .push_str(&format!("\nand {n_left_out} more mistakes in this file"));
     }
     shown_all
 }
 
-/// A diagnostic as editors have it. Its help is part of the message, and stands by itself in `data` for
-/// editors that make code actions of it.
+/// A diagnostic as editors have it. Its help is part of the message, and stands by itself in `data`
+/// for editors that make code actions of it.
 fn to_lsp(diagnostic: &diagnostic::Diagnostic, lines: &Lines<'_>) -> Diagnostic {
-    let help = diagnostic.help.as_deref().map(|help| format!("\n{help}")).unwrap_or_default();
+    let help = diagnostic
+        .help
+        .as_deref()
+        .map(|help| format!("\n{help}"))
+        .unwrap_or_default();
     Diagnostic {
         range: lines.range(&diagnostic.span),
         severity: Some(match diagnostic.severity {

@@ -72,11 +72,16 @@ pub(super) struct Choice<'s> {
 impl Schema {
     /// The schemas at a path; none for a path that the schema doesn't have.
     pub(super) fn at(&self, path: &[Step<'_>]) -> Docs<'_> {
-        path.iter().fold(self.docs([&self.0]), |docs, step| docs.step(*step))
+        path.iter()
+            .fold(self.docs([&self.0]), |docs, step| docs.step(*step))
     }
 
     fn docs<'s>(&'s self, schemas: impl IntoIterator<Item = &'s Value>) -> Docs<'s> {
-        let mut docs = Docs { schema: self, about: Vec::new(), forms: Vec::new() };
+        let mut docs = Docs {
+            schema: self,
+            about: Vec::new(),
+            forms: Vec::new(),
+        };
         for schema in schemas {
             docs.add(schema, true, 0);
         }
@@ -89,7 +94,10 @@ impl<'s> Docs<'s> {
         if depth > MAX_DEPTH {
             return;
         }
-        if let Some(about) = schema["description"].as_str().filter(|it| is_described && !self.about.contains(it)) {
+        if let Some(about) = schema["description"]
+            .as_str()
+            .filter(|it| is_described && !self.about.contains(it))
+        {
             self.about.push(about);
         }
         let reference = schema["$ref"].as_str().and_then(|it| it.strip_prefix('#'));
@@ -99,9 +107,18 @@ impl<'s> Docs<'s> {
         let mut has_forms = reference.is_some();
         for list in ["anyOf", "oneOf"] {
             // An alternative that only lists required keys is no form of its own.
-            let is_form =
-                |it: &&Value| it["type"] != "null" && it.get("required").is_none_or(|_| it.get("properties").is_some());
-            let forms: Vec<_> = schema[list].as_array().into_iter().flatten().filter(is_form).collect();
+            let is_form = |it: &&Value| {
+                it["type"] != "null"
+                    && it
+                        .get("required")
+                        .is_none_or(|_| it.get("properties").is_some())
+            };
+            let forms: Vec<_> = schema[list]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter(is_form)
+                .collect();
             has_forms |= !forms.is_empty();
             for form in &forms {
                 self.add(form, is_described && forms.len() == 1, depth + 1);
@@ -115,9 +132,9 @@ impl<'s> Docs<'s> {
     fn step(&self, step: Step<'_>) -> Docs<'s> {
         let within = self.forms.iter().filter_map(|form| match step {
             Step::Index(_) => form.get("items"),
-            Step::Key(key) => {
-                form["properties"].get(key).or_else(|| form.get("additionalProperties").filter(|it| it.is_object()))
-            }
+            Step::Key(key) => form["properties"]
+                .get(key)
+                .or_else(|| form.get("additionalProperties").filter(|it| it.is_object())),
         });
         self.schema.docs(within)
     }
@@ -126,10 +143,18 @@ impl<'s> Docs<'s> {
     pub(super) fn members(&self) -> Vec<Member<'s>> {
         let mut members: Vec<Member<'s>> = Vec::new();
         for form in &self.forms {
-            let required = |key: &str| form["required"].as_array().is_some_and(|it| it.iter().any(|it| it == key));
+            let required = |key: &str| {
+                form["required"]
+                    .as_array()
+                    .is_some_and(|it| it.iter().any(|it| it == key))
+            };
             for (key, schema) in form["properties"].as_object().into_iter().flatten() {
                 if !members.iter().any(|it| it.name == key) {
-                    members.push(Member { name: key, is_required: required(key), docs: self.schema.docs([schema]) });
+                    members.push(Member {
+                        name: key,
+                        is_required: required(key),
+                        docs: self.schema.docs([schema]),
+                    });
                 }
             }
         }
@@ -140,7 +165,9 @@ impl<'s> Docs<'s> {
     pub(super) fn choices(&self) -> Vec<Choice<'s>> {
         let mut choices: Vec<Choice<'s>> = Vec::new();
         for form in &self.forms {
-            let about = form["description"].as_str().filter(|_| form.get("const").is_some());
+            let about = form["description"]
+                .as_str()
+                .filter(|_| form.get("const").is_some());
             let listed = form["enum"].as_array().into_iter().flatten();
             for value in form.get("const").into_iter().chain(listed) {
                 if !choices.iter().any(|it| it.value == value) {
@@ -148,7 +175,10 @@ impl<'s> Docs<'s> {
                 }
             }
             if kinds_of(form).any(|kind| kind == Kind::Bool) {
-                choices.extend([&Value::Bool(true), &Value::Bool(false)].map(|value| Choice { value, about: None }));
+                choices.extend(
+                    [&Value::Bool(true), &Value::Bool(false)]
+                        .map(|value| Choice { value, about: None }),
+                );
             }
         }
         choices
@@ -179,11 +209,13 @@ impl<'s> Docs<'s> {
 
     /// The default.
     pub(super) fn default(&self) -> Option<&'s Value> {
-        self.forms.iter().find_map(|form| form.get("default").filter(|it| !it.is_null()))
+        self.forms
+            .iter()
+            .find_map(|form| form.get("default").filter(|it| !it.is_null()))
     }
 
-    /// How soon it is thought of, as far as the schema tells: amounts, then what is said or not, then what
-    /// is fine as it is. The schema has lost the order of the types.
+    /// How soon it is thought of, as far as the schema tells: amounts, then what is said or not,
+    /// then what is fine as it is. The schema has lost the order of the types.
     pub(super) fn rank(&self) -> usize {
         match self.default() {
             Some(Value::Number(_)) => 0,
@@ -198,14 +230,22 @@ impl<'s> Docs<'s> {
     /// Its types and its default, in a line.
     pub(super) fn type_line(&self) -> Option<String> {
         let kinds: Vec<_> = self.kinds().iter().map(|kind| kind.words()).collect();
-        let choices =
-            self.choices().iter().filter_map(|it| it.value.as_str().map(|it| format!("`{it}`"))).collect::<Vec<_>>();
+        let choices = self
+            .choices()
+            .iter()
+            .filter_map(|it| it.value.as_str().map(|it| format!("`{it}`")))
+            .collect::<Vec<_>>();
         let default = self.default();
         let is_said = |it: &&Value| !matches!(it, Value::Array(it) if it.is_empty());
-        let default = default.filter(is_said).map(|it| format!("; default `{it}`")).unwrap_or_default();
+        let default = default
+            .filter(is_said)
+            .map(|it| format!("; default `{it}`"))
+            .unwrap_or_default();
         let kinds = match &choices[..] {
             [] if kinds.is_empty() => return None,
-            choices @ [_, ..] if choices.len() <= 12 && self.is_only(Kind::Text) => choices.join(", "),
+            choices @ [_, ..] if choices.len() <= 12 && self.is_only(Kind::Text) => {
+                choices.join(", ")
+            }
             _ => kinds.join(" or "),
         };
         Some(format!("{kinds}{default}"))
@@ -223,13 +263,19 @@ fn kinds_of(form: &Value) -> impl Iterator<Item = Kind> + use<'_> {
         Value::Null => &[],
         name => std::slice::from_ref(name),
     };
-    let listed = form.get("const").into_iter().chain(form["enum"].as_array().into_iter().flatten());
-    let of_values = listed.take(if names.is_empty() { 1 } else { 0 }).map(|value| match value {
-        Value::Bool(_) => Kind::Bool,
-        Value::Number(_) => Kind::Number,
-        _ => Kind::Text,
-    });
-    let says_nothing = names.is_empty() && form.get("const").is_none() && form.get("enum").is_none();
+    let listed = form
+        .get("const")
+        .into_iter()
+        .chain(form["enum"].as_array().into_iter().flatten());
+    let of_values = listed
+        .take(if names.is_empty() { 1 } else { 0 })
+        .map(|value| match value {
+            Value::Bool(_) => Kind::Bool,
+            Value::Number(_) => Kind::Number,
+            _ => Kind::Text,
+        });
+    let says_nothing =
+        names.is_empty() && form.get("const").is_none() && form.get("enum").is_none();
     let named = names.iter().filter_map(|name| match name.as_str()? {
         "string" => Some(Kind::Text),
         "integer" | "number" => Some(Kind::Number),
@@ -238,7 +284,9 @@ fn kinds_of(form: &Value) -> impl Iterator<Item = Kind> + use<'_> {
         "object" => Some(Kind::Map),
         _ => None,
     });
-    named.chain(of_values).chain(says_nothing.then_some(Kind::Any))
+    named
+        .chain(of_values)
+        .chain(says_nothing.then_some(Kind::Any))
 }
 
 #[cfg(test)]
@@ -253,14 +301,44 @@ mod tests {
             FILE.at(&hook.into_iter().chain(keys).collect::<Vec<_>>())
         };
         for (path, kinds, line, about) in [
-            (&["timeout"][..], &[Kind::Text, Kind::Number][..], "text or number", "For one run"),
-            (&["once"], &[Kind::Bool], "`true` or `false`", "At most once"),
-            (&["fail"], &[Kind::Text], "`open`, `closed`, `ask`", "What a failure"),
+            (
+                &["timeout"][..],
+                &[Kind::Text, Kind::Number][..],
+                "text or number",
+                "For one run",
+            ),
+            (
+                &["once"],
+                &[Kind::Bool],
+                "`true` or `false`",
+                "At most once",
+            ),
+            (
+                &["fail"],
+                &[Kind::Text],
+                "`open`, `closed`, `ask`",
+                "What a failure",
+            ),
             (&["http"], &[Kind::Map], "map", "a POST to a service"),
             (&["http", "url"], &[Kind::Text], "text", "Where to"),
-            (&["command", "run"], &[Kind::Text, Kind::List], "text or list", "A text for `sh -c`"),
-            (&["guard", "step-limit", "max"], &[Kind::Number], "number; default `20`", "How many pass."),
-            (&["guard"], &[Kind::Text, Kind::Map], "text or map", "a built-in guard"),
+            (
+                &["command", "run"],
+                &[Kind::Text, Kind::List],
+                "text or list",
+                "A text for `sh -c`",
+            ),
+            (
+                &["guard", "step-limit", "max"],
+                &[Kind::Number],
+                "number; default `20`",
+                "How many pass.",
+            ),
+            (
+                &["guard"],
+                &[Kind::Text, Kind::Map],
+                "text or map",
+                "a built-in guard",
+            ),
             (&["command", "env", "ANY"], &[Kind::Text], "text", ""),
         ] {
             let docs = at(path);
@@ -270,10 +348,23 @@ mod tests {
         }
         assert!(at(&["nobody", "knows"]).kinds().is_empty());
         let members = at(&["guard"]).members();
-        assert!(members.iter().any(|it| it.name == "step-limit" && !it.docs.members().is_empty()));
-        assert!(at(&["http"]).members().iter().any(|it| it.name == "url" && it.is_required));
+        assert!(
+            members
+                .iter()
+                .any(|it| it.name == "step-limit" && !it.docs.members().is_empty())
+        );
+        assert!(
+            at(&["http"])
+                .members()
+                .iter()
+                .any(|it| it.name == "url" && it.is_required)
+        );
         let choices = at(&["guard"]).choices();
-        assert!(choices.iter().any(|it| it.value == "approval" && it.about.is_some()));
+        assert!(
+            choices
+                .iter()
+                .any(|it| it.value == "approval" && it.about.is_some())
+        );
         let event = EVENT.at(&[Step::Key("tool"), Step::Key("callId")]);
         assert_eq!(event.text(), "The call's identifier.");
     }

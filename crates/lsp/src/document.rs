@@ -50,37 +50,69 @@ struct Earlier {
 
 impl Document {
     /// A document of the layer with the fewest rights.
-    pub(super) fn new(uri: Uri, path: PathBuf, version: i32, text: String, encoding: Encoding) -> Document {
+    pub(super) fn new(
+        uri: Uri,
+        path: PathBuf,
+        version: i32,
+        text: String,
+        encoding: Encoding,
+    ) -> Document {
         let (layer, checked) = (Layer::Project, Arc::default());
-        Document { uri, path, version, text, layer, encoding, checked, earlier: Vec::new() }
+        Document {
+            uri,
+            path,
+            version,
+            text,
+            layer,
+            encoding,
+            checked,
+            earlier: Vec::new(),
+        }
     }
 
     /// The same in another layer.
     pub(super) fn in_layer(self, layer: Layer) -> Document {
-        Document { layer, checked: Arc::default(), ..self }
+        Document {
+            layer,
+            checked: Arc::default(),
+            ..self
+        }
     }
 
     /// The next version. A change that says no range is the whole text.
-    pub(super) fn changed(&self, version: i32, changes: Vec<TextDocumentContentChangeEvent>) -> Document {
+    pub(super) fn changed(
+        &self,
+        version: i32,
+        changes: Vec<TextDocumentContentChangeEvent>,
+    ) -> Document {
         let mut text = self.text.clone();
         let mut way = Way::default();
         for change in changes {
             let span = change.range.map_or(0..text.len(), |range| {
-                let lines = Lines { index: LineIndex::new(&text), encoding: self.encoding };
+                let lines = Lines {
+                    index: LineIndex::new(&text),
+                    encoding: self.encoding,
+                };
                 let (start, end) = (lines.offset(range.start), lines.offset(range.end));
                 start.min(end)..start.max(end)
             });
             way.push(Edit::new(&text, span.clone(), &change.text));
             text.replace_range(span, &change.text);
         }
-        let mut next = Document::new(self.uri.clone(), self.path.clone(), version, text, self.encoding);
+        let mut next = Document::new(
+            self.uri.clone(),
+            self.path.clone(),
+            version,
+            text,
+            self.encoding,
+        );
         next.layer = self.layer;
         next.earlier = self.earlier_of_next(&way);
         next
     }
 
-    /// The earlier versions that the next one keeps: the newest that can be read, and the newer ones that haven't been
-    /// read yet.
+    /// The earlier versions that the next one keeps: the newest that can be read, and the newer
+    /// ones that haven't been read yet.
     fn earlier_of_next(&self, way: &Way) -> Vec<Earlier> {
         let own = Document {
             uri: self.uri.clone(),
@@ -90,10 +122,17 @@ impl Document {
             earlier: Vec::new(),
             ..*self
         };
-        let own = Earlier { document: Arc::new(own), way: Way::default() };
+        let own = Earlier {
+            document: Arc::new(own),
+            way: Way::default(),
+        };
         let mut kept: Vec<Earlier> = Vec::new();
         for earlier in std::iter::once(&own).chain(&self.earlier) {
-            let can_be_read = earlier.document.checked.get().map(|checked| checked.root.is_some());
+            let can_be_read = earlier
+                .document
+                .checked
+                .get()
+                .map(|checked| checked.root.is_some());
             if can_be_read != Some(false) {
                 kept.push(earlier.clone());
             }
@@ -123,14 +162,18 @@ impl Document {
 
     /// The text parsed and checked; done once.
     pub(super) fn checked(&self) -> &Checked {
-        self.checked.get_or_init(|| check(&self.file(), &self.text, self.layer, None))
+        self.checked
+            .get_or_init(|| check(&self.file(), &self.text, self.layer, None))
     }
 
-    /// What is wrong with it, and, as soon as it is saved, what it needs that this machine hasn't got. A model, a key and
-    /// an address may be given to the host that serves the hooks, so that one without is only a hint.
+    /// What is wrong with it, and, as soon as it is saved, what it needs that this machine hasn't
+    /// got. A model, a key and an address may be given to the host that serves the hooks, so that
+    /// one without is only a hint.
     pub(super) fn diagnostics(&self, means: Option<&Means>) -> Vec<Diagnostic> {
         let is_saved = || file::read(&self.path).is_ok_and(|(text, _)| text == *self.text);
-        let Some(means) = means.filter(|_| is_saved()) else { return self.checked().diagnostics.clone() };
+        let Some(means) = means.filter(|_| is_saved()) else {
+            return self.checked().diagnostics.clone();
+        };
         let mut diagnostics = check(&self.file(), &self.text, self.layer, Some(means)).diagnostics;
         for diagnostic in &mut diagnostics {
             if Obstacle::DEPENDS_ON_HOST.contains(&&*diagnostic.code) {
@@ -150,8 +193,8 @@ impl Document {
         self.checked().file.as_ref().map_or(&[], |file| &file.hooks)
     }
 
-    /// The text compiled, with the files that hooks name as they are on disk now; `None` while it isn't YAML, TOML or
-    /// JSON.
+    /// The text compiled, with the files that hooks name as they are on disk now; `None` while it
+    /// isn't YAML, TOML or JSON.
     pub(super) fn compile(&self) -> Option<CompiledFile> {
         let root = self.checked().root.as_ref()?;
         let file = self.file();
@@ -162,21 +205,35 @@ impl Document {
 
     /// A hook by its name.
     pub(super) fn hook(&self, name: &str) -> Option<&Compiled> {
-        self.hooks().iter().find(|hook| hook.name.as_deref() == Some(name))
+        self.hooks()
+            .iter()
+            .find(|hook| hook.name.as_deref() == Some(name))
     }
 
     /// The newest version that can be read, this one if it can; `None` when there has been none.
     pub(super) fn readable(&self) -> Option<Readable<'_>> {
         if self.checked().root.is_some() {
-            return Some(Readable { document: self, way: None });
+            return Some(Readable {
+                document: self,
+                way: None,
+            });
         }
-        let earlier = self.earlier.iter().find(|it| it.document.checked().root.is_some())?;
-        Some(Readable { document: &earlier.document, way: Some(&earlier.way) })
+        let earlier = self
+            .earlier
+            .iter()
+            .find(|it| it.document.checked().root.is_some())?;
+        Some(Readable {
+            document: &earlier.document,
+            way: Some(&earlier.way),
+        })
     }
 
     /// Places in the text as the editor counts them.
     pub(super) fn lines(&self) -> Lines<'_> {
-        Lines { index: LineIndex::new(&self.text), encoding: self.encoding }
+        Lines {
+            index: LineIndex::new(&self.text),
+            encoding: self.encoding,
+        }
     }
 }
 
@@ -201,7 +258,8 @@ impl Readable<'_> {
         }
     }
 
-    /// Where something is now of which parts may have changed: from where it began to where it ended.
+    /// Where something is now of which parts may have changed: from where it began to where it
+    /// ended.
     pub(super) fn whole(&self, span: &Span) -> Span {
         match self.way {
             None => span.clone(),
@@ -221,15 +279,32 @@ struct Edit {
 }
 
 impl Edit {
-    /// The part that really changes when a part of a text is replaced, because editors may replace all of it for a
-    /// letter.
+    /// The part that really changes when a part of a text is replaced, because editors may replace
+    /// all of it for a letter.
     fn new(text: &str, span: Span, new: &str) -> Edit {
         let old = text.get(span.clone()).unwrap_or_default();
         let same = |(a, b): &(char, char)| a == b;
-        let before: usize = old.chars().zip(new.chars()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
-        let lead = old.get(..before).and_then(|same| same.rsplit('\n').next()).unwrap_or_default();
-        let (old, new) = (old.get(before..).unwrap_or_default(), new.get(before..).unwrap_or_default());
-        let behind: usize = old.chars().rev().zip(new.chars().rev()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+        let before: usize = old
+            .chars()
+            .zip(new.chars())
+            .take_while(same)
+            .map(|(c, _)| c.len_utf8())
+            .sum();
+        let lead = old
+            .get(..before)
+            .and_then(|same| same.rsplit('\n').next())
+            .unwrap_or_default();
+        let (old, new) = (
+            old.get(before..).unwrap_or_default(),
+            new.get(before..).unwrap_or_default(),
+        );
+        let behind: usize = old
+            .chars()
+            .rev()
+            .zip(new.chars().rev())
+            .take_while(same)
+            .map(|(c, _)| c.len_utf8())
+            .sum();
         let mut start = span.start + before;
         let (added, removed) = (new.len() - behind, old.len() - behind);
         let only = match (added, removed) {
@@ -241,7 +316,11 @@ impl Edit {
         if only.is_some_and(|only| only.contains('\n') && only.ends_with(lead)) {
             start -= lead.len();
         }
-        Edit { start, old_end: start + removed, new_end: start + added }
+        Edit {
+            start,
+            old_end: start + removed,
+            new_end: start + added,
+        }
     }
 
     fn is_none(&self) -> bool {
@@ -278,7 +357,11 @@ impl Edit {
         if touches {
             let old_end = self.old_end + next.old_end.saturating_sub(self.new_end);
             let new_end = next.behind(self.new_end.max(next.old_end));
-            *self = Edit { start: self.start.min(next.start), old_end, new_end };
+            *self = Edit {
+                start: self.start.min(next.start),
+                old_end,
+                new_end,
+            };
         }
         touches
     }
@@ -297,13 +380,18 @@ impl Way {
             return;
         }
         self.0.push(next);
-        // Many at once, such as a replacement everywhere: what is between two of them counts as changed.
+        // Many at once, such as a replacement everywhere: what is between two of them counts as
+        // changed.
         while self.0.len() > MAX_EDITS
             && let Some(next) = self.0.pop()
             && let Some(last) = self.0.last_mut()
         {
             let (start, end) = (last.start.min(next.start), last.new_end.max(next.old_end));
-            last.absorb(&Edit { start, old_end: end, new_end: next.behind(end) });
+            last.absorb(&Edit {
+                start,
+                old_end: end,
+                new_end: next.behind(end),
+            });
         }
     }
 
@@ -312,11 +400,15 @@ impl Way {
     }
 
     fn part(&self, span: &Span) -> Option<Span> {
-        self.0.iter().try_fold(span.clone(), |span, edit| edit.part(&span))
+        self.0
+            .iter()
+            .try_fold(span.clone(), |span, edit| edit.part(&span))
     }
 
     fn whole(&self, span: &Span) -> Span {
-        self.0.iter().fold(span.clone(), |span, edit| edit.whole(&span))
+        self.0
+            .iter()
+            .fold(span.clone(), |span, edit| edit.whole(&span))
     }
 }
 
@@ -334,12 +426,18 @@ impl Lines<'_> {
             Encoding::Utf8 => self.index.utf8(offset),
             Encoding::Utf16 => self.index.utf16(offset),
         };
-        Position::new(line.try_into().unwrap_or(u32::MAX), column.try_into().unwrap_or(u32::MAX))
+        Position::new(
+            line.try_into().unwrap_or(u32::MAX),
+            column.try_into().unwrap_or(u32::MAX),
+        )
     }
 
     /// Both ends of a span.
     pub(super) fn range(&self, span: &Span) -> Range {
-        Range::new(self.position(span.start), self.position(span.end.max(span.start)))
+        Range::new(
+            self.position(span.start),
+            self.position(span.end.max(span.start)),
+        )
     }
 
     /// The first line.
@@ -361,7 +459,13 @@ impl Lines<'_> {
 #[cfg(test)]
 pub(super) fn document(name: &str, text: &str) -> Document {
     let path = format!("/p/.hookwire/{name}");
-    Document::new(format!("file://{path}").parse().unwrap(), path.into(), 1, text.into(), Encoding::Utf8)
+    Document::new(
+        format!("file://{path}").parse().unwrap(),
+        path.into(),
+        1,
+        text.into(),
+        Encoding::Utf8,
+    )
 }
 
 #[cfg(test)]
@@ -370,11 +474,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn change(range: Option<Range>, text: &str) -> TextDocumentContentChangeEvent {
-        TextDocumentContentChangeEvent { range, range_length: None, text: text.into() }
+        TextDocumentContentChangeEvent {
+            range,
+            range_length: None,
+            text: text.into(),
+        }
     }
 
     proptest! {
-        /// Whatever ranges an editor sends, there is a text, and an edit in the middle is that edit.
+        /// Whatever ranges an editor sends, there is a text, and an edit in the middle is that
+        /// edit.
         #[test]
         fn edits_are_edits(text in "[a-c\u{e9}\u{1f600}\r\n]{0,40}", at in any::<(prop::sample::Index, prop::sample::Index)>(), put in "[xy\u{1f600}\n]{0,4}", wild in any::<(u32, u32, u32, u32)>(), utf8 in any::<bool>()) {
             let encoding = if utf8 { Encoding::Utf8 } else { Encoding::Utf16 };
@@ -391,8 +500,8 @@ mod tests {
             before.changed(2, vec![change(Some(wild), &put), change(None, "z"), change(Some(wild), &put)]);
         }
 
-        /// Whatever has changed, a part that is still there has the same text, and keeps its order; the
-        /// whole of something holds its parts.
+        /// Whatever has changed, a part that is still there has the same text, and keeps its order;
+        /// the whole of something holds its parts.
         #[test]
         fn parts_stay_the_same(text in "[a-c\u{e9}\n]{0,30}", edits in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), "[a-c\u{e9}\u{1f600}]{0,4}", any::<bool>()), 0..90), spans in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 8)) {
             let span = |text: &str, a: &prop::sample::Index, b: &prop::sample::Index| {

@@ -2,7 +2,10 @@
 
 use super::plain_text::plain;
 use hookwire_handlers::services::client::{Client, Reply};
-use ls_types::{InitializeParams, InsertTextMode, MarkupContent, MarkupKind, MessageType, PositionEncodingKind, Uri};
+use ls_types::{
+    InitializeParams, InsertTextMode, MarkupContent, MarkupKind, MessageType, PositionEncodingKind,
+    Uri,
+};
 use serde_json::{Value, json};
 use std::path::{Component, PathBuf};
 use std::sync::{Arc, Weak};
@@ -57,32 +60,57 @@ impl Abilities {
     /// Reads them from the params of `initialize`.
     pub(super) fn from_params(params: &InitializeParams) -> Abilities {
         let capabilities = &params.capabilities;
-        let encodings = capabilities.general.as_ref().and_then(|it| it.position_encodings.as_deref());
-        let counts_bytes = encodings.unwrap_or_default().contains(&PositionEncodingKind::UTF8);
+        let encodings = capabilities
+            .general
+            .as_ref()
+            .and_then(|it| it.position_encodings.as_deref());
+        let counts_bytes = encodings
+            .unwrap_or_default()
+            .contains(&PositionEncodingKind::UTF8);
         let workspace = capabilities.workspace.as_ref();
         let text = capabilities.text_document.as_ref();
         let outline = text.and_then(|it| it.document_symbol.as_ref());
         let definition = text.and_then(|it| it.definition.as_ref());
         let edit = workspace.and_then(|it| it.workspace_edit.as_ref());
-        let completion = capabilities.text_document.as_ref().and_then(|it| it.completion.as_ref());
+        let completion = capabilities
+            .text_document
+            .as_ref()
+            .and_then(|it| it.completion.as_ref());
         let item = completion.and_then(|it| it.completion_item.as_ref());
-        let own = capabilities.experimental.as_ref().and_then(|it| it.get("hookwire"));
-        let hover = capabilities.text_document.as_ref().and_then(|it| it.hover.as_ref());
+        let own = capabilities
+            .experimental
+            .as_ref()
+            .and_then(|it| it.get("hookwire"));
+        let hover = capabilities
+            .text_document
+            .as_ref()
+            .and_then(|it| it.hover.as_ref());
         let diagnostics = text.and_then(|it| it.publish_diagnostics.as_ref());
-        let renders = |formats: Option<&Vec<MarkupKind>>| formats.is_some_and(|it| it.contains(&MarkupKind::Markdown));
+        let renders = |formats: Option<&Vec<MarkupKind>>| {
+            formats.is_some_and(|it| it.contains(&MarkupKind::Markdown))
+        };
         Abilities {
             markdown_hovers: renders(hover.and_then(|it| it.content_format.as_ref())),
             markdown_completions: renders(item.and_then(|it| it.documentation_format.as_ref())),
-            encoding: if counts_bytes { Encoding::Utf8 } else { Encoding::Utf16 },
-            refreshes_lenses: workspace.and_then(|it| it.code_lens.as_ref()).and_then(|it| it.refresh_support)
+            encoding: if counts_bytes {
+                Encoding::Utf8
+            } else {
+                Encoding::Utf16
+            },
+            refreshes_lenses: workspace
+                .and_then(|it| it.code_lens.as_ref())
+                .and_then(|it| it.refresh_support)
                 == Some(true),
-            refreshes_hints: workspace.and_then(|it| it.inlay_hint.as_ref()).and_then(|it| it.refresh_support)
+            refreshes_hints: workspace
+                .and_then(|it| it.inlay_hint.as_ref())
+                .and_then(|it| it.refresh_support)
                 == Some(true),
             snippets: item.and_then(|it| it.snippet_support) == Some(true),
             adjusts_indentation: item
                 .and_then(|it| it.insert_text_mode_support.as_ref())
                 .is_some_and(|it| it.value_set.contains(&InsertTextMode::ADJUST_INDENTATION)),
-            nested_symbols: outline.and_then(|it| it.hierarchical_document_symbol_support) == Some(true),
+            nested_symbols: outline.and_then(|it| it.hierarchical_document_symbol_support)
+                == Some(true),
             location_links: definition.and_then(|it| it.link_support) == Some(true),
             versioned_edits: edit.and_then(|it| it.document_changes) == Some(true),
             related_places: diagnostics.and_then(|it| it.related_information) == Some(true),
@@ -99,12 +127,22 @@ impl Abilities {
 
 /// A text in Markdown, for an editor that renders it or one that shows it as it is.
 pub(super) fn markup(renders: bool, value: String) -> MarkupContent {
-    MarkupContent { kind: if renders { MarkupKind::Markdown } else { MarkupKind::PlainText }, value }
+    MarkupContent {
+        kind: if renders {
+            MarkupKind::Markdown
+        } else {
+            MarkupKind::PlainText
+        },
+        value,
+    }
 }
 
 /// The file that a URI names. Other schemes name other texts, such as earlier versions of a file.
 pub(super) fn path_of(uri: &Uri) -> Option<PathBuf> {
-    let path = uri.to_file_path().filter(|_| uri.scheme().as_str() == "file")?.into_owned();
+    let path = uri
+        .to_file_path()
+        .filter(|_| uri.scheme().as_str() == "file")?
+        .into_owned();
     let is_plain = path.is_absolute() && path.components().all(|it| it != Component::ParentDir);
     is_plain.then_some(path)
 }
@@ -132,18 +170,23 @@ impl Editor {
     /// Asks the editor something; its answer doesn't matter.
     pub(super) fn request(&self, method: &'static str, params: Value) {
         if let Some(reply) = self.ask(method, params) {
-            // Without a deadline, each question to an editor that never answers would stay in memory.
+            // Without a deadline, each question to an editor that never answers would stay in
+            // memory.
             tokio::spawn(tokio::time::timeout(PATIENCE, reply));
         }
     }
 
     /// Shows a person a message.
     pub(super) fn show(&self, kind: MessageType, message: &str) {
-        self.notify("window/showMessage", &json!({ "type": kind, "message": unlinked(message) }));
+        self.notify(
+            "window/showMessage",
+            &json!({ "type": kind, "message": unlinked(message) }),
+        );
     }
 }
 
-/// A text for editors to show as it is, in which they find no link, because what an agent or a hook says could link to an editor's command.
+/// A text for editors to show as it is, in which they find no link, because what an agent or a hook
+/// says could link to an editor's command.
 pub(super) fn unlinked(text: &str) -> String {
     plain(text).replace("](", "] (")
 }

@@ -11,7 +11,9 @@ use hookwire_engine::engine;
 use hookwire_engine::hook::Hook;
 use hookwire_engine::hook_set::HookSet;
 use hookwire_rules::contract::Composition;
-use ls_types::{InlayHint, InlayHintLabel, InlayHintTooltip, MarkupContent, MarkupKind, Position, Range};
+use ls_types::{
+    InlayHint, InlayHintLabel, InlayHintTooltip, MarkupContent, MarkupKind, Position, Range,
+};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,12 +25,20 @@ const GAP: &str = "   ";
 /// Stands for the events that no hook names.
 const OTHER: &str = "custom:*";
 
-pub(super) fn hints(document: &Document, range: Range, around: &Surroundings<'_>) -> Vec<InlayHint> {
+pub(super) fn hints(
+    document: &Document,
+    range: Range,
+    around: &Surroundings<'_>,
+) -> Vec<InlayHint> {
     let lines = document.lines();
     let layer = around.layer_of(&document.path);
-    let Some(readable) = document.readable() else { return Vec::new() };
+    let Some(readable) = document.readable() else {
+        return Vec::new();
+    };
     let hooks = readable.document.hooks().iter();
-    let hooks: Vec<_> = hooks.filter_map(|it| Some((it, readable.part(&it.span)?))).collect();
+    let hooks: Vec<_> = hooks
+        .filter_map(|it| Some((it, readable.part(&it.span)?)))
+        .collect();
     let line_of = |at: usize| lines.index.utf8(at).0;
     let mut per_line: HashMap<usize, usize> = HashMap::new();
     for (_, span) in &hooks {
@@ -48,10 +58,17 @@ pub(super) fn hints(document: &Document, range: Range, around: &Surroundings<'_>
             continue;
         }
         let (label, tooltip) = match &compiled.hook {
-            None => ("broken: not in force".into(), "It is not in force as it stands here.".into()),
-            Some(hook) if !hook.enabled => ("off: never runs".into(), "Switched off with `enabled: false`.".into()),
+            None => (
+                "broken: not in force".into(),
+                "It is not in force as it stands here.".into(),
+            ),
+            Some(hook) if !hook.enabled => (
+                "off: never runs".into(),
+                "Switched off with `enabled: false`.".into(),
+            ),
             Some(hook) => {
-                let in_force = || Arc::new(in_force(around.project.as_ref(), readable.document, layer));
+                let in_force =
+                    || Arc::new(in_force(around.project.as_ref(), readable.document, layer));
                 let orders = orders.get_or_insert_with(|| Orders::new(in_force()));
                 order_in_words(hook, orders, layer.is_some())
             }
@@ -68,21 +85,32 @@ fn hint(position: Position, label: String, tooltip: String) -> InlayHint {
         label: InlayHintLabel::String(format!("{GAP}{label}")),
         kind: None,
         text_edits: None,
-        tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: tooltip })),
+        tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent {
+            kind: MarkupKind::Markdown,
+            value: tooltip,
+        })),
         padding_left: Some(true),
         padding_right: None,
         data: None,
     }
 }
 
-/// The hooks that would be in force if a document were saved; if its file isn't loaded, only its own hooks.
+/// The hooks that would be in force if a document were saved; if its file isn't loaded, only its
+/// own hooks.
 fn in_force(project: Option<&Project>, document: &Document, layer: Option<Layer>) -> HookSet {
     let mut hooks: Vec<Arc<Hook>> = Vec::new();
     let workspace = project.filter(|_| layer.is_some());
     let dirs = workspace.map(Project::dirs).unwrap_or_default();
     if let Some(workspace) = workspace {
         let file = document.file();
-        hooks.extend(workspace.hooks().hooks.iter().filter(|hook| *hook.source.file != *file).cloned());
+        hooks.extend(
+            workspace
+                .hooks()
+                .hooks
+                .iter()
+                .filter(|hook| *hook.source.file != *file)
+                .cloned(),
+        );
     }
     hooks.extend(document.hooks().iter().filter_map(|it| it.hook.clone()));
     // As the loader hands them over: by directory, file and position.
@@ -108,14 +136,18 @@ struct Order {
 
 impl Orders {
     pub(super) fn new(set: Arc<HookSet>) -> Orders {
-        Orders { set, known: HashMap::new() }
+        Orders {
+            set,
+            known: HashMap::new(),
+        }
     }
 
     pub(super) fn hooks(&self) -> &HookSet {
         &self.set
     }
 
-    /// A hook's place among all that are for an event, counted from 1; `None` when it isn't one of them.
+    /// A hook's place among all that are for an event, counted from 1; `None` when it isn't one of
+    /// them.
     pub(super) fn place(&mut self, hook: &Arc<Hook>, event: &Arc<str>) -> Option<(usize, usize)> {
         let order = self.at(hook, event);
         Some((order.places.get(&Arc::as_ptr(hook))? + 1, order.hooks.len()))
@@ -124,17 +156,23 @@ impl Orders {
     /// In the eyes of a client that speaks the hook's vocabulary.
     fn at(&mut self, hook: &Hook, event: &Arc<str>) -> &Order {
         let Orders { set, known } = self;
-        known.entry((event.clone(), hook.contract.dialect)).or_insert_with(|| {
-            let name = if **event == *"*" { OTHER } else { event };
-            let hooks = engine::order(set, name, hook.contract);
-            let places = hooks.iter().enumerate().map(|(place, hook)| (Arc::as_ptr(hook), place)).collect();
-            Order { hooks, places }
-        })
+        known
+            .entry((event.clone(), hook.contract.dialect))
+            .or_insert_with(|| {
+                let name = if **event == *"*" { OTHER } else { event };
+                let hooks = engine::order(set, name, hook.contract);
+                let places = hooks
+                    .iter()
+                    .enumerate()
+                    .map(|(place, hook)| (Arc::as_ptr(hook), place))
+                    .collect();
+                Order { hooks, places }
+            })
     }
 }
 
-/// The events whose order concerns a hook: of one for every event, those that others name, and `*` for
-/// the rest.
+/// The events whose order concerns a hook: of one for every event, those that others name, and `*`
+/// for the rest.
 pub(super) fn events_of(hook: &Hook, set: &HookSet) -> Vec<Arc<str>> {
     match &hook.on {
         On::Names(names) => names.iter().take(MAX_EVENTS).cloned().collect(),
@@ -145,7 +183,12 @@ pub(super) fn events_of(hook: &Hook, set: &HookSet) -> Vec<Arc<str>> {
                     named.extend(names);
                 }
             }
-            let rank = |name: &str| EVENTS.iter().position(|it| it.name == name).unwrap_or(EVENTS.len());
+            let rank = |name: &str| {
+                EVENTS
+                    .iter()
+                    .position(|it| it.name == name)
+                    .unwrap_or(EVENTS.len())
+            };
             let mut named: Vec<_> = named.into_iter().cloned().collect();
             named.sort_by_cached_key(|name| (rank(name), name.clone()));
             named.truncate(MAX_EVENTS - 1);
@@ -174,7 +217,11 @@ fn order_in_words(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (St
                 1 => ", +1 event".into(),
                 more => format!(", +{more} events"),
             };
-            label = in_words(composition, place, &format!("{}{more}", one_line(named, 60)));
+            label = in_words(
+                composition,
+                place,
+                &format!("{}{more}", one_line(named, 60)),
+            );
         }
         let order = orders.at(hook, event);
         let at = |place: usize| order.hooks.get(place).map(|hook| code(&hook.name));
@@ -187,26 +234,36 @@ fn order_in_words(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (St
         };
         let (place, before, after) = cells;
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-        rows.push_str(&format!("| {} | {place} | {before} | {after} |\n", cell(&one_line(named, 60))));
+        rows.push_str(&format!(
+            "| {} | {place} | {before} | {after} |\n",
+            cell(&one_line(named, 60))
+        ));
     }
     let outside = if is_loaded {
         ""
     } else {
         "\n\nThis file is in none of the directories that are loaded: only its own hooks are counted."
     };
-    let tooltip =
-        format!("{}\n\n| event | place | after | before |\n|---|---|---|---|\n{rows}{outside}", explained(composition));
+    let tooltip = format!(
+        "{}\n\n| event | place | after | before |\n|---|---|---|---|\n{rows}{outside}",
+        explained(composition)
+    );
     (label, tooltip)
 }
 
 /// A place in an order, as its composition makes it matter.
 fn in_words(composition: Composition, place: Option<(usize, usize)>, event: &str) -> String {
-    let Some((place, of)) = place else { return format!("runs once with an equal hook at {event}") };
+    let Some((place, of)) = place else {
+        return format!("runs once with an equal hook at {event}");
+    };
     match composition {
         _ if of == 1 => format!("the only hook at {event}"),
         Composition::Parallel if of == 2 => format!("runs at once with 1 other at {event}"),
         Composition::Parallel => format!("runs at once with {} others at {event}", of - 1),
-        Composition::Onion | Composition::Pipeline | Composition::Veto | Composition::Middleware => {
+        Composition::Onion
+        | Composition::Pipeline
+        | Composition::Veto
+        | Composition::Middleware => {
             format!("runs {} of {of} at {event}", ordinal(place))
         }
     }
@@ -220,8 +277,12 @@ fn explained(composition: Composition) -> &'static str {
         Composition::Pipeline => {
             "**pipeline**: in order of registration. A deny stops the others, the last rewrite wins."
         }
-        Composition::Veto => "**veto**: in order of registration. All run, and every reason of a deny is collected.",
-        Composition::Middleware => "**middleware**: by priority, highest first. All run; a deny stays.",
+        Composition::Veto => {
+            "**veto**: in order of registration. All run, and every reason of a deny is collected."
+        }
+        Composition::Middleware => {
+            "**middleware**: by priority, highest first. All run; a deny stays."
+        }
         Composition::Parallel => {
             "**parallel**: all at once on the same event; their answers are combined in this order."
         }

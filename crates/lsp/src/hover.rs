@@ -28,7 +28,11 @@ use hookwire_rules::matching::tools::TOOLS;
 use ls_types::{Hover, HoverContents, Position};
 use std::sync::Arc;
 
-pub(super) fn hover(document: &Document, position: Position, around: &Surroundings<'_>) -> Option<Hover> {
+pub(super) fn hover(
+    document: &Document,
+    position: Position,
+    around: &Surroundings<'_>,
+) -> Option<Hover> {
     let lines = document.lines();
     let counts = |name: &str| around.live.counts(&around.key(), name);
     let (span, value) = explanation_at(document, lines.offset(position), &around.events(), counts)?;
@@ -52,34 +56,70 @@ fn explanation_at(
             let path = reading.path();
             let here = Here::new(&reading.root, &path, text);
             let said = format!("{}{}", reading.typed, reading.rest);
-            let token = Token { text, offset, span: reading.token.clone(), said: &said, here: &here, events };
+            let token = Token {
+                text,
+                offset,
+                span: reading.token.clone(),
+                said: &said,
+                here: &here,
+                events,
+            };
             if said.is_empty() {
                 return None;
             }
-            if reading.is_key { token.key() } else { token.value(|_| None) }
+            if reading.is_key {
+                token.key()
+            } else {
+                token.value(|_| None)
+            }
         };
         return readings.iter().find_map(of);
     };
-    let Some(place) = context::place_at(root, offset) else { return header(document, offset) };
+    let Some(place) = context::place_at(root, offset) else {
+        return header(document, offset);
+    };
     let here = Here::new(root, &place.path, text);
     let span = place.what.span().clone();
     match place.what {
-        What::Key(entry) => Token { text, offset, span, said: &entry.key, here: &here, events }.key(),
+        What::Key(entry) => Token {
+            text,
+            offset,
+            span,
+            said: &entry.key,
+            here: &here,
+            events,
+        }
+        .key(),
         What::Value(node) => {
-            let said = node.text().map_or_else(|| node.to_json().to_string(), str::to_string);
+            let said = node
+                .text()
+                .map_or_else(|| node.to_json().to_string(), str::to_string);
             let hook = |name: &str| about_hook(document, name, counts(name));
-            Token { text, offset, span, said: &said, here: &here, events }.value(hook)
+            Token {
+                text,
+                offset,
+                span,
+                said: &said,
+                here: &here,
+                events,
+            }
+            .value(hook)
         }
     }
 }
 
 /// The header of one more TOML table of a list: the tree has the place of the first.
 fn header(document: &Document, offset: usize) -> Option<(Span, String)> {
-    let span = run_around(&document.text, offset, |c| c.is_ascii_alphanumeric() || c == '_');
+    let span = run_around(&document.text, offset, |c| {
+        c.is_ascii_alphanumeric() || c == '_'
+    });
     let before = document.text.get(..span.start)?;
     let line = before.get(before.rfind('\n').map_or(0, |at| at + 1)..)?;
     let is_header = document.format() == Format::Toml && line.trim() == "[[";
-    let name = document.text.get(span.clone()).filter(|name| is_header && *name == "hooks")?;
+    let name = document
+        .text
+        .get(span.clone())
+        .filter(|name| is_header && *name == "hooks")?;
     Some((span, about_field(&[Step::Key(name)])?))
 }
 
@@ -95,7 +135,13 @@ struct Token<'a> {
 
 impl Token<'_> {
     fn key(&self) -> Option<(Span, String)> {
-        let path: Vec<Step<'_>> = self.here.path.iter().copied().chain([Step::Key(self.said)]).collect();
+        let path: Vec<Step<'_>> = self
+            .here
+            .path
+            .iter()
+            .copied()
+            .chain([Step::Key(self.said)])
+            .collect();
         let is_guard = matches!(self.here.within(), [Step::Key("guard")]);
         let about = match about_guard(self.said).filter(|_| is_guard) {
             Some(about) => about,
@@ -131,7 +177,11 @@ impl Token<'_> {
     /// One of the values that the schema lists.
     fn choice(&self) -> Option<String> {
         let docs = docs::FILE.at(&self.here.path);
-        let about = docs.choices().into_iter().find(|it| it.value == self.said).and_then(|it| it.about)?;
+        let about = docs
+            .choices()
+            .into_iter()
+            .find(|it| it.value == self.said)
+            .and_then(|it| it.about)?;
         let field = docs.about.first().copied().unwrap_or_default();
         Some(format!("{}: {about}\n\n{field}", code(self.said)))
     }
@@ -140,7 +190,8 @@ impl Token<'_> {
     fn function(&self) -> Option<(Span, String)> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let span = run_around(self.text, self.offset, is_name);
-        let is_called = self.text.get(span.end..)?.trim_start().starts_with('(') && span.start >= self.span.start;
+        let is_called = self.text.get(span.end..)?.trim_start().starts_with('(')
+            && span.start >= self.span.start;
         let (call, about) = about_function(self.text.get(span.clone())?).filter(|_| is_called)?;
         Some((span, format!("{}: {about}", code(&call))))
     }
@@ -164,11 +215,26 @@ impl Token<'_> {
         let steps: Vec<Step<'_>> = path.split('.').map(Step::Key).collect();
         let about = docs::EVENT.at(&steps).text();
         let relevant = self.here.relevant(self.events);
-        let value = relevant.iter().find_map(|event| Some((event, at_path(event.data(), path)?)));
-        let value =
-            value.map(|(event, value)| format!("In the last {}:\n{}", code(&event.name), block(&clipped(value))));
-        let about = if about.is_empty() { unspoken(path, &relevant) } else { Some(about) };
-        [Some(code(path)), about, value].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+        let value = relevant
+            .iter()
+            .find_map(|event| Some((event, at_path(event.data(), path)?)));
+        let value = value.map(|(event, value)| {
+            format!(
+                "In the last {}:\n{}",
+                code(&event.name),
+                block(&clipped(value))
+            )
+        });
+        let about = if about.is_empty() {
+            unspoken(path, &relevant)
+        } else {
+            Some(about)
+        };
+        [Some(code(path)), about, value]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("\n\n")
     }
 
     /// A placeholder of a handler's text.
@@ -178,15 +244,26 @@ impl Token<'_> {
         let placeholders = &self.here.dialect.contract.placeholders;
         let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let span =
-            run_around(self.text, self.offset, if placeholders.style == Style::Paths { is_path } else { is_name });
-        let (name, before) = (self.text.get(span.clone())?, self.text.get(self.span.start..span.start)?);
+        let span = run_around(
+            self.text,
+            self.offset,
+            if placeholders.style == Style::Paths {
+                is_path
+            } else {
+                is_name
+            },
+        );
+        let (name, before) = (
+            self.text.get(span.clone())?,
+            self.text.get(self.span.start..span.start)?,
+        );
         let is_closed = self.text.get(span.end..)?.starts_with('}');
         let is_one = match placeholders.style {
             Style::Paths => before.ends_with("${") && !before.ends_with("$${") && is_closed,
             Style::Braces => before.ends_with('{') && is_closed && (placeholders.knows)(name),
             Style::Dollars => {
-                (before.ends_with('$') || before.ends_with("${") && is_closed) && (placeholders.knows)(name)
+                (before.ends_with('$') || before.ends_with("${") && is_closed)
+                    && (placeholders.knows)(name)
             }
         };
         if !is_handler || !is_one || name.is_empty() {
@@ -198,12 +275,24 @@ impl Token<'_> {
             return Some((span, about.unwrap_or_else(|| self.path(name))));
         }
         let relevant = self.here.relevant(self.events);
-        let value = relevant.iter().find_map(|event| Some((event, (placeholders.value)(event, name)?)));
-        let value =
-            value.map(|(event, value)| format!("\n\nIn the last {}:\n{}", code(&event.name), block(&clipped(&value))));
+        let value = relevant
+            .iter()
+            .find_map(|event| Some((event, (placeholders.value)(event, name)?)));
+        let value = value.map(|(event, value)| {
+            format!(
+                "\n\nIn the last {}:\n{}",
+                code(&event.name),
+                block(&clipped(&value))
+            )
+        });
         Some((
             span,
-            format!("{}: a value of the event ({}){}", code(name), self.here.dialect.name(), value.unwrap_or_default()),
+            format!(
+                "{}: a value of the event ({}){}",
+                code(name),
+                self.here.dialect.name(),
+                value.unwrap_or_default()
+            ),
         ))
     }
 
@@ -228,20 +317,32 @@ fn unspoken(path: &str, events: &[&Event]) -> Option<String> {
     let mut steps = path.split('.');
     let (first, second) = (steps.next()?, steps.next());
     if let (("tool", Some("input")), Some(argument)) = ((first, second), steps.next()) {
-        let tools = TOOLS.iter().filter(|tool| tool.arguments.contains(&argument)).map(|tool| code(tool.name));
+        let tools = TOOLS
+            .iter()
+            .filter(|tool| tool.arguments.contains(&argument))
+            .map(|tool| code(tool.name));
         let tools: Vec<_> = tools.filter(|_| steps.next().is_none()).collect();
         let own = if tools.is_empty() {
             "An argument of the call".into()
         } else {
             format!("What {} is called with", tools.join(", "))
         };
-        let seen = events.iter().any(|event| at_path(event.data(), path).is_some());
-        let seen = if seen || !tools.is_empty() { "" } else { "; no event had it so far" };
-        return Some(format!("{own}{seen}. Other calls may lack it: ask `has({path})` first."));
+        let seen = events
+            .iter()
+            .any(|event| at_path(event.data(), path).is_some());
+        let seen = if seen || !tools.is_empty() {
+            ""
+        } else {
+            "; no event had it so far"
+        };
+        return Some(format!(
+            "{own}{seen}. Other calls may lack it: ask `has({path})` first."
+        ));
     }
     let members = docs::EVENT.at(&[Step::Key(first)]);
     let names: Vec<_> = members.members().iter().map(|it| code(it.name)).collect();
-    (second.is_none() && !names.is_empty()).then(|| format!("A member of the event, with {}.", names.join(", ")))
+    (second.is_none() && !names.is_empty())
+        .then(|| format!("A member of the event, with {}.", names.join(", ")))
 }
 
 /// A field of the file, from the schema.
@@ -258,58 +359,118 @@ fn about_field(path: &[Step<'_>]) -> Option<String> {
     }
     let line = line.map(|line| format!(": {line}")).unwrap_or_default();
     let choices = docs.choices();
-    let listed = choices.iter().filter_map(|it| Some(format!("- {}: {}", code(it.value.as_str()?), it.about?)));
+    let listed = choices
+        .iter()
+        .filter_map(|it| Some(format!("- {}: {}", code(it.value.as_str()?), it.about?)));
     // Events are told one at a time.
-    let listed: Vec<_> = if choices.len() <= 12 { listed.collect() } else { Vec::new() };
+    let listed: Vec<_> = if choices.len() <= 12 {
+        listed.collect()
+    } else {
+        Vec::new()
+    };
     // The values say the rest.
-    let text = if listed.is_empty() { text } else { docs.about.first().map(|it| it.to_string()).unwrap_or_default() };
+    let text = if listed.is_empty() {
+        text
+    } else {
+        docs.about
+            .first()
+            .map(|it| it.to_string())
+            .unwrap_or_default()
+    };
     let parts = [format!("{}{line}", code(name)), text, listed.join("\n")];
-    Some(parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n\n"))
+    Some(
+        parts
+            .into_iter()
+            .filter(|it| !it.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n\n"),
+    )
 }
 
 /// An event by whatever name.
 fn about_events(name: &str, own: &Dialect) -> Option<String> {
     let names = dialects::canonical(name, own.name()).ok()?;
-    let all: Vec<String> = names.iter().filter_map(|canonical| about_one(name, canonical)).collect();
+    let all: Vec<String> = names
+        .iter()
+        .filter_map(|canonical| about_one(name, canonical))
+        .collect();
     (!all.is_empty()).then(|| all.join("\n\n---\n\n"))
 }
 
 fn about_one(name: &str, canonical: &str) -> Option<String> {
     let spec = hookwire_base::event::spec(canonical)?;
-    let title = if name == canonical { code(name) } else { format!("{} is {}", code(name), code(canonical)) };
-    let subject = spec.subject.map(|it| code(&it.trim_start_matches('/').replace('/', ".")));
+    let title = if name == canonical {
+        code(name)
+    } else {
+        format!("{} is {}", code(name), code(canonical))
+    };
+    let subject = spec
+        .subject
+        .map(|it| code(&it.trim_start_matches('/').replace('/', ".")));
     let may = match (spec.phase, subject) {
-        (Phase::Gate, Some(subject)) => format!("A gate: hooks may block it and rewrite {subject}."),
+        (Phase::Gate, Some(subject)) => {
+            format!("A gate: hooks may block it and rewrite {subject}.")
+        }
         (Phase::Gate, None) => "A gate: hooks may block it.".into(),
-        (Phase::After, Some(subject)) => format!("After the fact: hooks may rewrite or withhold {subject}."),
+        (Phase::After, Some(subject)) => {
+            format!("After the fact: hooks may rewrite or withhold {subject}.")
+        }
         (Phase::After, None) => "After the fact: hooks may add to it.".into(),
         (Phase::Note, _) => "Hooks are only told.".into(),
     };
-    let rows = DIALECTS.iter().filter(|it| it.name() != "sample").flat_map(|dialect| {
-        let rows = dialect.events.iter().filter(|row| row.meant() == canonical);
-        rows.map(|row| {
-            let also = row.also.iter().map(|it| format!(", {}", code(it))).collect::<String>();
-            let obeys = match (row.blocks, row.rewrites) {
-                (true, true) => "obeys denies and rewrites",
-                (true, false) => "obeys denies",
-                (false, true) => "obeys rewrites",
-                (false, false) => "obeys neither denies nor rewrites",
-            };
-            format!("- {}: {}{also}; {obeys}", dialect.name(), code(row.name))
-        })
-    });
+    let rows = DIALECTS
+        .iter()
+        .filter(|it| it.name() != "sample")
+        .flat_map(|dialect| {
+            let rows = dialect.events.iter().filter(|row| row.meant() == canonical);
+            rows.map(|row| {
+                let also = row
+                    .also
+                    .iter()
+                    .map(|it| format!(", {}", code(it)))
+                    .collect::<String>();
+                let obeys = match (row.blocks, row.rewrites) {
+                    (true, true) => "obeys denies and rewrites",
+                    (true, false) => "obeys denies",
+                    (false, true) => "obeys rewrites",
+                    (false, false) => "obeys neither denies nor rewrites",
+                };
+                format!("- {}: {}{also}; {obeys}", dialect.name(), code(row.name))
+            })
+        });
     let rows: Vec<String> = rows.collect();
-    Some(format!("{title}: {}\n\n{may}\n\n{}", spec.about, rows.join("\n")).trim_end().to_string())
+    Some(
+        format!("{title}: {}\n\n{may}\n\n{}", spec.about, rows.join("\n"))
+            .trim_end()
+            .to_string(),
+    )
 }
 
 fn about_guard(name: &str) -> Option<String> {
     let row = GUARDS.iter().find(|row| row.name == name)?;
     let by_itself: Vec<_> = row.events.iter().map(|name| code(name)).collect();
-    let acts: Vec<_> = EVENTS.iter().filter(|spec| (row.acts_at)(spec)).map(|spec| code(spec.name)).collect();
-    let acts = if acts.len() == EVENTS.len() { "every event".to_string() } else { acts.join(", ") };
-    let settings = docs::FILE.at(&[Step::Key("hooks"), Step::Index(0), Step::Key("guard"), Step::Key(row.name)]);
-    let settings =
-        settings.about.iter().filter(|it| **it != row.about).map(|it| format!("{it}\n\n")).collect::<String>();
+    let acts: Vec<_> = EVENTS
+        .iter()
+        .filter(|spec| (row.acts_at)(spec))
+        .map(|spec| code(spec.name))
+        .collect();
+    let acts = if acts.len() == EVENTS.len() {
+        "every event".to_string()
+    } else {
+        acts.join(", ")
+    };
+    let settings = docs::FILE.at(&[
+        Step::Key("hooks"),
+        Step::Index(0),
+        Step::Key("guard"),
+        Step::Key(row.name),
+    ]);
+    let settings = settings
+        .about
+        .iter()
+        .filter(|it| **it != row.about)
+        .map(|it| format!("{it}\n\n"))
+        .collect::<String>();
     Some(format!(
         "{}: {}\n\n{settings}Without `on` it is for {}.\n\nIt can act at {acts}.",
         code(name),
@@ -321,26 +482,44 @@ fn about_guard(name: &str) -> Option<String> {
 fn about_dialect(name: &str) -> Option<String> {
     let dialect = dialects::by_name(name).ok()?;
     let composition = match dialect.contract.composition {
-        Composition::Onion => "by ascending priority, reversed after the fact; a deny stops the chain",
-        Composition::Pipeline => "in the order of the file; a deny stops the chain, the last rewrite wins",
-        Composition::Veto => "in the order of the file, all of them; every reason of a deny is collected",
+        Composition::Onion => {
+            "by ascending priority, reversed after the fact; a deny stops the chain"
+        }
+        Composition::Pipeline => {
+            "in the order of the file; a deny stops the chain, the last rewrite wins"
+        }
+        Composition::Veto => {
+            "in the order of the file, all of them; every reason of a deny is collected"
+        }
         Composition::Middleware => "by descending priority; a deny stays but stops nobody",
         Composition::Parallel => "all at once on the same event, combined in the order of the file",
     };
-    Some(format!("{}: {}\n\nIts hooks run {composition}.", code(name), dialect.titled()))
+    Some(format!(
+        "{}: {}\n\nIts hooks run {composition}.",
+        code(name),
+        dialect.titled()
+    ))
 }
 
 /// `Tool(pattern)` in words.
 fn rule(said: &str) -> String {
     let (tool, pattern) = match said.split_once('(') {
-        Some((tool, pattern)) => (tool.trim(), Some(pattern.strip_suffix(')').unwrap_or(pattern))),
+        Some((tool, pattern)) => (
+            tool.trim(),
+            Some(pattern.strip_suffix(')').unwrap_or(pattern)),
+        ),
         None => (said.trim(), None),
     };
     match pattern {
         None | Some("" | "*") => format!("every call of {}", code(&clipped_text(tool))),
         Some(pattern) => {
             let (tool, pattern) = (clipped_text(tool), clipped_text(pattern));
-            format!("calls of {} that fit {}: {}", code(&tool), code(&pattern), about_rule(&tool))
+            format!(
+                "calls of {} that fit {}: {}",
+                code(&tool),
+                code(&pattern),
+                about_rule(&tool)
+            )
         }
     }
 }
@@ -352,20 +531,35 @@ fn about_hook(document: &Document, name: &str, counts: Counts) -> Option<String>
         return Some(format!("{}: its definition is broken", code(name)));
     };
     let reading = Reading::of_document(document);
-    let node = reading.as_ref().and_then(|it| it.hooks().find(|(it, _)| std::ptr::eq(*it, compiled)));
-    Some(hook_in_words(hook, counts, |key| node.and_then(|(_, node)| node.get(key)?.text()).map(str::to_string)))
+    let node = reading
+        .as_ref()
+        .and_then(|it| it.hooks().find(|(it, _)| std::ptr::eq(*it, compiled)));
+    Some(hook_in_words(hook, counts, |key| {
+        node.and_then(|(_, node)| node.get(key)?.text())
+            .map(str::to_string)
+    }))
 }
 
 fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<String>) -> String {
     let events = match &hook.on {
         On::Every => "every event".into(),
-        On::Names(names) => names.iter().map(|name| code(name)).collect::<Vec<_>>().join(", "),
+        On::Names(names) => names
+            .iter()
+            .map(|name| code(name))
+            .collect::<Vec<_>>()
+            .join(", "),
     };
     let handler = match hook.handler.fixed() {
-        Some((decision, reason)) => format!("{}: {}", decision.as_str(), code(&clipped_text(reason))),
+        Some((decision, reason)) => {
+            format!("{}: {}", decision.as_str(), code(&clipped_text(reason)))
+        }
         None => code(hook.handler.key()),
     };
-    let phase = if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After };
+    let phase = if hook.on.includes_a_gate() {
+        Phase::Gate
+    } else {
+        Phase::After
+    };
     let fail = match hook.fail_at(phase) {
         _ if hook.observe => "a failure changes nothing: it only observes",
         _ if hook.detached => "a failure changes nothing: nobody waits for it",
@@ -376,18 +570,26 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     };
     let mut lines = vec![format!("events: {events}")];
     let conditions = [
-        ("matcher", hook.matcher.as_ref().and_then(|_| written("matcher"))),
+        (
+            "matcher",
+            hook.matcher.as_ref().and_then(|_| written("matcher")),
+        ),
         ("if", written("if")),
         ("unless", written("unless")),
         ("when", hook.when.as_ref().map(|it| it.source().to_string())),
     ];
-    let conditions =
-        conditions.into_iter().filter_map(|(key, it)| Some(format!("{key}: {}", code(&clipped_text(&it?)))));
+    let conditions = conditions
+        .into_iter()
+        .filter_map(|(key, it)| Some(format!("{key}: {}", code(&clipped_text(&it?)))));
     lines.extend(conditions);
     lines.push(format!("handler: {handler}"));
-    lines.extend(hook.priority.map(|priority| format!("priority: {priority}")));
+    lines.extend(
+        hook.priority
+            .map(|priority| format!("priority: {priority}")),
+    );
     if hook.observe {
-        lines.push("observes: its outcome says what it would do, and nothing of that counts".into());
+        lines
+            .push("observes: its outcome says what it would do, and nothing of that counts".into());
     }
     if hook.detached {
         lines.push("runs aside: nobody waits for it, so it decides nothing".into());
@@ -397,7 +599,10 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     }
     // Nothing that can fail, nothing that takes time.
     if hook.handler.fixed().is_none() {
-        lines.extend([fail.to_string(), format!("timeout: {}", humantime::format_duration(hook.timeout))]);
+        lines.extend([
+            fail.to_string(),
+            format!("timeout: {}", humantime::format_duration(hook.timeout)),
+        ]);
     }
     if hook.contract.dialect != NATIVE {
         lines.push(format!("dialect: {}", hook.contract.dialect));
@@ -405,7 +610,14 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     if !hook.enabled {
         lines.push("switched off".into());
     }
-    let Counts { matched, denied, asked, rewrote, failed, observed } = counts;
+    let Counts {
+        matched,
+        denied,
+        asked,
+        rewrote,
+        failed,
+        observed,
+    } = counts;
     lines.push(if counts == Counts::default() {
         "so far: no event that the running agents sent has matched".into()
     } else {
@@ -414,11 +626,19 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
             "so far: matched {matched}, denied {denied}, asked {asked}, rewrote {rewrote}, failed {failed}{observed}"
         )
     });
-    let about = hook.description.as_deref().map(|it| format!("\n\n{}", code(&clipped_text(it)))).unwrap_or_default();
+    let about = hook
+        .description
+        .as_deref()
+        .map(|it| format!("\n\n{}", code(&clipped_text(it))))
+        .unwrap_or_default();
     format!(
         "{}{about}\n\n{}",
         code(&hook.name),
-        lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n")
+        lines
+            .iter()
+            .map(|line| format!("- {line}"))
+            .collect::<Vec<_>>()
+            .join("\n")
     )
 }
 
@@ -434,7 +654,10 @@ mod tests {
         let document = document(file, &text);
         let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "a ``` b", "path": "x".repeat(300)}}});
         let events = [Arc::new(Event::from_json(event).unwrap())];
-        let counts = |_: &str| Counts { matched: 3, ..Counts::default() };
+        let counts = |_: &str| Counts {
+            matched: 3,
+            ..Counts::default()
+        };
         let (span, about) = explanation_at(&document, before.len(), &events, counts)?;
         Some(format!("{}\n{about}", &text[span]))
     }

@@ -25,26 +25,43 @@ pub(super) fn lenses(document: &Document, around: &Surroundings<'_>, runs: &Runs
     let past = around.past();
     let lines = document.lines();
     let first_line = lines.range(&lines.first());
-    let mut lenses: Vec<_> = around.distrust(&document.path).iter().map(|it| trust(document, it, first_line)).collect();
-    let Some(readable) = document.readable() else { return lenses };
+    let mut lenses: Vec<_> = around
+        .distrust(&document.path)
+        .iter()
+        .map(|it| trust(document, it, first_line))
+        .collect();
+    let Some(readable) = document.readable() else {
+        return lenses;
+    };
     // Commands know a hook by its name: of two with one name, the first is meant.
     let mut names = HashSet::new();
     for compiled in readable.document.hooks() {
-        let Some(name) = compiled.name.as_deref().filter(|name| names.insert(*name)) else { continue };
+        let Some(name) = compiled.name.as_deref().filter(|name| names.insert(*name)) else {
+            continue;
+        };
         if readable.part(&compiled.span).is_none() {
             continue;
         }
         let whole = readable.whole(&compiled.whole);
         let start = whole.start;
-        let end_of_line = lines.index.offset_of_utf8(lines.index.utf8(start).0, usize::MAX);
+        let end_of_line = lines
+            .index
+            .offset_of_utf8(lines.index.utf8(start).0, usize::MAX);
         let range = lines.range(&(start..end_of_line.min(whole.end)));
         let argument = json!({ "uri": document.uri, "hook": name });
-        let last = compiled.hook.as_ref().and_then(|_| runs.last(document.uri.as_str(), name, &compiled.digest));
+        let last = compiled
+            .hook
+            .as_ref()
+            .and_then(|_| runs.last(document.uri.as_str(), name, &compiled.digest));
         let counts = around.live.counts(&around.key(), name);
         let titles = titles(&readable, compiled, &past, last, &counts).into_iter();
         lenses.extend(titles.map(|(title, command)| CodeLens {
             range,
-            command: Some(Command { title, command: command.into(), arguments: Some(vec![argument.clone()]) }),
+            command: Some(Command {
+                title,
+                command: command.into(),
+                arguments: Some(vec![argument.clone()]),
+            }),
             data: None,
         }));
     }
@@ -61,7 +78,11 @@ fn trust(document: &Document, distrust: &Diagnostic, range: Range) -> CodeLens {
     let title = format!("{why} Review and trust");
     CodeLens {
         range,
-        command: Some(Command { title, command: TRUST.into(), arguments: Some(vec![argument]) }),
+        command: Some(Command {
+            title,
+            command: TRUST.into(),
+            arguments: Some(vec![argument]),
+        }),
         data: None,
     }
 }
@@ -79,7 +100,11 @@ fn titles(
 ) -> Vec<(String, &'static str)> {
     let mut lenses = Vec::new();
     let document = readable.document;
-    let is_file_broken = document.checked().file.as_ref().is_some_and(|file| file.is_broken);
+    let is_file_broken = document
+        .checked()
+        .file
+        .as_ref()
+        .is_some_and(|file| file.is_broken);
     let is_whole = compiled.hook.as_ref().filter(|_| !is_file_broken);
     if let Some(hook) = is_whole {
         if readable.is_present() {
@@ -90,8 +115,14 @@ fn titles(
     let counts = counts_in_words(counts, !past.is_empty() && compiled.hook.is_some());
     lenses.extend(counts.map(|counts| (counts, "hookwire.matches")));
     if let Some(outcome) = last_run.filter(|_| is_whole.is_some()) {
-        let others: usize = lenses.iter().map(|(title, _)| title.chars().count() + " | ".len()).sum();
-        let outcome = one_line(&plain(&outcome), MAX_LINE.saturating_sub(others).max(MIN_OUTCOME));
+        let others: usize = lenses
+            .iter()
+            .map(|(title, _)| title.chars().count() + " | ".len())
+            .sum();
+        let outcome = one_line(
+            &plain(&outcome),
+            MAX_LINE.saturating_sub(others).max(MIN_OUTCOME),
+        );
         lenses.insert(0, (outcome, "hookwire.explain"));
     }
     lenses
@@ -99,9 +130,14 @@ fn titles(
 
 /// The event on which a hook would be run, and what that would do to the world.
 pub(super) fn on_what(hook: &Hook, past: &[Past]) -> String {
-    let effects = effects::of_running(hook).map(|it| format!(": {it}")).unwrap_or_default();
+    let effects = effects::of_running(hook)
+        .map(|it| format!(": {it}"))
+        .unwrap_or_default();
     match newest_name(hook, past) {
         Some(event) => format!("on last {}{effects}", one_line(event, MAX_EVENT)),
-        None => format!("on a sample {}{effects}", one_line(sample::name(hook), MAX_EVENT)),
+        None => format!(
+            "on a sample {}{effects}",
+            one_line(sample::name(hook), MAX_EVENT)
+        ),
     }
 }

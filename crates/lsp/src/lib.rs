@@ -1,8 +1,9 @@
 //! The language server for definition files, on the connection that there is.
 //!
-//! The reader takes every message in order: a change makes a new version of its `Document`, a question takes a
-//! `Snapshot` of all documents and is answered on another thread, on what was there when it came. A version is analysed
-//! once, by the first feature that needs it. Only `Editor` writes to the connection.
+//! The reader takes every message in order: a change makes a new version of its `Document`, a
+//! question takes a `Snapshot` of all documents and is answered on another thread, on what was
+//! there when it came. A version is analysed once, by the first feature that needs it. Only
+//! `Editor` writes to the connection.
 //!
 //! Positions are bytes everywhere but in `document::Lines`, which knows how the editor counts.
 //!
@@ -10,18 +11,20 @@
 //!
 //! A file uses only files above it in this list; `tests/architecture.rs` holds them to it.
 //!
-//! - texts and trees: `answer`, `plain_text`, `editor` (how it counts, what it can take), `context`, `texts` (what a text is, by its keys), `docs`, `half_typed`,
-//!   `document`, `written`
-//! - what is known of projects: `project` (all that is asked of the host), `workspaces`, `effects`, `sample`, `live`, `past`,
-//!   `surroundings`, `standing`
-//! - features, each a function of a document and its [surroundings](surroundings::Surroundings): `tokens`, `symbols`,
-//!   `completion`, `hover`, `hints`, `report`, `listed`, `timeline`, `same_name`, `definition`, `rename`, `lenses`, `actions`
+//! - texts and trees: `answer`, `plain_text`, `editor` (how it counts, what it can take),
+//!   `context`, `texts` (what a text is, by its keys), `docs`, `half_typed`, `document`, `written`
+//! - what is known of projects: `project` (all that is asked of the host), `workspaces`, `effects`,
+//!   `sample`, `live`, `past`, `surroundings`, `standing`
+//! - features, each a function of a document and its [surroundings](surroundings::Surroundings):
+//!   `tokens`, `symbols`, `completion`, `hover`, `hints`, `report`, `listed`, `timeline`,
+//!   `same_name`, `definition`, `rename`, `lenses`, `actions`
 //! - what acts: `server` (the state), `diagnostics`, `run`, `trusting`, `commands`, `serve`
 //! - the tables of methods: `methods`
 
 // These docs are for those who work on hookwire: a link may lead to what is private.
 #![allow(rustdoc::private_intra_doc_links)]
-// stdout belongs to the protocol, input never panics, and no file of anybody's is waited for (`clippy.toml`).
+// stdout belongs to the protocol, input never panics, and no file of anybody's is waited for
+// (`clippy.toml`).
 #![cfg_attr(
     not(test),
     warn(

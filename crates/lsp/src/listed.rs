@@ -76,9 +76,22 @@ struct ListedOutcome<'j> {
 
 /// An event that was judged; of one that was redacted, what is left of it.
 pub(super) fn listed_event(judged: &Judged, is_redacted: bool) -> ListedEvent<'_> {
-    let Judged { folder: _, host, seq, at, event, verdict, truncated: _ } = judged;
-    let seconds = humantime::parse_rfc3339(at).ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-    let argument = one_line(&argument(event, verdict.subject.as_ref().filter(|_| is_redacted)), MAX_SUBJECT);
+    let Judged {
+        folder: _,
+        host,
+        seq,
+        at,
+        event,
+        verdict,
+        truncated: _,
+    } = judged;
+    let seconds = humantime::parse_rfc3339(at)
+        .ok()
+        .and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+    let argument = one_line(
+        &argument(event, verdict.subject.as_ref().filter(|_| is_redacted)),
+        MAX_SUBJECT,
+    );
     let subject = subject_after(event, verdict.subject.as_ref().filter(|_| is_redacted));
     let mut listed = ListedEvent {
         host: *host,
@@ -90,29 +103,53 @@ pub(super) fn listed_event(judged: &Judged, is_redacted: bool) -> ListedEvent<'_
         decision: verdict.decision,
         decided_by: verdict.decided_by.as_deref(),
         reason: clipped(&verdict.reason),
-        micros: verdict.outcomes.iter().fold(0, |sum, it| it.duration_micros.saturating_add(sum)),
+        micros: verdict
+            .outcomes
+            .iter()
+            .fold(0, |sum, it| it.duration_micros.saturating_add(sum)),
         seconds: seconds.unwrap_or_default().as_secs(),
         tone: tone(verdict),
         label: String::new(),
         tooltip: String::new(),
         outcomes: verdict.outcomes.iter().map(listed_outcome).collect(),
     };
-    let named =
-        [&verdict_in_words(verdict, is_redacted), &*event.name, event.tool_name().unwrap_or_default(), &argument];
-    listed.label = named.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("  ");
+    let named = [
+        &verdict_in_words(verdict, is_redacted),
+        &*event.name,
+        event.tool_name().unwrap_or_default(),
+        &argument,
+    ];
+    listed.label = named
+        .into_iter()
+        .filter(|it| !it.is_empty())
+        .collect::<Vec<_>>()
+        .join("  ");
     listed.tooltip = listed.in_markdown();
     listed
 }
 
 impl ListedEvent<'_> {
     fn in_markdown(&self) -> String {
-        let ListedEvent { host, seq, event, at, .. } = self;
-        let by = self.decided_by.map(|it| format!(" by {}", escaped(it))).unwrap_or_default();
+        let ListedEvent {
+            host,
+            seq,
+            event,
+            at,
+            ..
+        } = self;
+        let by = self
+            .decided_by
+            .map(|it| format!(" by {}", escaped(it)))
+            .unwrap_or_default();
         let mut parts = vec![format!("**{}**{by}", self.decision.as_str())];
         parts.extend(self.reason.as_deref().map(escaped));
         parts.extend((!self.subject.is_empty()).then(|| block(&self.subject)));
         let took = duration(self.micros);
-        parts.push(format!("{} #{seq} of host {host}, {}, judged in {took}", escaped(event), escaped(at)));
+        parts.push(format!(
+            "{} #{seq} of host {host}, {}, judged in {took}",
+            escaped(event),
+            escaped(at)
+        ));
         parts.join("\n\n")
     }
 }
@@ -133,8 +170,16 @@ fn listed_outcome(outcome: &Outcome) -> ListedOutcome<'_> {
 /// `deny · never force-push · 0.3 ms`
 fn outcome_in_a_line(outcome: &Outcome) -> String {
     let why = outcome.why().map(|it| one_line(&plain(it), MAX_SUBJECT));
-    let parts = [outcome_in_words(outcome), why.unwrap_or_default(), duration(outcome.duration_micros)];
-    parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" · ")
+    let parts = [
+        outcome_in_words(outcome),
+        why.unwrap_or_default(),
+        duration(outcome.duration_micros),
+    ];
+    parts
+        .into_iter()
+        .filter(|it| !it.is_empty())
+        .collect::<Vec<_>>()
+        .join(" · ")
 }
 
 fn clipped(text: &Option<String>) -> Option<String> {
@@ -179,14 +224,23 @@ struct Ordered {
 }
 
 /// A hook in force.
-pub(super) fn listed_hook(hook: &Arc<Hook>, orders: &mut Orders, around: &Surroundings<'_>) -> ListedHook {
-    let order = events_of(hook, orders.hooks()).into_iter().filter_map(|event| {
-        let (place, of) = orders.place(hook, &event)?;
-        Some(Ordered { event, place, of })
-    });
+pub(super) fn listed_hook(
+    hook: &Arc<Hook>,
+    orders: &mut Orders,
+    around: &Surroundings<'_>,
+) -> ListedHook {
+    let order = events_of(hook, orders.hooks())
+        .into_iter()
+        .filter_map(|event| {
+            let (place, of) = orders.place(hook, &event)?;
+            Some(Ordered { event, place, of })
+        });
     let source = &hook.source;
     let uri = Uri::from_file_path(&*source.file);
-    let open = around.documents.values().find(|it| *it.file() == *source.file);
+    let open = around
+        .documents
+        .values()
+        .find(|it| *it.file() == *source.file);
     let place = |document: &Document| {
         let readable = document.readable()?;
         let span = readable.part(&readable.document.hook(&hook.name)?.span)?;
@@ -210,7 +264,11 @@ pub(super) fn listed_hook(hook: &Arc<Hook>, orders: &mut Orders, around: &Surrou
         range,
         order: order.collect(),
         composition: hook.contract.composition,
-        fail: hook.fail_at(if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After }),
+        fail: hook.fail_at(if hook.on.includes_a_gate() {
+            Phase::Gate
+        } else {
+            Phase::After
+        }),
         observe: hook.observe,
         enabled: hook.enabled,
         dialect: hook.contract.dialect,
@@ -227,7 +285,14 @@ pub(super) fn listed_hook(hook: &Arc<Hook>, orders: &mut Orders, around: &Surrou
 
 impl ListedHook {
     fn counts_in_words(&self) -> Vec<String> {
-        let Counts { matched, denied, asked, rewrote, failed, observed } = self.counts;
+        let Counts {
+            matched,
+            denied,
+            asked,
+            rewrote,
+            failed,
+            observed,
+        } = self.counts;
         let counts = [
             ("failed", failed),
             ("denied", denied),
@@ -236,17 +301,28 @@ impl ListedHook {
             ("observed", observed),
             ("matched", matched),
         ];
-        counts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} {n}")).collect()
+        counts
+            .into_iter()
+            .filter(|(_, n)| *n > 0)
+            .map(|(what, n)| format!("{what} {n}"))
+            .collect()
     }
 
     fn in_words(&self) -> Vec<String> {
         let off = (!self.enabled).then(|| "off".to_string());
         let observes = self.observe.then(|| "observes".to_string());
-        off.into_iter().chain(observes).chain(self.counts_in_words()).chain([self.handler.to_string()]).collect()
+        off.into_iter()
+            .chain(observes)
+            .chain(self.counts_in_words())
+            .chain([self.handler.to_string()])
+            .collect()
     }
 
     fn in_markdown(&self) -> String {
-        let places = self.order.iter().map(|it| format!("{}: {} of {}", it.event, it.place, it.of));
+        let places = self
+            .order
+            .iter()
+            .map(|it| format!("{}: {} of {}", it.event, it.place, it.of));
         let mut places: Vec<_> = places.take(MAX_PLACES).collect();
         if self.order.len() > MAX_PLACES {
             places.push("…".into());
@@ -255,18 +331,55 @@ impl ListedHook {
         let rows = [
             ("handler", self.handler.to_string()),
             ("on", self.on.join(", ")),
-            ("runs", if self.enabled { places.join(", ") } else { "never: it is off".into() }),
+            (
+                "runs",
+                if self.enabled {
+                    places.join(", ")
+                } else {
+                    "never: it is off".into()
+                },
+            ),
             ("layer", as_text(self.layer)),
             ("on failure", as_text(self.fail)),
-            ("counts", if self.observe { "nothing: it only observes".into() } else { String::new() }),
+            (
+                "counts",
+                if self.observe {
+                    "nothing: it only observes".into()
+                } else {
+                    String::new()
+                },
+            ),
             ("composition", as_text(self.composition)),
-            ("dialect", Some(self.dialect).filter(|it| *it != NATIVE).unwrap_or_default().into()),
-            ("so far", if counts.is_empty() { "no match yet".into() } else { counts.join(" · ") }),
+            (
+                "dialect",
+                Some(self.dialect)
+                    .filter(|it| *it != NATIVE)
+                    .unwrap_or_default()
+                    .into(),
+            ),
+            (
+                "so far",
+                if counts.is_empty() {
+                    "no match yet".into()
+                } else {
+                    counts.join(" · ")
+                },
+            ),
         ];
         let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
-        let rows: Vec<_> = rows.map(|(key, value)| format!("| {key} | {} |", escaped(&value))).collect();
-        let about = self.description.as_deref().map(|it| format!("{}\n\n", escaped(it))).unwrap_or_default();
-        format!("**{}**\n\n{about}| | |\n|---|---|\n{}", escaped(&self.name), rows.join("\n"))
+        let rows: Vec<_> = rows
+            .map(|(key, value)| format!("| {key} | {} |", escaped(&value)))
+            .collect();
+        let about = self
+            .description
+            .as_deref()
+            .map(|it| format!("{}\n\n", escaped(it)))
+            .unwrap_or_default();
+        format!(
+            "**{}**\n\n{about}| | |\n|---|---|\n{}",
+            escaped(&self.name),
+            rows.join("\n")
+        )
     }
 }
 
@@ -328,22 +441,44 @@ pub(super) fn files(project: &Project, hooks: &[ListedHook]) -> Vec<ListedFile> 
         Some(at) => at,
         None => {
             let path = uri.as_ref().and_then(path_of);
-            let inside = path.as_ref().and_then(|it| it.strip_prefix(project.root()).ok());
-            let label = inside.or(path.as_deref()).map(|it| it.display().to_string());
-            let label = label.map_or("registered by a client".into(), |it| one_line(&it, MAX_QUOTED));
-            files.push(ListedFile { uri, label, hooks: Vec::new(), broken: Vec::new(), summary: String::new() });
+            let inside = path
+                .as_ref()
+                .and_then(|it| it.strip_prefix(project.root()).ok());
+            let label = inside
+                .or(path.as_deref())
+                .map(|it| it.display().to_string());
+            let label = label.map_or("registered by a client".into(), |it| {
+                one_line(&it, MAX_QUOTED)
+            });
+            files.push(ListedFile {
+                uri,
+                label,
+                hooks: Vec::new(),
+                broken: Vec::new(),
+                summary: String::new(),
+            });
             files.len() - 1
         }
     };
     let places: Vec<_> = hooks.iter().map(|hook| at(hook.uri.clone())).collect();
     let published = project.published();
-    let errors = published.diagnostics.iter().filter(|it| it.severity == Severity::Error);
-    let errors: Vec<_> = errors.map(|it| (at(Uri::from_file_path(&it.file)), it)).collect();
+    let errors = published
+        .diagnostics
+        .iter()
+        .filter(|it| it.severity == Severity::Error);
+    let errors: Vec<_> = errors
+        .map(|it| (at(Uri::from_file_path(&it.file)), it))
+        .collect();
     for (n, place) in places.into_iter().enumerate() {
-        files.get_mut(place).into_iter().for_each(|file| file.hooks.push(n));
+        files
+            .get_mut(place)
+            .into_iter()
+            .for_each(|file| file.hooks.push(n));
     }
     for (place, error) in errors {
-        let Some(file) = files.get_mut(place) else { continue };
+        let Some(file) = files.get_mut(place) else {
+            continue;
+        };
         let said = escaped(&error.message);
         if let Some(known) = file.broken.iter_mut().find(|it| it.name == error.hook) {
             known.tooltip.push_str(&format!("\n- {said}"));
@@ -352,7 +487,9 @@ pub(super) fn files(project: &Project, hooks: &[ListedHook]) -> Vec<ListedFile> 
         let name = error.hook.as_deref().map(|it| one_line(it, MAX_QUOTED));
         let start = error.range.start;
         file.broken.push(ListedBroken {
-            label: name.as_deref().map_or("the file".into(), |it| both_ends(it, MAX_LABEL)),
+            label: name
+                .as_deref()
+                .map_or("the file".into(), |it| both_ends(it, MAX_LABEL)),
             range: start_at(start.line, start.column),
             message: one_line(&plain(&error.message), MAX_QUOTED),
             tooltip: format!(
@@ -365,14 +502,26 @@ pub(super) fn files(project: &Project, hooks: &[ListedHook]) -> Vec<ListedFile> 
     files.sort_by(|a, b| a.label.cmp(&b.label));
     for file in &mut files {
         // In the order of the text.
-        let start = |n: &usize| hooks.get(*n).map(|it| (it.range.start.line, it.range.start.character));
+        let start = |n: &usize| {
+            hooks
+                .get(*n)
+                .map(|it| (it.range.start.line, it.range.start.character))
+        };
         file.hooks.sort_by_key(start);
         let broken = match file.broken.len() {
             0 => String::new(),
             n => format!("{n} broken"),
         };
-        let hooks = if file.hooks.is_empty() { String::new() } else { number_of(file.hooks.len(), "hook") };
-        file.summary = [broken, hooks].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(", ");
+        let hooks = if file.hooks.is_empty() {
+            String::new()
+        } else {
+            number_of(file.hooks.len(), "hook")
+        };
+        file.summary = [broken, hooks]
+            .into_iter()
+            .filter(|it| !it.is_empty())
+            .collect::<Vec<_>>()
+            .join(", ");
     }
     files
 }
@@ -386,20 +535,34 @@ const LIFE: &str = "SessionStart UserPromptSubmit RunStart StepStart PreModelCal
 pub(super) fn groups(hooks: &[ListedHook]) -> Vec<Group> {
     let rank = |event: &str| match event {
         "*" => 0,
-        event => LIFE.split(' ').position(|it| it == event).map_or(usize::MAX, |at| at + 1),
+        event => LIFE
+            .split(' ')
+            .position(|it| it == event)
+            .map_or(usize::MAX, |at| at + 1),
     };
     let mut groups: BTreeMap<(usize, &str), Vec<usize>> = BTreeMap::new();
     for (n, hook) in hooks.iter().enumerate() {
         let events: BTreeSet<&str> = hook.on.iter().map(|it| &**it).collect();
-        events.into_iter().for_each(|event| groups.entry((rank(event), event)).or_default().push(n));
+        events
+            .into_iter()
+            .for_each(|event| groups.entry((rank(event), event)).or_default().push(n));
     }
     let group = |((_, event), mut members): ((usize, &str), Vec<usize>)| {
         let order = |n: &usize| hooks.get(*n)?.order.iter().find(|it| *it.event == *event);
         members.sort_by_key(|n| order(n).map_or(usize::MAX, |it| it.place));
-        let in_words = |n: &usize| order(n).map(|it| format!("{} of {}", it.place, it.of)).unwrap_or_default();
+        let in_words = |n: &usize| {
+            order(n)
+                .map(|it| format!("{} of {}", it.place, it.of))
+                .unwrap_or_default()
+        };
         let places = members.iter().map(in_words).collect();
         let event = if event == "*" { "every event" } else { event };
-        Group { event: event.into(), summary: number_of(members.len(), "hook"), places, hooks: members }
+        Group {
+            event: event.into(),
+            summary: number_of(members.len(), "hook"),
+            places,
+            hooks: members,
+        }
     };
     groups.into_iter().map(group).collect()
 }
@@ -423,7 +586,11 @@ mod tests {
             range: Range::default(),
             order: order
                 .iter()
-                .map(|(event, place)| Ordered { event: (*event).into(), place: *place, of: 2 })
+                .map(|(event, place)| Ordered {
+                    event: (*event).into(),
+                    place: *place,
+                    of: 2,
+                })
                 .collect(),
             composition: Composition::Onion,
             fail: Fail::Closed,
@@ -442,7 +609,11 @@ mod tests {
         assert!(LIFE.split(' ').all(|event| spec(event).is_some()));
         let hooks = [
             hook("custom", &["custom:Deploy"], &[]),
-            hook("last", &["Stop", "PreToolUse"], &[("PreToolUse", 2), ("Stop", 1)]),
+            hook(
+                "last",
+                &["Stop", "PreToolUse"],
+                &[("PreToolUse", 2), ("Stop", 1)],
+            ),
             hook("first", &["PreToolUse"], &[("PreToolUse", 1)]),
             hook("always", &["*"], &[("PreToolUse", 3)]),
         ];
@@ -464,20 +635,36 @@ mod tests {
     #[test]
     fn a_hook_in_words() {
         let mut hook = hook("a|b", &["Stop"], &[("Stop", 1)]);
-        hook.counts = Counts { matched: 12, denied: 2, ..Counts::default() };
+        hook.counts = Counts {
+            matched: 12,
+            denied: 2,
+            ..Counts::default()
+        };
         assert_eq!(hook.in_words(), ["denied 2", "matched 12", "command"]);
         let text = hook.in_markdown();
-        assert!(text.starts_with("**a\\|b**\n\n\\$\\(x\\)\n\n| | |\n|---|---|\n| handler | command |\n"), "{text}");
-        assert!(text.ends_with("| composition | onion |\n| so far | denied 2 · matched 12 |"), "{text}");
+        assert!(
+            text.starts_with(
+                "**a\\|b**\n\n\\$\\(x\\)\n\n| | |\n|---|---|\n| handler | command |\n"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("| composition | onion |\n| so far | denied 2 · matched 12 |"),
+            "{text}"
+        );
         hook.enabled = false;
-        assert_eq!(hook.in_words(), ["off", "denied 2", "matched 12", "command"]);
+        assert_eq!(
+            hook.in_words(),
+            ["off", "denied 2", "matched 12", "command"]
+        );
         assert!(hook.in_markdown().contains("| runs | never: it is off |"));
     }
 
     #[test]
     fn what_agents_say_is_never_markdown() {
         let event = json!({ "event": "PreToolUse", "tool": { "name": "x", "input": { "command": "a ``` b" } } });
-        let outcomes = json!([{ "hook": "h", "status": "blocking", "decision": "deny", "durationMicros": 1 }]);
+        let outcomes =
+            json!([{ "hook": "h", "status": "blocking", "decision": "deny", "durationMicros": 1 }]);
         let mut judged = judged(1, event, outcomes);
         Arc::get_mut(&mut judged).unwrap().verdict.reason = Some("[x](command:evil) <b>".into());
         let text = listed_event(&judged, false).tooltip;

@@ -1,5 +1,5 @@
-//! Running hosts of the workspace's folders: their real events, verdicts and counts. What they told stays when they are
-//! gone.
+//! Running hosts of the workspace's folders: their real events, verdicts and counts. What they told
+//! stays when they are gone.
 
 use super::project::{Project, key_of_root};
 use super::workspaces::Workspaces;
@@ -101,7 +101,12 @@ impl Live {
     /// The hosts that are attached now.
     pub(super) fn hosts(&self) -> Vec<LiveHost> {
         let told = self.told.lock();
-        let mut hosts: Vec<_> = told.known.iter().filter(|it| it.is_here).map(|it| it.host.clone()).collect();
+        let mut hosts: Vec<_> = told
+            .known
+            .iter()
+            .filter(|it| it.is_here)
+            .map(|it| it.host.clone())
+            .collect();
         hosts.sort_by_key(|it| it.pid);
         hosts
     }
@@ -123,14 +128,23 @@ impl Live {
     /// How many events were judged.
     pub(super) fn total(&self) -> u64 {
         let told = self.told.lock();
-        told.known.iter().fold(told.past_events, |sum, it| sum.saturating_add(it.n_judged))
+        told.known
+            .iter()
+            .fold(told.past_events, |sum, it| sum.saturating_add(it.n_judged))
     }
 
     /// The counts of a hook in a project.
     pub(super) fn counts(&self, folder: &str, hook: &str) -> Counts {
         let told = self.told.lock();
-        let mut counts = told.past.get(folder).map(|tally| tally.counts_of(hook)).unwrap_or_default();
-        told.known.iter().filter(|it| *it.folder == *folder).for_each(|it| counts += it.tally.counts_of(hook));
+        let mut counts = told
+            .past
+            .get(folder)
+            .map(|tally| tally.counts_of(hook))
+            .unwrap_or_default();
+        told.known
+            .iter()
+            .filter(|it| *it.folder == *folder)
+            .for_each(|it| counts += it.tally.counts_of(hook));
         counts
     }
 
@@ -147,10 +161,18 @@ impl Live {
             News::Judged(record) => told.judged(run, record),
             News::Standing(recent) => told.stand(run, recent),
             News::Ended(ended) if ended.outcome.error.is_some() => told.update(run, |known| {
-                known.tally.add(&ended.outcome.hook, Counts { failed: 1, ..Counts::default() });
+                known.tally.add(
+                    &ended.outcome.hook,
+                    Counts {
+                        failed: 1,
+                        ..Counts::default()
+                    },
+                );
             }),
             News::Ended(_) | News::Lost(_) | News::Questions => {}
-            News::Changed(changed) => told.update(run, |known| known.host.generation = changed.generation),
+            News::Changed(changed) => {
+                told.update(run, |known| known.host.generation = changed.generation)
+            }
             News::Gone => told.update(run, |known| known.is_here = false),
         }
         drop(told);
@@ -167,19 +189,35 @@ impl Told {
             return ControlFlow::Continue(());
         }
         if self.known.len() >= MAX_KNOWN {
-            let Some(at) = self.known.iter().position(|it| !it.is_here) else { return ControlFlow::Break(()) };
+            let Some(at) = self.known.iter().position(|it| !it.is_here) else {
+                return ControlFlow::Break(());
+            };
             let oldest = self.known.remove(at);
             if self.past.len() < MAX_KNOWN || self.past.contains_key(&oldest.folder) {
                 let past = self.past.entry(oldest.folder).or_default();
-                oldest.tally.iter().for_each(|(hook, counts)| past.add(hook, counts));
+                oldest
+                    .tally
+                    .iter()
+                    .for_each(|(hook, counts)| past.add(hook, counts));
             }
             self.past_events = self.past_events.saturating_add(oldest.n_judged);
         }
         let root = recent.root.chars().take(MAX_ROOT).collect();
         let folder = key_of_root(Path::new(&root)).into();
-        let host = LiveHost { pid: run.pid, root, generation: recent.generation };
+        let host = LiveHost {
+            pid: run.pid,
+            root,
+            generation: recent.generation,
+        };
         let (run, tally) = (run.clone(), Tally::default());
-        self.known.push(Known { run, host, folder, is_here: true, n_judged: 0, tally });
+        self.known.push(Known {
+            run,
+            host,
+            folder,
+            is_here: true,
+            n_judged: 0,
+            tally,
+        });
         ControlFlow::Continue(())
     }
 
@@ -191,7 +229,9 @@ impl Told {
     }
 
     fn judged(&mut self, run: &Run, record: &Record<'_>) {
-        let Some(known) = self.known.iter_mut().find(|it| it.run == *run) else { return };
+        let Some(known) = self.known.iter_mut().find(|it| it.run == *run) else {
+            return;
+        };
         known.n_judged = known.n_judged.max(record.seq);
         if let Some((bytes, judged)) = read(record, &known.folder, run.pid) {
             known.tally.count(&judged.verdict.outcomes);
@@ -205,7 +245,10 @@ impl Told {
             known.host.generation = recent.generation;
             known.n_judged = known.n_judged.max(recent.total);
             // Of very many hooks it tells only some.
-            recent.hooks.iter().for_each(|it| known.tally.raise(&it.hook, it.counts));
+            recent
+                .hooks
+                .iter()
+                .for_each(|it| known.tally.raise(&it.hook, it.counts));
         });
         self.remember_tools(recent.tools.iter().map(|it| &**it));
     }
@@ -238,12 +281,24 @@ fn read(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc
         event.id = verdict.event_id.clone();
         let at = rfc3339(at);
         let (folder, seq, truncated) = (folder.clone(), record.seq, record.params.is_none());
-        Some(Judged { folder, host, seq, at, event: event.into(), verdict, truncated })
+        Some(Judged {
+            folder,
+            host,
+            seq,
+            at,
+            event: event.into(),
+            verdict,
+            truncated,
+        })
     };
     let judged = judged();
     if judged.is_none() {
         // Not what it says: it may be a secret.
-        tracing::debug!(host, seq = record.seq, "An event that a host has judged can't be read.");
+        tracing::debug!(
+            host,
+            seq = record.seq,
+            "An event that a host has judged can't be read."
+        );
     }
     Some((bytes, judged?.into()))
 }
@@ -253,14 +308,20 @@ fn sent(params: &str, dialect: &str) -> Option<Event> {
     dialects::sent(hookwire_base::support::json::parse(params).ok()?, dialect)
 }
 
-/// Follows the running hosts of the workspaces, and those that start later, until this is dropped. Calls `refresh` when
-/// something has changed, but not more often than an editor can follow.
-pub(super) async fn follow(live: &Arc<Live>, own: &Project, workspaces: &Arc<Workspaces>, refresh: impl Fn()) {
+/// Follows the running hosts of the workspaces, and those that start later, until this is dropped.
+/// Calls `refresh` when something has changed, but not more often than an editor can follow.
+pub(super) async fn follow(
+    live: &Arc<Live>,
+    own: &Project,
+    workspaces: &Arc<Workspaces>,
+    refresh: impl Fn(),
+) {
     let over = CancellationToken::new();
     let _over = over.clone().drop_guard();
     let (theirs, workspaces) = (live.clone(), workspaces.clone());
     let take: Arc<Take<'static>> = Arc::new(move |run, news| theirs.take(run, news));
-    let work = move || Following::new().follow(|| workspaces.hosts(), &take, || over.is_cancelled());
+    let work =
+        move || Following::new().follow(|| workspaces.hosts(), &take, || over.is_cancelled());
     if let Err(error) = std::thread::Builder::new().name("look".into()).spawn(work) {
         tracing::warn!(%error, "Running hosts are not followed for the editor.");
     }
@@ -288,7 +349,9 @@ async fn listen(live: &Live, own: &Project) {
             if !was_heard && live.take(&run, News::Here(&recent)).is_break() {
                 return;
             }
-            let _ = follow::tell(&recent, &mut heard, was_heard, &mut |news| live.take(&run, news));
+            let _ = follow::tell(&recent, &mut heard, was_heard, &mut |news| {
+                live.take(&run, news)
+            });
             was_heard = true;
         }
         sleep(OWN).await;
@@ -320,7 +383,10 @@ mod tests {
             "params": params,
             "verdict": verdict,
         });
-        record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        record
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         record.to_string()
     }
 
@@ -348,11 +414,15 @@ mod tests {
     impl Attached<'_> {
         fn tell(&mut self, text: &str) {
             let recent = serde_json::from_str(text).unwrap();
-            let _ = follow::tell(&recent, &mut self.2, true, &mut |news| self.0.take(&self.1, news));
+            let _ = follow::tell(&recent, &mut self.2, true, &mut |news| {
+                self.0.take(&self.1, news)
+            });
         }
 
         fn judged(&self, line: &str) {
-            let _ = self.0.take(&self.1, News::Judged(&serde_json::from_str(line).unwrap()));
+            let _ = self
+                .0
+                .take(&self.1, News::Judged(&serde_json::from_str(line).unwrap()));
         }
     }
 
@@ -368,16 +438,33 @@ mod tests {
 
     #[test]
     fn events_are_read_as_they_were_dispatched() {
-        let payload = json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {} });
+        let payload =
+            json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {} });
         let claude = json!({ "dialect": "claude-code", "payload": payload, "deadlineMs": 5 });
         let speaks = |name: &str| json!({ "dialect": name });
         for (params, more, expected) in [
             (native(), json!({}), Some((None, false))),
             (json!([native()]), json!({}), Some((None, false))),
-            (claude.clone(), speaks("claude-code"), Some((Some("claude-code"), false))),
-            (json!({ "payload": payload }), speaks("claude-code"), Some((Some("claude-code"), false))),
-            (json!({ "payload": native(), "dialect": "native" }), json!({}), Some((None, false))),
-            (Value::Null, json!({ "params": null, "truncated": true }), Some((None, true))),
+            (
+                claude.clone(),
+                speaks("claude-code"),
+                Some((Some("claude-code"), false)),
+            ),
+            (
+                json!({ "payload": payload }),
+                speaks("claude-code"),
+                Some((Some("claude-code"), false)),
+            ),
+            (
+                json!({ "payload": native(), "dialect": "native" }),
+                json!({}),
+                Some((None, false)),
+            ),
+            (
+                Value::Null,
+                json!({ "params": null, "truncated": true }),
+                Some((None, true)),
+            ),
             (claude.clone(), speaks("no-such"), None),
             (claude, json!({}), None),
             (json!([]), json!({}), None),
@@ -385,16 +472,35 @@ mod tests {
             (json!({ "event": "NoSuch" }), json!({}), None),
             (native(), json!({ "verdict": {} }), None),
             (native(), json!({ "at": "9999999-01-01" }), None),
-            (json!({ "event": "Stop", "metadata": { "large": "x".repeat(MAX_WHOLE) } }), json!({}), None),
-            (Value::Null, json!({ "params": null, "event": format!("custom:{}", "x".repeat(MAX_NAME)) }), None),
+            (
+                json!({ "event": "Stop", "metadata": { "large": "x".repeat(MAX_WHOLE) } }),
+                json!({}),
+                None,
+            ),
+            (
+                Value::Null,
+                json!({ "params": null, "event": format!("custom:{}", "x".repeat(MAX_NAME)) }),
+                None,
+            ),
         ] {
             let text = record(1, params, more);
-            let judged = read(&serde_json::from_str(&text).unwrap(), &"".into(), 7).map(|(_, it)| it);
+            let judged =
+                read(&serde_json::from_str(&text).unwrap(), &"".into(), 7).map(|(_, it)| it);
             let original = |it: &Arc<Judged>| it.event.original.as_ref().map(|it| it.dialect);
-            assert_eq!(judged.as_ref().map(|it| (original(it), it.truncated)), expected, "{text}");
+            assert_eq!(
+                judged.as_ref().map(|it| (original(it), it.truncated)),
+                expected,
+                "{text}"
+            );
             if let Some(judged) = judged {
-                assert_eq!((&*judged.event.id, judged.event.text("/tool/name")), ("e1", Some("Bash")));
-                assert_eq!((judged.at.as_str(), judged.host), ("2026-01-01T00:00:01.000Z", 7));
+                assert_eq!(
+                    (&*judged.event.id, judged.event.text("/tool/name")),
+                    ("e1", Some("Bash"))
+                );
+                assert_eq!(
+                    (judged.at.as_str(), judged.host),
+                    ("2026-01-01T00:00:01.000Z", 7)
+                );
             }
         }
     }
@@ -403,23 +509,50 @@ mod tests {
     fn nothing_is_counted_twice() {
         let live = Live::new();
         let here = key_of_root(Path::new("/r"));
-        let seqs = |live: &Live| live.recent(&here).iter().map(|it| (it.host, it.seq)).collect::<Vec<_>>();
+        let seqs = |live: &Live| {
+            live.recent(&here)
+                .iter()
+                .map(|it| (it.host, it.seq))
+                .collect::<Vec<_>>()
+        };
         let lines: Vec<_> = (0..9).map(|seq| record(seq, native(), json!({}))).collect();
-        let first = greet(&live, &recent(1, "a", 2, &lines[1..3], 10), Heard::default());
+        let first = greet(
+            &live,
+            &recent(1, "a", 2, &lines[1..3], 10),
+            Heard::default(),
+        );
         first.judged(&lines[3]);
-        assert_eq!((seqs(&live), live.total(), live.counts(&here, "h").matched), (vec![(1, 3), (1, 2), (1, 1)], 3, 11));
+        assert_eq!(
+            (seqs(&live), live.total(), live.counts(&here, "h").matched),
+            (vec![(1, 3), (1, 2), (1, 1)], 3, 11)
+        );
         let (whole, heard) = (recent(1, "a", 5, &lines[1..6], 13), first.2);
         drop(first);
         assert_eq!(live.hosts().len(), 0);
-        // The connection broke, the host is the same. What was announced since `heard` was heard, too.
+        // The connection broke, the host is the same. What was announced since `heard` was heard,
+        // too.
         let heard = Heard::up_to(heard.judged() + 1);
         let mut first = greet(&live, &whole, heard);
         first.tell(&whole);
-        assert_eq!((seqs(&live).len(), live.total(), live.counts(&here, "h").matched), (5, 5, 13));
+        assert_eq!(
+            (
+                seqs(&live).len(),
+                live.total(),
+                live.counts(&here, "h").matched
+            ),
+            (5, 5, 13)
+        );
         drop(first);
         // It is another one, though the process has the same number.
         let second = greet(&live, &recent(1, "b", 1, &lines[1..2], 1), Heard::default());
-        assert_eq!((seqs(&live).len(), live.total(), live.counts(&here, "h").matched), (6, 6, 14));
+        assert_eq!(
+            (
+                seqs(&live).len(),
+                live.total(),
+                live.counts(&here, "h").matched
+            ),
+            (6, 6, 14)
+        );
         assert_eq!((live.counts(&here, "h").denied, live.tools().len()), (6, 2));
         second.judged(&lines[2]);
         assert_eq!(live.counts(&here, "h").denied, 7);
@@ -430,15 +563,31 @@ mod tests {
         let (live, here) = (Live::new(), key_of_root(Path::new("/r")));
         let stays = greet(&live, &recent(1, "here", 1, &[], 1), Heard::default());
         for n in 0..2 * MAX_KNOWN {
-            greet(&live, &recent(2, &n.to_string(), 1, &[], 1), Heard::default());
+            greet(
+                &live,
+                &recent(2, &n.to_string(), 1, &[], 1),
+                Heard::default(),
+            );
         }
         let all = 2 * MAX_KNOWN as u64 + 1;
         assert_eq!((live.total(), live.counts(&here, "h").matched), (all, all));
         assert_eq!(live.told.lock().known.len(), MAX_KNOWN);
-        assert_eq!(live.hosts().iter().map(|it| it.pid).collect::<Vec<_>>(), [1]);
+        assert_eq!(
+            live.hosts().iter().map(|it| it.pid).collect::<Vec<_>>(),
+            [1]
+        );
         drop(stays);
-        let liar = recent(3, &"x".repeat(MAX_NAME * 2), u64::MAX, &[record(u64::MAX, native(), json!({}))], u64::MAX);
+        let liar = recent(
+            3,
+            &"x".repeat(MAX_NAME * 2),
+            u64::MAX,
+            &[record(u64::MAX, native(), json!({}))],
+            u64::MAX,
+        );
         greet(&live, &liar, Heard::default()).tell(&liar);
-        assert_eq!((live.total(), live.counts(&here, "h").matched), (u64::MAX, u64::MAX));
+        assert_eq!(
+            (live.total(), live.counts(&here, "h").matched),
+            (u64::MAX, u64::MAX)
+        );
     }
 }

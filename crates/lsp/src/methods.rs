@@ -17,11 +17,12 @@ use super::tokens::{legend, tokens};
 use ls_types::notification::{self as notices, Notification};
 use ls_types::request::{self as requests, Request};
 use ls_types::{
-    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions, CompletionOptions,
-    CompletionResponse, ExecuteCommandOptions, FoldingRangeProviderCapability, HoverProviderCapability, MessageType,
-    OneOf, PositionEncodingKind, RenameOptions, SemanticTokensFullOptions, SemanticTokensOptions, ServerCapabilities,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, WorkDoneProgressOptions,
-    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions,
+    CompletionOptions, CompletionResponse, ExecuteCommandOptions, FoldingRangeProviderCapability,
+    HoverProviderCapability, MessageType, OneOf, PositionEncodingKind, RenameOptions,
+    SemanticTokensFullOptions, SemanticTokensOptions, ServerCapabilities,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -34,8 +35,8 @@ const TRIGGERS: &str = ": \"'([{.,|/$-=";
 /// Takes a notification in.
 pub(super) type Notice = fn(&Arc<Server>, Value) -> Answer<()>;
 
-/// Each request that is about one document: where its params name the document, and what answers it. Of a document
-/// that isn't open, or is no definition file, the answer is null.
+/// Each request that is about one document: where its params name the document, and what answers
+/// it. Of a document that isn't open, or is no definition file, the answer is null.
 macro_rules! queries {
     ($($request:ident($($place:ident).+) => |$snapshot:ident, $document:ident, $params:ident| $answer:expr;)*) => {
         &[$((<requests::$request as Request>::METHOD, |$snapshot, params| {
@@ -106,7 +107,9 @@ pub static NOTICES: &[(&str, Notice)] = notices! {
 
 /// Whether a client with these params of `initialize` is an editor.
 pub fn is_editor(params: &Value) -> bool {
-    params.pointer("/capabilities/textDocument").is_some_and(Value::is_object)
+    params
+        .pointer("/capabilities/textDocument")
+        .is_some_and(Value::is_object)
 }
 
 /// The answer of `initialize` to an editor.
@@ -117,11 +120,13 @@ pub fn capabilities(server: &Server) -> Value {
     };
     let capabilities = ServerCapabilities {
         position_encoding: Some(encoding),
-        text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
-            open_close: Some(true),
-            change: Some(TextDocumentSyncKind::INCREMENTAL),
-            ..TextDocumentSyncOptions::default()
-        })),
+        text_document_sync: Some(TextDocumentSyncCapability::Options(
+            TextDocumentSyncOptions {
+                open_close: Some(true),
+                change: Some(TextDocumentSyncKind::INCREMENTAL),
+                ..TextDocumentSyncOptions::default()
+            },
+        )),
         completion_provider: Some(CompletionOptions {
             trigger_characters: Some(TRIGGERS.chars().map(String::from).collect()),
             ..CompletionOptions::default()
@@ -143,7 +148,9 @@ pub fn capabilities(server: &Server) -> Value {
             ]),
             ..CodeActionOptions::default()
         })),
-        code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
+        code_lens_provider: Some(CodeLensOptions {
+            resolve_provider: Some(false),
+        }),
         inlay_hint_provider: Some(OneOf::Left(true)),
         semantic_tokens_provider: Some(
             SemanticTokensOptions {
@@ -154,7 +161,10 @@ pub fn capabilities(server: &Server) -> Value {
             .into(),
         ),
         execute_command_provider: Some(ExecuteCommandOptions {
-            commands: commands::COMMANDS.iter().map(|command| command.to_string()).collect(),
+            commands: commands::COMMANDS
+                .iter()
+                .map(|command| command.to_string())
+                .collect(),
             ..ExecuteCommandOptions::default()
         }),
         workspace: Some(WorkspaceServerCapabilities {

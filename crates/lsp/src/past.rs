@@ -1,5 +1,5 @@
-//! What has happened: the events of running hosts that a hook can be held against, and what came of hooks that were run
-//! from the editor.
+//! What has happened: the events of running hosts that a hook can be held against, and what came of
+//! hooks that were run from the editor.
 
 use super::document::Documents;
 use super::live::{Judged, Live};
@@ -26,29 +26,51 @@ pub(super) struct Past {
 impl Past {
     /// The last events of a project, newest first.
     pub(super) fn of_project(live: &Live, project: Option<&Project>) -> Vec<Past> {
-        let Some(project) = project else { return Vec::new() };
+        let Some(project) = project else {
+            return Vec::new();
+        };
         Past::with_facts(live.recent(&project.key()), project.root())
     }
 
     /// Events with what conditions read of them.
     pub(super) fn with_facts(events: Vec<Arc<Judged>>, root: &Path) -> Vec<Past> {
-        events.into_iter().map(|judged| Past { facts: Facts::new(judged.event.clone(), root), judged }).collect()
+        events
+            .into_iter()
+            .map(|judged| Past {
+                facts: Facts::new(judged.event.clone(), root),
+                judged,
+            })
+            .collect()
     }
 }
 
 /// The newest event at which a hook runs, else the newest that it is for.
 pub(super) fn newest<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p Past> {
-    let mut named = past.iter().filter(|it| hook.on.includes(&it.judged.event.name)).peekable();
+    let mut named = past
+        .iter()
+        .filter(|it| hook.on.includes(&it.judged.event.name))
+        .peekable();
     let newest = *named.peek()?;
-    Some(named.find(|it| hook.applies(&it.facts).is_ok()).unwrap_or(newest))
+    Some(
+        named
+            .find(|it| hook.applies(&it.facts).is_ok())
+            .unwrap_or(newest),
+    )
 }
 
 /// The name of the event that [`newest`] finds.
 pub(super) fn newest_name<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p str> {
-    let mut names = past.iter().map(|it| &*it.judged.event.name).filter(|name| hook.on.includes(name));
+    let mut names = past
+        .iter()
+        .map(|it| &*it.judged.event.name)
+        .filter(|name| hook.on.includes(name));
     let first = names.next()?;
     // If all have the same name, the conditions needn't be evaluated.
-    if names.all(|name| name == first) { Some(first) } else { newest(hook, past).map(|it| &*it.judged.event.name) }
+    if names.all(|name| name == first) {
+        Some(first)
+    } else {
+        newest(hook, past).map(|it| &*it.judged.event.name)
+    }
 }
 
 /// The subject of an event in a few words.
@@ -66,8 +88,8 @@ pub(super) fn subject_after(event: &Event, rewritten: Option<&Value>) -> String 
     one_line(&text, MAX_SUBJECT)
 }
 
-/// The argument of an event that matters: what a tool is called with, or the event's subject; with the subject that
-/// hooks made of it, if one is given.
+/// The argument of an event that matters: what a tool is called with, or the event's subject; with
+/// the subject that hooks made of it, if one is given.
 pub(super) fn argument(event: &Event, rewritten: Option<&Value>) -> String {
     let is_of_call = event.spec.subject == Some("/tool/input");
     let input = rewritten.filter(|_| is_of_call).or(event.at("/tool/input"));
@@ -75,8 +97,17 @@ pub(super) fn argument(event: &Event, rewritten: Option<&Value>) -> String {
         && let Some(input) = input
     {
         // Where none stands out, all of them.
-        let all = || input.as_object().filter(|it| !it.is_empty()).map(|_| input.to_string().into());
-        return tools::main_argument(tool, input).map(|(_, text)| text).or_else(all).unwrap_or_default().into_owned();
+        let all = || {
+            input
+                .as_object()
+                .filter(|it| !it.is_empty())
+                .map(|_| input.to_string().into())
+        };
+        return tools::main_argument(tool, input)
+            .map(|(_, text)| text)
+            .or_else(all)
+            .unwrap_or_default()
+            .into_owned();
     }
     match rewritten.or(event.subject()) {
         Some(Value::String(text)) => text.clone(),
@@ -100,7 +131,10 @@ impl Runs {
     /// The result of the last run of a hook, if its definition is still the same.
     pub(super) fn last(&self, uri: &str, hook: &str, digest: &[u8; 16]) -> Option<String> {
         let runs = self.0.lock();
-        runs.get(uri)?.get(hook).filter(|run| run.digest == *digest).map(|run| run.summary.clone())
+        runs.get(uri)?
+            .get(hook)
+            .filter(|run| run.digest == *digest)
+            .map(|run| run.summary.clone())
     }
 
     /// Forgets those of a document.
@@ -111,10 +145,16 @@ impl Runs {
     /// Keeps what came of a run.
     pub(super) fn keep(&self, documents: &Documents, uri: &str, hook: &str, run: Run) {
         // It may have been closed meanwhile.
-        let Some(document) = documents.get(uri) else { return };
+        let Some(document) = documents.get(uri) else {
+            return;
+        };
         let mut runs = self.0.lock();
         let of_document = runs.entry(uri.to_string()).or_default();
-        let is_there = |name: &str| document.readable().is_some_and(|it| it.document.hook(name).is_some());
+        let is_there = |name: &str| {
+            document
+                .readable()
+                .is_some_and(|it| it.document.hook(name).is_some())
+        };
         of_document.retain(|name, _| is_there(name));
         of_document.insert(hook.to_string(), run);
     }
@@ -140,7 +180,9 @@ pub(super) mod tests {
 
     /// An event as a running host tells it.
     pub(crate) fn judged(seq: u64, event: Value, outcomes: Value) -> Arc<Judged> {
-        let decided = outcomes.as_array().and_then(|it| it.iter().find(|it| it["decision"] == "deny"));
+        let decided = outcomes
+            .as_array()
+            .and_then(|it| it.iter().find(|it| it["decision"] == "deny"));
         let verdict = json!({
             "decision": if decided.is_some() { "deny" } else { "allow" },
             "decidedBy": decided.map(|it| &it["hook"]),

@@ -1,5 +1,5 @@
-//! Texts of definitions, events and hooks in messages and Markdown: on one line, not too long, and unable to pass
-//! for anything else than text. Also numbers in words.
+//! Texts of definitions, events and hooks in messages and Markdown: on one line, not too long, and
+//! unable to pass for anything else than text. Also numbers in words.
 
 use hookwire_base::support::visible::{cut, is_invisible};
 use hookwire_engine::journal::Counts;
@@ -10,8 +10,8 @@ pub(super) const MAX_QUOTED: usize = 300;
 /// How much of a value from an event is shown in Markdown, in characters.
 const MAX_SHOWN: usize = 200;
 
-/// A text of a definition, an event or a hook's answer on one line: without what could move a cursor
-/// or reorder what stands around it, and at most so many characters of it.
+/// A text of a definition, an event or a hook's answer on one line: without what could move a
+/// cursor or reorder what stands around it, and at most so many characters of it.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     // Blanks would push what follows out of sight.
     let mut is_blank = false;
@@ -34,7 +34,8 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     short
 }
 
-/// A text as it is, over several lines, but without what could move a cursor or reorder what stands around it.
+/// A text as it is, over several lines, but without what could move a cursor or reorder what stands
+/// around it.
 pub(super) fn shown(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for c in cut(text.trim_end(), most).chars() {
@@ -60,15 +61,32 @@ pub(super) fn clipped_text(text: &str) -> String {
 }
 
 fn fence(text: &str, least: usize) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let longest = text
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
     "`".repeat(least.max(longest + 1))
 }
 
 /// A text as a code span of Markdown; nothing in the text ends the span.
 pub(super) fn code(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c }).collect();
+    let text: String = text
+        .chars()
+        .map(|c| {
+            if c.is_control() || is_invisible(c) {
+                ' '
+            } else {
+                c
+            }
+        })
+        .collect();
     let fence = fence(&text, 1);
-    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) || text.is_empty() { " " } else { "" };
+    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) || text.is_empty() {
+        " "
+    } else {
+        ""
+    };
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
@@ -80,15 +98,30 @@ pub(super) fn block(text: &str) -> String {
 
 /// The counts of a hook in words; `None` when no event was seen at all.
 pub(super) fn counts_in_words(counts: &Counts, was_any_seen: bool) -> Option<String> {
-    let Counts { matched, denied, asked, rewrote, failed, observed } = *counts;
+    let Counts {
+        matched,
+        denied,
+        asked,
+        rewrote,
+        failed,
+        observed,
+    } = *counts;
     let matched = match matched {
         0 => None,
         1 => Some("matched once".to_string()),
         n => Some(format!("matched {n} times")),
     };
-    let others =
-        [("denied", denied), ("asked", asked), ("rewrote", rewrote), ("failed", failed), ("observed", observed)];
-    let others = others.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} {n}"));
+    let others = [
+        ("denied", denied),
+        ("asked", asked),
+        ("rewrote", rewrote),
+        ("failed", failed),
+        ("observed", observed),
+    ];
+    let others = others
+        .into_iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(what, n)| format!("{what} {n}"));
     let parts: Vec<_> = matched.into_iter().chain(others).collect();
     match parts.len() {
         0 => was_any_seen.then(|| "never matched".into()),
@@ -96,8 +129,8 @@ pub(super) fn counts_in_words(counts: &Counts, was_any_seen: bool) -> Option<Str
     }
 }
 
-/// A message with quotes where it has the backticks of Markdown, for places that show text as it is: diagnostics,
-/// titles, notifications.
+/// A message with quotes where it has the backticks of Markdown, for places that show text as it
+/// is: diagnostics, titles, notifications.
 pub(super) fn plain(message: &str) -> String {
     let mut parts = message.split('`').peekable();
     let mut plain = String::with_capacity(message.len());
@@ -113,8 +146,8 @@ pub(super) fn plain(message: &str) -> String {
     if is_open { message.to_string() } else { plain }
 }
 
-/// The first and the last of a text that is longer than so many characters, because what tells it from others may
-/// be at either end.
+/// The first and the last of a text that is longer than so many characters, because what tells it
+/// from others may be at either end.
 pub(super) fn both_ends(text: &str, most: usize) -> String {
     let n = text.chars().count();
     if n <= most {
@@ -158,14 +191,20 @@ mod tests {
     #[test]
     fn what_is_shown_as_it_is_has_no_markup() {
         for (message, expected) in [
-            ("unknown event `Stpo`: did you mean `Stop`?", "unknown event “Stpo”: did you mean “Stop”?"),
+            (
+                "unknown event `Stpo`: did you mean `Stop`?",
+                "unknown event “Stpo”: did you mean “Stop”?",
+            ),
             ("a ` b", "a ` b"),
             ("``", "“”"),
             ("none", "none"),
         ] {
             assert_eq!(plain(message), expected);
         }
-        assert_eq!(both_ends("check-the-payments-of-the-shop", 20), "check-the-pay…e-shop");
+        assert_eq!(
+            both_ends("check-the-payments-of-the-shop", 20),
+            "check-the-pay…e-shop"
+        );
         assert_eq!(both_ends("short", 5), "short");
     }
 
@@ -173,14 +212,29 @@ mod tests {
     fn what_a_hook_has_done_in_words() {
         let counts = |matched, denied, asked, rewrote, failed| {
             let observed = failed;
-            Counts { matched, denied, asked, rewrote, failed, observed }
+            Counts {
+                matched,
+                denied,
+                asked,
+                rewrote,
+                failed,
+                observed,
+            }
         };
         for (counts, was_any_seen, expected) in [
             (counts(0, 0, 0, 0, 0), false, None),
             (counts(0, 0, 0, 0, 0), true, Some("never matched")),
             (counts(1, 0, 0, 0, 0), true, Some("matched once")),
-            (counts(12, 2, 0, 0, 0), true, Some("matched 12 times, denied 2")),
-            (counts(9, 0, 1, 2, 3), false, Some("matched 9 times, asked 1, rewrote 2, failed 3, observed 3")),
+            (
+                counts(12, 2, 0, 0, 0),
+                true,
+                Some("matched 12 times, denied 2"),
+            ),
+            (
+                counts(9, 0, 1, 2, 3),
+                false,
+                Some("matched 9 times, asked 1, rewrote 2, failed 3, observed 3"),
+            ),
         ] {
             assert_eq!(counts_in_words(&counts, was_any_seen).as_deref(), expected);
         }

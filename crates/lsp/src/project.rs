@@ -1,10 +1,11 @@
-//! All that the language server asks of hookwire's host: a project's definitions in force, a run of one hook, and what
-//! the connection's own host has judged.
+//! All that the language server asks of hookwire's host: a project's definitions in force, a run of
+//! one hook, and what the connection's own host has judged.
 //!
-//! A language server in a crate of its own needs these functions. Beside them it uses what is plain data or a pure
-//! function of a text (`event`, `verdict`, `contract`, `syntax`, `matching`, `template`, `dialects`, the tables of
-//! `handlers`, `definitions::{check, compile, schema}`), the connection to the editor (`services::client`), and of
-//! running hosts `journal`, `running` and `transport::socket`.
+//! A language server in a crate of its own needs these functions. Beside them it uses what is plain
+//! data or a pure function of a text (`event`, `verdict`, `contract`, `syntax`, `matching`,
+//! `template`, `dialects`, the tables of `handlers`, `definitions::{check, compile, schema}`), the
+//! connection to the editor (`services::client`), and of running hosts `journal`, `running` and
+//! `transport::socket`.
 
 use hookwire_base::event::Event;
 use hookwire_base::syntax::diagnostic::Diagnostic;
@@ -38,18 +39,32 @@ pub(super) struct Project(Arc<Host>);
 pub(super) struct Opener(HostOptions);
 
 impl Opener {
-    /// Projects are opened with the options of the connection's host, but each loads its own definitions.
+    /// Projects are opened with the options of the connection's host, but each loads its own
+    /// definitions.
     pub(super) fn new(connection: &Project) -> Opener {
-        // What a hook that is run from the editor counts and remembers stays apart from the agent's.
+        // What a hook that is run from the editor counts and remembers stays apart from the
+        // agent's.
         let options = connection.0.options.clone();
         // Only what judges an agent is kept as last good.
-        let last_good = if options.last_good == LastGood::Kept { LastGood::Used } else { options.last_good };
+        let last_good = if options.last_good == LastGood::Kept {
+            LastGood::Used
+        } else {
+            options.last_good
+        };
         let projects = options.projects.reviewed();
-        Opener(HostOptions { projects, state: Store::default(), last_good, ..options })
+        Opener(HostOptions {
+            projects,
+            state: Store::default(),
+            last_good,
+            ..options
+        })
     }
 
     pub(super) fn open(&self, root: &Path) -> Project {
-        Project(Host::new(HostOptions { root: root.to_path_buf(), ..self.0.clone() }))
+        Project(Host::new(HostOptions {
+            root: root.to_path_buf(),
+            ..self.0.clone()
+        }))
     }
 }
 
@@ -70,7 +85,10 @@ impl Project {
 
     /// What hooks of the project can use on this machine; interpreters may be asked.
     pub(super) fn means(&self) -> Means {
-        Means { may_start: true, ..self.0.options.means() }
+        Means {
+            may_start: true,
+            ..self.0.options.means()
+        }
     }
 
     /// Loads the definitions again whenever they change on disk.
@@ -92,7 +110,11 @@ impl Project {
     pub(super) fn distrust(&self) -> Option<Diagnostic> {
         let home = home_of(self.root());
         let published = self.0.published();
-        published.diagnostics.iter().find(|it| is_about_trust(it) && Path::new(&it.file) == home).cloned()
+        published
+            .diagnostics
+            .iter()
+            .find(|it| is_about_trust(it) && Path::new(&it.file) == home)
+            .cloned()
     }
 
     /// The hooks in force.
@@ -120,8 +142,8 @@ impl Project {
         &self.0.journal
     }
 
-    /// Runs one hook on an event that is over, with nothing else in force. With `from_zero`, a guard counts as if it had
-    /// seen no event before.
+    /// Runs one hook on an event that is over, with nothing else in force. With `from_zero`, a
+    /// guard counts as if it had seen no event before.
     pub(super) async fn run_alone(
         &self,
         hook: Arc<Hook>,
@@ -129,24 +151,44 @@ impl Project {
         from_zero: bool,
         person: Arc<dyn Client>,
     ) -> Verdict {
-        // A copy of the engine, because what sessions remember of other runs, such as `once`, must not stop this one.
+        // A copy of the engine, because what sessions remember of other runs, such as `once`, must
+        // not stop this one.
         let mut services = self.0.engine.services.clone();
         let mut again = event.clone();
         // The deadline of the real event has passed.
-        again.change(|data| drop(data.as_object_mut().and_then(|data| data.remove("deadlineMs"))));
+        again.change(|data| {
+            drop(
+                data.as_object_mut()
+                    .and_then(|data| data.remove("deadlineMs")),
+            )
+        });
         if from_zero {
-            // A guard counts an event once: of an event with the same id it would repeat what it said before.
+            // A guard counts an event once: of an event with the same id it would repeat what it
+            // said before.
             services.state = Store::default();
-            again.id = format!("{} run {}", event.id, N_RUNS.fetch_add(1, Ordering::Relaxed)).into();
+            again.id = format!(
+                "{} run {}",
+                event.id,
+                N_RUNS.fetch_add(1, Ordering::Relaxed)
+            )
+            .into();
         }
         let engine = Engine::new(services);
         let question = Question {
             event: Arc::new(again),
             deadline: None,
-            hooks: HooksInForce { files: Arc::new(HookSet::new(vec![hook], 0, "".into(), Vec::new())), session: None },
+            hooks: HooksInForce {
+                files: Arc::new(HookSet::new(vec![hook], 0, "".into(), Vec::new())),
+                session: None,
+            },
             contract: &dialects::native().contract,
             // The editor shows what the hook would ask, defer or rewrite.
-            honours: Honours { ask: true, defer: true, rewrite: true, withhold: true },
+            honours: Honours {
+                ask: true,
+                defer: true,
+                rewrite: true,
+                withhold: true,
+            },
             client: Some(person),
             early_deadline: CancellationToken::new(),
         };

@@ -1,5 +1,5 @@
-//! What came of an event or a hook, for an editor that has a panel for it: the verdict first, then each hook, then
-//! what was changed. Texts are plain; nothing in them is markup.
+//! What came of an event or a hook, for an editor that has a panel for it: the verdict first, then
+//! each hook, then what was changed. Texts are plain; nothing in them is markup.
 
 use super::live::Judged;
 use super::past::argument;
@@ -112,7 +112,10 @@ pub(super) struct Note {
 
 impl Note {
     pub(super) fn new(title: &'static str, text: impl Into<String>) -> Note {
-        Note { title, text: text.into() }
+        Note {
+            title,
+            text: text.into(),
+        }
     }
 }
 
@@ -120,7 +123,13 @@ impl Report {
     /// A report on a hook that says no more than this.
     pub(super) fn of_hook(name: &str, verdict: impl Into<String>, tone: Tone) -> Report {
         let title = one_line(name, MAX_TITLE);
-        Report { title, verdict: verdict.into(), tone, heading: "Hooks", ..Report::default() }
+        Report {
+            title,
+            verdict: verdict.into(),
+            tone,
+            heading: "Hooks",
+            ..Report::default()
+        }
     }
 
     /// The same with the event that it was held against.
@@ -142,31 +151,59 @@ impl Report {
         }
         self.rows = verdict.outcomes.iter().map(row).collect();
         if let Some(after) = &verdict.subject {
-            let name = event.spec.subject.unwrap_or_default().trim_start_matches('/').replace('/', ".");
-            compare(&name, event.subject(), Some(after), MAX_DEPTH, &mut self.changes);
+            let name = event
+                .spec
+                .subject
+                .unwrap_or_default()
+                .trim_start_matches('/')
+                .replace('/', ".");
+            compare(
+                &name,
+                event.subject(),
+                Some(after),
+                MAX_DEPTH,
+                &mut self.changes,
+            );
             if is_redacted {
                 self.changes.iter_mut().for_each(|it| it.before = None);
             }
         }
-        let context = verdict.context.as_ref().filter(|it| it.as_object().is_some_and(|it| !it.is_empty()));
+        let context = verdict
+            .context
+            .as_ref()
+            .filter(|it| it.as_object().is_some_and(|it| !it.is_empty()));
         let sections: [(&str, Vec<String>); 6] = [
             ("Told the model", verdict.additional_context.clone()),
             ("Told the person", verdict.user_messages.clone()),
             ("Ends the run", verdict.stop.iter().cloned().collect()),
-            ("Changed context", context.iter().map(|it| pretty(it)).collect()),
+            (
+                "Changed context",
+                context.iter().map(|it| pretty(it)).collect(),
+            ),
             ("Granted", verdict.grant.iter().map(pretty).collect()),
-            ("Errors", verdict.errors.iter().map(|it| plain(it)).collect()),
+            (
+                "Errors",
+                verdict.errors.iter().map(|it| plain(it)).collect(),
+            ),
         ];
         let notes = sections.into_iter().filter(|(_, texts)| !texts.is_empty());
-        self.notes = notes.map(|(title, texts)| Note::new(title, text(&texts.join("\n")))).collect();
+        self.notes = notes
+            .map(|(title, texts)| Note::new(title, text(&texts.join("\n"))))
+            .collect();
         self
     }
 
     /// A report on an event that was judged.
     pub(super) fn of_event(judged: &Judged, is_redacted: bool) -> Report {
-        let Judged { event, verdict, at, .. } = judged;
+        let Judged {
+            event, verdict, at, ..
+        } = judged;
         let mut title = one_line(&event.name, MAX_TITLE);
-        title.extend(event.tool_name().map(|it| format!("  {}", one_line(it, MAX_TITLE))));
+        title.extend(
+            event
+                .tool_name()
+                .map(|it| format!("  {}", one_line(it, MAX_TITLE))),
+        );
         let report = Report {
             title,
             verdict: verdict_in_words(verdict, is_redacted),
@@ -186,9 +223,18 @@ impl Report {
     }
 
     /// A report on what a hook has done so far.
-    pub(super) fn of_counts(name: &str, counts: &Counts, rows: Vec<Row>, was_any_seen: bool) -> Report {
+    pub(super) fn of_counts(
+        name: &str,
+        counts: &Counts,
+        rows: Vec<Row>,
+        was_any_seen: bool,
+    ) -> Report {
         let verdict = counts_in_words(counts, was_any_seen).unwrap_or("no event yet".into());
-        Report { heading: "Last events", rows, ..Report::of_hook(name, verdict, Tone::of_counts(counts)) }
+        Report {
+            heading: "Last events",
+            rows,
+            ..Report::of_hook(name, verdict, Tone::of_counts(counts))
+        }
     }
 }
 
@@ -196,11 +242,19 @@ impl Report {
 pub(super) fn verdict_in_words(verdict: &Verdict, is_redacted: bool) -> String {
     let mut words = vec![verdict.decision.as_str().to_string()];
     words.extend(verdict.subject.as_ref().map(|_| {
-        let what = if verdict.replaced { "replaced" } else { "rewritten" };
+        let what = if verdict.replaced {
+            "replaced"
+        } else {
+            "rewritten"
+        };
         if is_redacted { "redacted" } else { what }.to_string()
     }));
     words.extend(verdict.stop.as_ref().map(|_| "ends the run".into()));
-    let failed = verdict.outcomes.iter().filter(|it| it.error.is_some()).count();
+    let failed = verdict
+        .outcomes
+        .iter()
+        .filter(|it| it.error.is_some())
+        .count();
     words.extend((failed > 0).then(|| format!("{failed} failed")));
     words.join(", ")
 }
@@ -253,15 +307,29 @@ pub(super) fn outcome_in_words(outcome: &Outcome) -> String {
         (None, Status::Started) => "started",
     };
     let words = [said, if outcome.rewrote { "rewrote" } else { "" }];
-    words.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(", ")
+    words
+        .into_iter()
+        .filter(|it| !it.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn row(outcome: &Outcome) -> Row {
     let has_taken = !matches!(outcome.status, Status::Skipped | Status::Started);
-    let took = if has_taken { duration(outcome.duration_micros) } else { String::new() };
+    let took = if has_taken {
+        duration(outcome.duration_micros)
+    } else {
+        String::new()
+    };
     let observed = outcome.observed.as_ref().and_then(|it| it.reason.as_ref());
-    let why =
-        [outcome.error.as_ref(), outcome.reason.as_ref(), observed, outcome.opaque.as_ref()].into_iter().flatten();
+    let why = [
+        outcome.error.as_ref(),
+        outcome.reason.as_ref(),
+        observed,
+        outcome.opaque.as_ref(),
+    ]
+    .into_iter()
+    .flatten();
     let why: Vec<String> = why.map(|it| plain(it)).collect();
     Row {
         tone: tone_of_outcome(outcome),
@@ -273,7 +341,13 @@ fn row(outcome: &Outcome) -> Row {
 }
 
 /// Where two values differ.
-fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, depth: usize, changes: &mut Vec<Change>) {
+fn compare(
+    path: &str,
+    before: Option<&Value>,
+    after: Option<&Value>,
+    depth: usize,
+    changes: &mut Vec<Change>,
+) {
     if before == after || changes.len() >= MAX_CHANGES {
         return;
     }
@@ -282,12 +356,22 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, depth: usi
             let added = new.keys().filter(|key| !old.contains_key(*key));
             for key in old.keys().chain(added) {
                 let path = format!("{path}.{}", one_line(key, MAX_TITLE));
-                compare(path.trim_start_matches('.'), old.get(key), new.get(key), depth - 1, changes);
+                compare(
+                    path.trim_start_matches('.'),
+                    old.get(key),
+                    new.get(key),
+                    depth - 1,
+                    changes,
+                );
             }
         }
         _ => {
             let value = |it: Option<&Value>| it.map_or("(absent)".into(), |it| text(&pretty(it)));
-            changes.push(Change { what: path.into(), before: Some(value(before)), after: value(after) });
+            changes.push(Change {
+                what: path.into(),
+                before: Some(value(before)),
+                after: value(after),
+            });
         }
     }
 }
@@ -344,7 +428,13 @@ mod tests {
     #[test]
     fn what_was_redacted_is_not_shown() {
         let told = serde_json::to_value(Report::of_event(&rewritten(), true)).unwrap();
-        assert_eq!((&told["verdict"], &told["subject"]), (&json!("allow, redacted, 1 failed"), &json!("b")));
-        assert_eq!(told["changes"], json!([{ "what": "tool.input.command", "after": "b" }]));
+        assert_eq!(
+            (&told["verdict"], &told["subject"]),
+            (&json!("allow, redacted, 1 failed"), &json!("b"))
+        );
+        assert_eq!(
+            told["changes"],
+            json!([{ "what": "tool.input.command", "after": "b" }])
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Trying a hook out: run as it stands in the editor, on a real event of the past or on one made for
-//! it, with nothing else in force.
+//! Trying a hook out: run as it stands in the editor, on a real event of the past or on one made
+//! for it, with nothing else in force.
 
 use super::answer::{Answer, Refusal, off_the_reader};
 use super::document::Document;
@@ -58,11 +58,16 @@ impl OfEvent {
     /// The event, unless it is too old.
     pub(super) fn find(self, live: &Live) -> Answer<Arc<Judged>> {
         let mut events = live.timeline().into_iter();
-        events.find(|it| it.host == self.host && it.seq == self.seq).ok_or_else(|| self.is_gone())
+        events
+            .find(|it| it.host == self.host && it.seq == self.seq)
+            .ok_or_else(|| self.is_gone())
     }
 
     fn is_gone(self) -> Refusal {
-        Refusal::Failed(format!("event {} of process {} is not known any more", self.seq, self.host))
+        Refusal::Failed(format!(
+            "event {} of process {} is not known any more",
+            self.seq, self.host
+        ))
     }
 }
 
@@ -84,27 +89,53 @@ fn find(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
     let project = project.ok_or_else(|| failed("no folder is open".into()))?;
     let quoted = one_line(name, MAX_QUOTED);
     let Some(file) = document.compile() else {
-        let why = document.checked().diagnostics.first().map(|it| it.message.clone()).unwrap_or_default();
-        return Err(failed(format!("`{quoted}` can't be read: {}", one_line(&why, MAX_QUOTED))));
+        let why = document
+            .checked()
+            .diagnostics
+            .first()
+            .map(|it| it.message.clone())
+            .unwrap_or_default();
+        return Err(failed(format!(
+            "`{quoted}` can't be read: {}",
+            one_line(&why, MAX_QUOTED)
+        )));
     };
     let first_error = |range: std::ops::Range<usize>| {
         let problems = file.problems.get(range).unwrap_or_default();
-        problems.iter().find(|it| it.severity == Severity::Error).map(|it| one_line(&it.message, MAX_QUOTED))
+        problems
+            .iter()
+            .find(|it| it.severity == Severity::Error)
+            .map(|it| one_line(&it.message, MAX_QUOTED))
     };
-    let Some(compiled) = file.hooks.iter().find(|it| it.name.as_deref() == Some(name)) else {
+    let Some(compiled) = file
+        .hooks
+        .iter()
+        .find(|it| it.name.as_deref() == Some(name))
+    else {
         let names = file.hooks.iter().filter_map(|it| it.name.as_deref());
         let nearest = did_you_mean(closest(name, names).map(|it| one_line(it, MAX_QUOTED)));
-        return Err(failed(format!("no hook `{quoted}` is in this file{nearest}")));
+        return Err(failed(format!(
+            "no hook `{quoted}` is in this file{nearest}"
+        )));
     };
     if file.is_broken {
         let why = first_error(0..file.problems.len()).unwrap_or_default();
         return Err(failed(format!("the file of `{quoted}` is broken: {why}")));
     }
-    let position = file.hooks.iter().position(|it| std::ptr::eq(it, compiled)).unwrap_or_default();
+    let position = file
+        .hooks
+        .iter()
+        .position(|it| std::ptr::eq(it, compiled))
+        .unwrap_or_default();
     let why = first_error(compiled.problems.clone());
     let hook = file.hooks.into_iter().nth(position).and_then(|it| it.hook);
-    let hook = hook.ok_or_else(|| failed(format!("`{quoted}` is broken: {}", why.unwrap_or_default())))?;
-    Ok(Found { document, project, hook })
+    let hook =
+        hook.ok_or_else(|| failed(format!("`{quoted}` is broken: {}", why.unwrap_or_default())))?;
+    Ok(Found {
+        document,
+        project,
+        hook,
+    })
 }
 
 /// A definition file that isn't open under this very URI.
@@ -112,14 +143,26 @@ pub(super) fn closed(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Document>> {
     let server = &snapshot.server;
     let path = path_of(uri);
     // Editors differ in which characters of a path they escape.
-    if let Some(open) = snapshot.documents.values().find(|it| Some(&it.path) == path.as_ref()) {
+    if let Some(open) = snapshot
+        .documents
+        .values()
+        .find(|it| Some(&it.path) == path.as_ref())
+    {
         return Ok(open.clone());
     }
-    let is_loaded = |path: &Path| server.workspaces().iter().any(|it| it.layer_of(path).is_some());
-    let Some(path) = path.filter(|path| is_loaded(path)) else {
-        return Err(Refusal::Failed("the document is neither open nor among the definitions of a folder".into()));
+    let is_loaded = |path: &Path| {
+        server
+            .workspaces()
+            .iter()
+            .any(|it| it.layer_of(path).is_some())
     };
-    let text = read_named(&path).map_err(|error| Refusal::Failed(format!("the file can't be read: {error}")))?;
+    let Some(path) = path.filter(|path| is_loaded(path)) else {
+        return Err(Refusal::Failed(
+            "the document is neither open nor among the definitions of a folder".into(),
+        ));
+    };
+    let text = read_named(&path)
+        .map_err(|error| Refusal::Failed(format!("the file can't be read: {error}")))?;
     Ok(Arc::new(server.document(uri.clone(), path, 0, text)))
 }
 
@@ -140,21 +183,35 @@ impl Chosen {
         let real = match pinned {
             None => newest(hook, past),
             Some(of @ OfEvent { host, seq }) => {
-                let found = past.iter().find(|it| it.judged.host == host && it.judged.seq == seq);
+                let found = past
+                    .iter()
+                    .find(|it| it.judged.host == host && it.judged.seq == seq);
                 Some(found.ok_or_else(|| of.is_gone())?)
             }
         };
         let applies = |facts: &Facts| {
-            let doubt = hook.applies(facts).map_err(|failed| hook.miss(failed, facts))?;
+            let doubt = hook
+                .applies(facts)
+                .map_err(|failed| hook.miss(failed, facts))?;
             Ok(doubt.map(|doubt| doubt.why.to_string()))
         };
         if let Some(Past { judged, facts }) = real {
             let applies = applies(facts);
-            return Ok(Chosen { event: judged.event.clone(), at: Some(judged.at.clone()), is_pinned, applies });
+            return Ok(Chosen {
+                event: judged.event.clone(),
+                at: Some(judged.at.clone()),
+                is_pinned,
+                applies,
+            });
         }
         let event = sample::event_for(hook, root).map_err(Refusal::Failed)?;
         let applies = applies(&Facts::new(event.clone(), root));
-        Ok(Chosen { event, at: None, is_pinned, applies })
+        Ok(Chosen {
+            event,
+            at: None,
+            is_pinned,
+            applies,
+        })
     }
 
     fn from(&self) -> &'static str {
@@ -164,7 +221,11 @@ impl Chosen {
     /// The event in words.
     fn named(&self) -> String {
         let subject = subject(&self.event);
-        let subject = if subject.is_empty() { subject } else { format!(" ({subject})") };
+        let subject = if subject.is_empty() {
+            subject
+        } else {
+            format!(" ({subject})")
+        };
         let event = format!("{}{subject}", one_line(&self.event.name, MAX_SUBJECT));
         match &self.at {
             Some(at) if self.is_pinned => format!("{event} of {}", one_line(at, MAX_SUBJECT)),
@@ -205,7 +266,9 @@ pub(super) struct Ran {
 pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -> Answer<Ran> {
     let server = snapshot.server.clone();
     if server.connection.runs_no_hook() {
-        return Err(Refusal::Failed("no hook runs: the host was started with --pass-through".into()));
+        return Err(Refusal::Failed(
+            "no hook runs: the host was started with --pass-through".into(),
+        ));
     }
     let prepare = move || {
         let found = find(&snapshot, &uri, &hook)?;
@@ -213,7 +276,14 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
         let chosen = Chosen::new(&found.hook, &past, event, found.project.root())?;
         Ok((found, chosen))
     };
-    let (Found { document, project, mut hook }, chosen) = off_the_reader(prepare).await?;
+    let (
+        Found {
+            document,
+            project,
+            mut hook,
+        },
+        chosen,
+    ) = off_the_reader(prepare).await?;
     let (name, is_detached, counts) = (hook.name.clone(), hook.detached, counts(&hook));
     // A person waits for what comes of it, and may cancel it.
     if let Some(hook) = Arc::get_mut(&mut hook)
@@ -237,7 +307,11 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
     };
     let mut kind = MessageType::INFO;
     let report = |verdict: &str, tone| {
-        Report::of_hook(&name, verdict, tone).at(format!("run on {named}"), &chosen.event, ran_at.clone())
+        Report::of_hook(&name, verdict, tone).at(
+            format!("run on {named}"),
+            &chosen.event,
+            ran_at.clone(),
+        )
     };
     match chosen.applies {
         Err(miss) => {
@@ -252,8 +326,13 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
             let outcome = verdict.outcomes.iter().find(|it| it.hook == name);
             ran.ran = outcome.is_some_and(|it| it.status != Status::Skipped);
             ran.decision = outcome.and_then(|it| it.decision).filter(|_| !is_detached);
-            let told = Told { is_detached, counts };
-            ran.summary = outcome.map(|it| summary(it, &verdict, &chosen.event, told)).unwrap_or_default();
+            let told = Told {
+                is_detached,
+                counts,
+            };
+            ran.summary = outcome
+                .map(|it| summary(it, &verdict, &chosen.event, told))
+                .unwrap_or_default();
             if outcome.is_some_and(|it| it.error.is_some()) {
                 kind = MessageType::ERROR;
             }
@@ -263,27 +342,46 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
                 _ => verdict_in_words(&verdict, is_redacted),
             };
             let report = report(&words, outcome.map(tone_of_outcome).unwrap_or_default());
-            let report = if let Some(why) = outcome.and_then(Outcome::why) { report.because(why) } else { report };
+            let report = if let Some(why) = outcome.and_then(Outcome::why) {
+                report.because(why)
+            } else {
+                report
+            };
             let mut report = report.with(&chosen.event, &verdict, is_redacted);
             if is_redacted {
                 // Its subject has the secret.
                 report.about = format!("run on {}", one_line(&chosen.event.name, MAX_SUBJECT));
             }
+            report.notes.extend(
+                is_detached
+                    .then(|| Note::new("Async", "It is async: what it answers decides nothing.")),
+            );
             report
                 .notes
-                .extend(is_detached.then(|| Note::new("Async", "It is async: what it answers decides nothing.")));
-            report.notes.extend(counts.then(|| Note::new("Counts", "It counted from zero for this run.")));
+                .extend(counts.then(|| Note::new("Counts", "It counted from zero for this run.")));
             ran.report = Some(report);
             ran.verdict = Some(verdict);
         }
     }
     if let Some(compiled) = document.hook(&name) {
-        let run = Run { digest: compiled.digest, summary: ran.summary.clone() };
-        server.runs.keep(&server.documents(), document.uri.as_str(), &name, run);
+        let run = Run {
+            digest: compiled.digest,
+            summary: ran.summary.clone(),
+        };
+        server
+            .runs
+            .keep(&server.documents(), document.uri.as_str(), &name, run);
     }
     ran.report = ran.report.filter(|_| server.abilities.panel);
     if ran.report.is_none() {
-        server.editor.show(kind, &format!("{} on {named}: {}", one_line(&name, MAX_QUOTED), ran.summary));
+        server.editor.show(
+            kind,
+            &format!(
+                "{} on {named}: {}",
+                one_line(&name, MAX_QUOTED),
+                ran.summary
+            ),
+        );
     }
     server.refresh_live();
     Ok(ran)
@@ -298,7 +396,11 @@ impl Client for Person {
         let question = format!("{} at {}: {}", text("hook"), text("event"), text("message"));
         let actions = json!([{ "title": APPROVE }, { "title": DENY }]);
         let asked = json!({ "type": MessageType::INFO, "message": unlinked(&question), "actions": actions });
-        let reply = self.0.editor.ask("window/showMessageRequest", asked).filter(|_| method == client::APPROVE);
+        let reply = self
+            .0
+            .editor
+            .ask("window/showMessageRequest", asked)
+            .filter(|_| method == client::APPROVE);
         Box::pin(async move {
             let reply = reply.ok_or("the editor can't be asked that")?.await?;
             match reply["title"].as_str() {
@@ -312,7 +414,10 @@ impl Client for Person {
     fn notify(&self, _: &'static str, _: &Value) {}
 
     fn answers(&self) -> Answers {
-        Answers { approvals: true, models: false }
+        Answers {
+            approvals: true,
+            models: false,
+        }
     }
 }
 
@@ -341,16 +446,37 @@ fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told) -> S
         return format!("{}: {counts} ({took})", one_line(error, MAX_QUOTED));
     }
     if outcome.status == Status::Skipped {
-        return format!("did not run: {}", one_line(outcome.reason.as_deref().unwrap_or("it was skipped"), MAX_QUOTED));
+        return format!(
+            "did not run: {}",
+            one_line(
+                outcome.reason.as_deref().unwrap_or("it was skipped"),
+                MAX_QUOTED
+            )
+        );
     }
     let mut does: Vec<String> = Vec::new();
     does.extend(outcome.observed.as_ref().map(|observed| {
-        let why = outcome.why().map(|why| format!(": {}", one_line(why, MAX_QUOTED))).unwrap_or_default();
+        let why = outcome
+            .why()
+            .map(|why| format!(": {}", one_line(why, MAX_QUOTED)))
+            .unwrap_or_default();
         format!("would {} (observe){why}", observed.would().as_str())
     }));
     if verdict.subject.is_some() {
-        let subject = event.spec.subject.unwrap_or_default().trim_start_matches('/').replace('/', ".");
-        does.push(format!("{} {subject}", if verdict.replaced { "replaces" } else { "rewrites" }));
+        let subject = event
+            .spec
+            .subject
+            .unwrap_or_default()
+            .trim_start_matches('/')
+            .replace('/', ".");
+        does.push(format!(
+            "{} {subject}",
+            if verdict.replaced {
+                "replaces"
+            } else {
+                "rewrites"
+            }
+        ));
     }
     let changed = verdict.context.as_ref().and_then(Value::as_object);
     does.extend(changed.filter(|it| !it.is_empty()).map(|it| {
@@ -358,19 +484,38 @@ fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told) -> S
         format!("changes {}", one_line(&members.join(", "), MAX_QUOTED))
     }));
     does.extend(
-        verdict.additional_context.first().map(|text| format!("tells the model: {}", one_line(text, MAX_QUOTED))),
+        verdict
+            .additional_context
+            .first()
+            .map(|text| format!("tells the model: {}", one_line(text, MAX_QUOTED))),
     );
-    does.extend(verdict.user_messages.first().map(|text| format!("says: {}", one_line(text, MAX_QUOTED))));
     does.extend(
-        verdict.retry.as_ref().and_then(|it| serde_json::to_value(it.action).ok()?.as_str().map(str::to_string)),
+        verdict
+            .user_messages
+            .first()
+            .map(|text| format!("says: {}", one_line(text, MAX_QUOTED))),
     );
-    does.extend(verdict.stop.as_ref().map(|why| format!("ends the run: {}", one_line(why, MAX_QUOTED))));
+    does.extend(verdict.retry.as_ref().and_then(|it| {
+        serde_json::to_value(it.action)
+            .ok()?
+            .as_str()
+            .map(str::to_string)
+    }));
+    does.extend(
+        verdict
+            .stop
+            .as_ref()
+            .map(|why| format!("ends the run: {}", one_line(why, MAX_QUOTED))),
+    );
     let reason = outcome.reason.as_deref().filter(|it| !it.trim().is_empty());
-    let reason = reason.map(|it| format!(": {}", one_line(it, MAX_QUOTED))).unwrap_or_default();
+    let reason = reason
+        .map(|it| format!(": {}", one_line(it, MAX_QUOTED)))
+        .unwrap_or_default();
     let opinion = match outcome.decision {
-        Some(decision) if told.is_detached => {
-            Some(format!("{}{reason}, but it is async: decides nothing", decision.as_str()))
-        }
+        Some(decision) if told.is_detached => Some(format!(
+            "{}{reason}, but it is async: decides nothing",
+            decision.as_str()
+        )),
         Some(decision) => Some(format!("{}{reason}", decision.as_str())),
         None if does.is_empty() || !reason.is_empty() => Some(format!("no opinion{reason}")),
         None => None,
@@ -410,29 +555,56 @@ pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Ans
             Ok(None) if hook.observe => (format!("runs on {named}, and only observes"), None, None),
             Ok(None) => (format!("runs on {named}"), None, None),
             Ok(Some(why)) => {
-                let told =
-                    format!("runs on {named}, but whether it applies can't be told: {}", one_line(why, MAX_QUOTED));
+                let told = format!(
+                    "runs on {named}, but whether it applies can't be told: {}",
+                    one_line(why, MAX_QUOTED)
+                );
                 (told, Some(why.clone()), None)
             }
-            Err(miss) => (format!("does not run on {named}: {}", missed(miss)), None, Some(miss.clone())),
+            Err(miss) => (
+                format!("does not run on {named}: {}", missed(miss)),
+                None,
+                Some(miss.clone()),
+            ),
         },
     );
     let report = server.abilities.panel.then(|| {
-        let (verdict, tone) =
-            if kept_out_by.is_none() { ("would run", Tone::Allow) } else { ("would not run", Tone::None) };
+        let (verdict, tone) = if kept_out_by.is_none() {
+            ("would run", Tone::Allow)
+        } else {
+            ("would not run", Tone::None)
+        };
         let report = Report::of_hook(&hook.name, verdict, tone);
-        let report = report.at(format!("on {}", chosen.named()), &chosen.event, chosen.at.clone());
+        let report = report.at(
+            format!("on {}", chosen.named()),
+            &chosen.event,
+            chosen.at.clone(),
+        );
         match (&kept_out_by, &opaque) {
             (Some(miss), _) => report.because(&missed(miss)),
-            (None, Some(why)) => report.because(&format!("whether it applies can't be told: {why}")),
+            (None, Some(why)) => {
+                report.because(&format!("whether it applies can't be told: {why}"))
+            }
             (None, None) => report,
         }
     });
     if report.is_none() {
-        server.editor.show(MessageType::INFO, &format!("{} {summary}", one_line(&hook.name, MAX_QUOTED)));
+        server.editor.show(
+            MessageType::INFO,
+            &format!("{} {summary}", one_line(&hook.name, MAX_QUOTED)),
+        );
     }
     let (hook, event) = (hook.name.clone(), chosen.event.name.clone());
-    Ok(Explained { hook, event, from, applies, kept_out_by, opaque, summary, report })
+    Ok(Explained {
+        hook,
+        event,
+        from,
+        applies,
+        kept_out_by,
+        opaque,
+        summary,
+        report,
+    })
 }
 
 #[cfg(test)]
@@ -449,7 +621,9 @@ mod tests {
             hookwire_base::syntax::source::Layer::Hooks,
             None,
         );
-        let hook = checked.file.and_then(|file| file.hooks.into_iter().next()?.hook);
+        let hook = checked
+            .file
+            .and_then(|file| file.hooks.into_iter().next()?.hook);
         hook.unwrap_or_else(|| panic!("{definition}: {:?}", checked.diagnostics))
     }
 
@@ -465,17 +639,49 @@ mod tests {
         ];
         let past = Past::with_facts(recent, Path::new("/p"));
         for (definition, pinned, expected) in [
-            ("on: PreToolUse, if: 'Bash(git*)', deny: x", None, "live PreToolUse (Bash git push) runs"),
-            ("on: PreToolUse, deny: x", None, "live PreToolUse (Bash ls) runs"),
+            (
+                "on: PreToolUse, if: 'Bash(git*)', deny: x",
+                None,
+                "live PreToolUse (Bash git push) runs",
+            ),
+            (
+                "on: PreToolUse, deny: x",
+                None,
+                "live PreToolUse (Bash ls) runs",
+            ),
             // None of them makes it run: the newest tells why.
-            ("on: PreToolUse, if: 'Bash(rm*)', deny: x", None, "live PreToolUse (Bash ls) if"),
-            ("on: [Stop, PreToolUse], if: 'Bash(git*)', deny: x", None, "live PreToolUse (Bash git push) runs"),
-            ("on: [Stop, PreToolUse], matcher: Edit, deny: x", None, "live Stop matcher"),
+            (
+                "on: PreToolUse, if: 'Bash(rm*)', deny: x",
+                None,
+                "live PreToolUse (Bash ls) if",
+            ),
+            (
+                "on: [Stop, PreToolUse], if: 'Bash(git*)', deny: x",
+                None,
+                "live PreToolUse (Bash git push) runs",
+            ),
+            (
+                "on: [Stop, PreToolUse], matcher: Edit, deny: x",
+                None,
+                "live Stop matcher",
+            ),
             ("on: '*', deny: x", None, "live Stop runs"),
-            ("on: SessionStart, deny: x", None, "sample SessionStart runs"),
-            ("on: PreToolUse, deny: x", Some(1), "live PreToolUse (Bash git pull) runs"),
+            (
+                "on: SessionStart, deny: x",
+                None,
+                "sample SessionStart runs",
+            ),
+            (
+                "on: PreToolUse, deny: x",
+                Some(1),
+                "live PreToolUse (Bash git pull) runs",
+            ),
             ("on: PreToolUse, deny: x", Some(4), "live Stop on"),
-            ("on: PreToolUse, deny: x", Some(5), "event 5 of process 1 is not known any more"),
+            (
+                "on: PreToolUse, deny: x",
+                Some(5),
+                "event 5 of process 1 is not known any more",
+            ),
         ] {
             let hook = hook(definition);
             let pinned = pinned.map(|seq| OfEvent { host: 1, seq });
@@ -484,10 +690,16 @@ mod tests {
                 Ok(chosen) => {
                     let subject = Some(subject(&chosen.event)).filter(|it| !it.is_empty());
                     let subject = subject.map(|it| format!(" ({it})")).unwrap_or_default();
-                    let applies = chosen.applies.as_ref().map_or_else(|miss| &*miss.test, |_| "runs");
+                    let applies = chosen
+                        .applies
+                        .as_ref()
+                        .map_or_else(|miss| &*miss.test, |_| "runs");
                     if !is_pinned {
                         let name = newest_name(&hook, &past).unwrap_or(sample::name(&hook));
-                        assert_eq!(name, &*chosen.event.name, "the lens says the same: {definition}");
+                        assert_eq!(
+                            name, &*chosen.event.name,
+                            "the lens says the same: {definition}"
+                        );
                     }
                     format!("{} {}{subject} {applies}", chosen.from(), chosen.event.name)
                 }

@@ -16,25 +16,37 @@ use std::sync::Arc;
 pub(super) fn name(hook: &Hook) -> &str {
     const USUAL: &str = "PreToolUse";
     match &hook.on {
-        On::Every => matched_parts(hook).and_then(|parts| canonical(hook, parts.first()?)).unwrap_or(USUAL),
+        On::Every => matched_parts(hook)
+            .and_then(|parts| canonical(hook, parts.first()?))
+            .unwrap_or(USUAL),
         On::Names(names) => names.first().map_or(USUAL, |name| name),
     }
 }
 
 /// The parts of a matcher of `Event:Step:Tool` or less.
 fn matched_parts(hook: &Hook) -> Option<Vec<String>> {
-    let Some(Matcher::Pattern { regex, .. }) = &hook.matcher else { return None };
+    let Some(Matcher::Pattern { regex, .. }) = &hook.matcher else {
+        return None;
+    };
     if !hook.contract.matcher_names_events {
         return None;
     }
-    let any = |part: &str| part.replace(".*", "x").replace(".+", "x").replace(['^', '$', '\\'], "");
+    let any = |part: &str| {
+        part.replace(".*", "x")
+            .replace(".+", "x")
+            .replace(['^', '$', '\\'], "")
+    };
     Some(regex.as_str().split(':').take(4).map(any).collect())
 }
 
 /// The canonical name of an event that a text names in the hook's vocabulary.
 fn canonical(hook: &Hook, name: &str) -> Option<&'static str> {
     let dialect = dialects::by_name(hook.contract.dialect).ok()?;
-    dialect.events.iter().find(|row| row.name == name).map(|row| row.meant())
+    dialect
+        .events
+        .iter()
+        .find(|row| row.name == name)
+        .map(|row| row.meant())
 }
 
 /// An event at which the hook runs, if one is found; else one that comes near.
@@ -45,7 +57,8 @@ pub(super) fn event_for(hook: &Hook, root: &Path) -> Result<Arc<Event>, String> 
     let (mut nearest, mut opaque) = (None, None);
     for texts in texts(hook) {
         for tool in tools(hook) {
-            let event = Event::from_json(data(hook, &tool, &texts, root)).map_err(|error| error.to_string())?;
+            let event = Event::from_json(data(hook, &tool, &texts, root))
+                .map_err(|error| error.to_string())?;
             let event = Arc::new(event);
             match hook.applies(&Facts::new(event.clone(), root)) {
                 Ok(None) => return Ok(event),
@@ -54,22 +67,34 @@ pub(super) fn event_for(hook: &Hook, root: &Path) -> Result<Arc<Event>, String> 
             }
         }
     }
-    opaque.or(nearest).ok_or_else(|| "no event could be made for it".into())
+    opaque
+        .or(nearest)
+        .ok_or_else(|| "no event could be made for it".into())
 }
 
-/// Candidates for the subject of an event: what the pattern of `if` stands for, what it begins with, what `when`
-/// compares with, and `None` for what is usual.
+/// Candidates for the subject of an event: what the pattern of `if` stands for, what it begins
+/// with, what `when` compares with, and `None` for what is usual.
 fn texts(hook: &Hook) -> Vec<Option<String>> {
     let rules = &hook.tools.rules;
     let patterns = rules.iter().filter_map(|rule| rule.pattern()).map(instance);
     let prefixes = rules.iter().filter_map(|rule| match rule.key() {
         Key::Program(program) => Some(program.to_string()),
-        Key::PathPrefix(prefix) if prefix.is_empty() || prefix.ends_with('/') => Some(format!("{prefix}x")),
+        Key::PathPrefix(prefix) if prefix.is_empty() || prefix.ends_with('/') => {
+            Some(format!("{prefix}x"))
+        }
         Key::PathPrefix(path) => Some(path.to_string()),
         Key::None => None,
     });
-    let compared = hook.when.as_ref().map(|when| quoted(when.source())).unwrap_or_default();
-    let mut texts: Vec<_> = patterns.chain(prefixes).filter(|text| !text.is_empty()).map(Some).collect();
+    let compared = hook
+        .when
+        .as_ref()
+        .map(|when| quoted(when.source()))
+        .unwrap_or_default();
+    let mut texts: Vec<_> = patterns
+        .chain(prefixes)
+        .filter(|text| !text.is_empty())
+        .map(Some)
+        .collect();
     // Usual values satisfy more conditions than a text that stands somewhere in a condition.
     texts.push(None);
     texts.extend(compared.into_iter().map(Some));
@@ -83,8 +108,14 @@ fn quoted(expression: &str) -> Vec<String> {
     while let Some((_, after)) = rest.split_once(['\'', '"'])
         && texts.len() < 5
     {
-        let quote = rest.as_bytes().get(rest.len() - after.len() - 1).copied().unwrap_or(b'"');
-        let Some((text, behind)) = after.split_once(char::from(quote)) else { break };
+        let quote = rest
+            .as_bytes()
+            .get(rest.len() - after.len() - 1)
+            .copied()
+            .unwrap_or(b'"');
+        let Some((text, behind)) = after.split_once(char::from(quote)) else {
+            break;
+        };
         texts.extend(Some(text.to_string()).filter(|it| !it.is_empty()));
         rest = behind;
     }
@@ -93,8 +124,14 @@ fn quoted(expression: &str) -> Vec<String> {
 
 /// The names of tools, or of whatever else the matcher is about, the likeliest first.
 fn tools(hook: &Hook) -> Vec<String> {
-    let of_parts = matched_parts(hook).and_then(|parts| parts.into_iter().next_back().filter(|it| !it.is_empty()));
-    let of_rules = hook.tools.rules.iter().flat_map(|rule| rule.tools()).map(|(tool, _)| instance(tool));
+    let of_parts = matched_parts(hook)
+        .and_then(|parts| parts.into_iter().next_back().filter(|it| !it.is_empty()));
+    let of_rules = hook
+        .tools
+        .rules
+        .iter()
+        .flat_map(|rule| rule.tools())
+        .map(|(tool, _)| instance(tool));
     let of_matcher = match &hook.matcher {
         Some(Matcher::Names(names)) => names.iter().take(10).cloned().collect(),
         Some(Matcher::Prefix(prefix) | Matcher::Pattern { prefix, .. }) if !prefix.is_empty() => {
@@ -103,18 +140,30 @@ fn tools(hook: &Hook) -> Vec<String> {
         Some(Matcher::Prefix(_) | Matcher::Pattern { .. }) | None => Vec::new(),
     };
     let usual = TOOLS.iter().map(|tool| tool.name.to_string());
-    let mut tools: Vec<_> = of_rules.chain(of_parts).chain(of_matcher).chain(usual).collect();
+    let mut tools: Vec<_> = of_rules
+        .chain(of_parts)
+        .chain(of_matcher)
+        .chain(usual)
+        .collect();
     if hook.tools.rules.is_empty() && hook.matcher.is_none() {
         tools.truncate(1);
         // A text that `when` compares with may be a tool.
-        tools.extend(hook.when.as_ref().map(|when| quoted(when.source())).unwrap_or_default());
+        tools.extend(
+            hook.when
+                .as_ref()
+                .map(|when| quoted(when.source()))
+                .unwrap_or_default(),
+        );
     }
     tools
 }
 
 fn data(hook: &Hook, tool: &str, text: &Option<String>, root: &Path) -> Value {
     let name = name(hook);
-    let agent = hook.agents.first().map_or("agent".into(), |glob| instance(glob.glob().glob()));
+    let agent = hook
+        .agents
+        .first()
+        .map_or("agent".into(), |glob| instance(glob.glob().glob()));
     let mut data = json!({
         "event": name,
         "session": "sample",
@@ -159,32 +208,58 @@ fn members(event: &str) -> Vec<(&'static str, Value)> {
         "SessionStart" => vec![("/source", json!("startup"))],
         "SessionEnd" => vec![("/reason", json!("other"))],
         "Setup" | "PostCompact" => vec![("/trigger", json!("manual"))],
-        "UserPromptSubmit" | "RunStart" | "SubagentStart" | "UserPromptExpansion" => vec![("/prompt", prompt())],
-        "RunEnd" => vec![("/prompt", prompt()), ("/result", message()), ("/usage", usage())],
-        "RunError" => vec![("/prompt", prompt()), ("/error", json!("the model can't be reached"))],
+        "UserPromptSubmit" | "RunStart" | "SubagentStart" | "UserPromptExpansion" => {
+            vec![("/prompt", prompt())]
+        }
+        "RunEnd" => vec![
+            ("/prompt", prompt()),
+            ("/result", message()),
+            ("/usage", usage()),
+        ],
+        "RunError" => vec![
+            ("/prompt", prompt()),
+            ("/error", json!("the model can't be reached")),
+        ],
         "StepEnd" | "Stop" | "SubagentStop" | "MessageDisplay" => {
             vec![("/lastMessage", message()), ("/stopActive", json!(false))]
         }
         "PreModelCall" => vec![
             ("/model/name", json!("sample")),
-            ("/model/request", json!({ "messages": [{ "role": "user", "content": prompt() }] })),
+            (
+                "/model/request",
+                json!({ "messages": [{ "role": "user", "content": prompt() }] }),
+            ),
         ],
         "PostModelCall" => vec![
             ("/model/name", json!("sample")),
-            ("/model/response", json!({ "role": "assistant", "content": message() })),
+            (
+                "/model/response",
+                json!({ "role": "assistant", "content": message() }),
+            ),
             ("/model/usage", usage()),
             ("/model/finishReason", json!("stop")),
         ],
         "ModelCallError" => vec![
             ("/model/name", json!("sample")),
-            ("/model/error", json!({ "message": "overloaded", "status": 529 })),
+            (
+                "/model/error",
+                json!({ "message": "overloaded", "status": 529 }),
+            ),
             ("/model/attempt", json!(1)),
         ],
-        "PostToolUse" => vec![("/tool/output", json!("sample output")), ("/tool/durationMs", json!(12))],
-        "PostToolUseFailure" => vec![("/tool/error", json!("it failed")), ("/tool/durationMs", json!(12))],
+        "PostToolUse" => vec![
+            ("/tool/output", json!("sample output")),
+            ("/tool/durationMs", json!(12)),
+        ],
+        "PostToolUseFailure" => vec![
+            ("/tool/error", json!("it failed")),
+            ("/tool/durationMs", json!(12)),
+        ],
         "PreCompact" => vec![("/trigger", json!("auto")), ("/compaction", json!({}))],
         "Notification" => vec![("/message", json!("The agent waits for you."))],
-        custom if custom.starts_with(hookwire_base::event::CUSTOM_PREFIX) => vec![("/data", json!({}))],
+        custom if custom.starts_with(hookwire_base::event::CUSTOM_PREFIX) => {
+            vec![("/data", json!({}))]
+        }
         _ => Vec::new(),
     }
 }
@@ -193,11 +268,13 @@ fn members(event: &str) -> Vec<(&'static str, Value)> {
 fn input(tool: &str, text: Option<&str>, root: &Path) -> Value {
     let row = known(tool);
     // `name=pattern` is about that argument; in a command a `=` is part of the text.
-    let named = text.and_then(|text| text.split_once('=')).filter(|(name, _)| {
-        row.is_none_or(|row| row.kind != ArgumentKind::Shell)
-            && !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    });
+    let named = text
+        .and_then(|text| text.split_once('='))
+        .filter(|(name, _)| {
+            row.is_none_or(|row| row.kind != ArgumentKind::Shell)
+                && !name.is_empty()
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        });
     let mut input = Map::new();
     let Some(row) = row else {
         match (named, text) {
@@ -209,7 +286,9 @@ fn input(tool: &str, text: Option<&str>, root: &Path) -> Value {
     let argument = row.arguments.first().copied().unwrap_or_default();
     let main = match (row.kind, argument, text.filter(|_| named.is_none())) {
         (ArgumentKind::Shell, _, text) => text.unwrap_or("echo hello").to_string(),
-        (ArgumentKind::Path, _, text) => root.join(text.unwrap_or("README.md")).display().to_string(),
+        (ArgumentKind::Path, _, text) => {
+            root.join(text.unwrap_or("README.md")).display().to_string()
+        }
         (ArgumentKind::Url, _, text) => text.unwrap_or("https://example.com/").into(),
         (ArgumentKind::Text, _, text) => text.unwrap_or("sample").into(),
     };
@@ -253,7 +332,12 @@ fn instance(glob: &str) -> String {
                     continue;
                 }
                 let set: String = rest.by_ref().take_while(|c| *c != ']').collect();
-                text.push(set.chars().next().filter(|c| !matches!(c, '!' | '^')).unwrap_or('_'));
+                text.push(
+                    set.chars()
+                        .next()
+                        .filter(|c| !matches!(c, '!' | '^'))
+                        .unwrap_or('_'),
+                );
             }
             '{' => {
                 let choices: String = rest.by_ref().take_while(|c| *c != '}').collect();
@@ -273,8 +357,15 @@ mod tests {
     use hookwire_engine::definitions::check::check;
 
     fn hook(definition: &str) -> Arc<Hook> {
-        let checked = check("/p/a.yaml", &format!("hooks:\n- {{ name: a, {definition} }}\n"), Layer::Hooks, None);
-        let hook = checked.file.and_then(|file| file.hooks.into_iter().next()?.hook);
+        let checked = check(
+            "/p/a.yaml",
+            &format!("hooks:\n- {{ name: a, {definition} }}\n"),
+            Layer::Hooks,
+            None,
+        );
+        let hook = checked
+            .file
+            .and_then(|file| file.hooks.into_iter().next()?.hook);
         hook.unwrap_or_else(|| panic!("{definition}: {:?}", checked.diagnostics))
     }
 
@@ -283,28 +374,88 @@ mod tests {
         for (definition, expected) in [
             ("on: PreToolUse, deny: no", "Bash echo hello"),
             ("on: '*', deny: no", "Bash echo hello"),
-            ("on: PreToolUse, if: 'Bash(git push*)', deny: no", "Bash git push"),
+            (
+                "on: PreToolUse, if: 'Bash(git push*)', deny: no",
+                "Bash git push",
+            ),
             ("on: PreToolUse, if: 'Bash(git:*)', deny: no", "Bash git"),
-            ("on: PreToolUse, if: 'Bash(* --force)', deny: no", "Bash x --force"),
-            ("on: PreToolUse, if: 'Write(src/**/*.ts)', deny: no", "Write /p/src/x.ts"),
-            ("on: PreToolUse, if: 'Read(/etc/**)', deny: no", "Read /etc/x"),
-            ("on: PreToolUse, if: 'WebFetch(https://*.example.com/*)', deny: no", "WebFetch https://x.example.com/x"),
-            ("on: PreToolUse, if: 'mcp__pay__*(to=bob*)', deny: no", "mcp__pay__ bob"),
-            ("on: PreToolUse, if: 'Grep(path=src/*)', deny: no", "Grep sample"),
-            ("on: PreToolUse, matcher: 'Write|Edit', deny: no", "Write /p/README.md"),
-            ("on: PreToolUse, matcher: 'mcp__pay__.*', deny: no", "mcp__pay__ sample"),
-            ("on: PreToolUse, matcher: '(Web).*', deny: no", "WebFetch https://example.com/"),
-            ("on: PreToolUse, agents: 'coder-*', deny: no", "Bash echo hello"),
-            ("on: [PostToolUse, Stop], dialect: claude-code, matcher: Edit, command: x", "Edit /p/README.md"),
-            ("on: SessionStart, dialect: claude-code, matcher: 'resume', command: x", ""),
+            (
+                "on: PreToolUse, if: 'Bash(* --force)', deny: no",
+                "Bash x --force",
+            ),
+            (
+                "on: PreToolUse, if: 'Write(src/**/*.ts)', deny: no",
+                "Write /p/src/x.ts",
+            ),
+            (
+                "on: PreToolUse, if: 'Read(/etc/**)', deny: no",
+                "Read /etc/x",
+            ),
+            (
+                "on: PreToolUse, if: 'WebFetch(https://*.example.com/*)', deny: no",
+                "WebFetch https://x.example.com/x",
+            ),
+            (
+                "on: PreToolUse, if: 'mcp__pay__*(to=bob*)', deny: no",
+                "mcp__pay__ bob",
+            ),
+            (
+                "on: PreToolUse, if: 'Grep(path=src/*)', deny: no",
+                "Grep sample",
+            ),
+            (
+                "on: PreToolUse, matcher: 'Write|Edit', deny: no",
+                "Write /p/README.md",
+            ),
+            (
+                "on: PreToolUse, matcher: 'mcp__pay__.*', deny: no",
+                "mcp__pay__ sample",
+            ),
+            (
+                "on: PreToolUse, matcher: '(Web).*', deny: no",
+                "WebFetch https://example.com/",
+            ),
+            (
+                "on: PreToolUse, agents: 'coder-*', deny: no",
+                "Bash echo hello",
+            ),
+            (
+                "on: [PostToolUse, Stop], dialect: claude-code, matcher: Edit, command: x",
+                "Edit /p/README.md",
+            ),
+            (
+                "on: SessionStart, dialect: claude-code, matcher: 'resume', command: x",
+                "",
+            ),
             ("on: 'custom:Deploy', command: x", ""),
-            ("on: PreToolUse, when: 'tool.input.command == \"rm -r build\"', deny: no", "Bash rm -r build"),
-            ("on: PreToolUse, when: 'tool.name == \"curl\"', deny: no", "curl sample"),
-            ("on: UserPromptSubmit, when: \"prompt.contains('password')\", deny: no", ""),
-            ("dialect: workflow-framework, matcher: 'PreToolCall:.*:delete_.*', command: x", "delete_x sample"),
-            ("dialect: workflow-framework, matcher: '^PostToolCall:copy$', command: x", "copy sample"),
-            ("dialect: workflow-framework, matcher: '^StepCompleted', command: x", ""),
-            ("dialect: workflow-framework, matcher: ':deny$', command: x", "deny sample"),
+            (
+                "on: PreToolUse, when: 'tool.input.command == \"rm -r build\"', deny: no",
+                "Bash rm -r build",
+            ),
+            (
+                "on: PreToolUse, when: 'tool.name == \"curl\"', deny: no",
+                "curl sample",
+            ),
+            (
+                "on: UserPromptSubmit, when: \"prompt.contains('password')\", deny: no",
+                "",
+            ),
+            (
+                "dialect: workflow-framework, matcher: 'PreToolCall:.*:delete_.*', command: x",
+                "delete_x sample",
+            ),
+            (
+                "dialect: workflow-framework, matcher: '^PostToolCall:copy$', command: x",
+                "copy sample",
+            ),
+            (
+                "dialect: workflow-framework, matcher: '^StepCompleted', command: x",
+                "",
+            ),
+            (
+                "dialect: workflow-framework, matcher: ':deny$', command: x",
+                "deny sample",
+            ),
         ] {
             let hook = hook(definition);
             let event = event_for(&hook, Path::new("/p")).unwrap();
@@ -312,9 +463,14 @@ mod tests {
                 .unwrap_or_else(|miss| panic!("{definition}: {miss:?}"));
             assert_eq!(&*event.name, name(&hook), "{definition}");
             let tool = event.tool_name().unwrap_or_default();
-            let main =
-                event.at("/tool/input").and_then(|input| hookwire_rules::matching::tools::main_argument(tool, input));
-            assert_eq!(format!("{tool} {}", main.map(|it| it.1).unwrap_or_default()).trim(), expected, "{definition}");
+            let main = event
+                .at("/tool/input")
+                .and_then(|input| hookwire_rules::matching::tools::main_argument(tool, input));
+            assert_eq!(
+                format!("{tool} {}", main.map(|it| it.1).unwrap_or_default()).trim(),
+                expected,
+                "{definition}"
+            );
         }
     }
 
@@ -322,15 +478,25 @@ mod tests {
     #[test]
     fn there_is_a_sample_of_every_event() {
         for event in EVENTS {
-            for dialect in hookwire_dialects::DIALECTS.iter().filter(|it| it.name() != "sample") {
-                let hook = hook(&format!("on: {}, dialect: {}, command: x", event.name, dialect.name()));
+            for dialect in hookwire_dialects::DIALECTS
+                .iter()
+                .filter(|it| it.name() != "sample")
+            {
+                let hook = hook(&format!(
+                    "on: {}, dialect: {}, command: x",
+                    event.name,
+                    dialect.name()
+                ));
                 let sample = event_for(&hook, Path::new("/p")).unwrap();
                 assert_eq!(&*sample.name, event.name);
                 (hook.contract.payload)(&sample);
             }
         }
         let hook = hook("on: PreToolUse, when: '1 > 2', deny: no");
-        assert_eq!(event_for(&hook, Path::new("/p")).unwrap().tool_name(), Some("Bash"));
+        assert_eq!(
+            event_for(&hook, Path::new("/p")).unwrap().tool_name(),
+            Some("Bash")
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What the server does over time: it begins to tell the editor what changes, and takes in what the editor says of
-//! its documents and folders.
+//! What the server does over time: it begins to tell the editor what changes, and takes in what the
+//! editor says of its documents and folders.
 
 use super::answer::Answer;
 use super::editor::path_of;
@@ -8,7 +8,8 @@ use super::workspaces::{Workspace, project_of, projects};
 use super::{diagnostics, live};
 use hookwire_base::syntax::formats;
 use ls_types::{
-    DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams,
 };
 use std::collections::HashSet;
 use std::future::Future;
@@ -39,7 +40,10 @@ impl Server {
         spawn(Box::pin(diagnostics::publish_changes(self.clone())));
         let server = self.clone();
         spawn(Box::pin(async move {
-            live::follow(&server.live, &server.connection, &server.workspaces, || server.refresh_live()).await;
+            live::follow(&server.live, &server.connection, &server.workspaces, || {
+                server.refresh_live()
+            })
+            .await;
         }));
         if let Some(parent) = self.parent {
             spawn(Box::pin(end_with(parent)));
@@ -51,13 +55,16 @@ impl Server {
 
     /// Tells what changes in a folder, until it is left.
     fn follow(self: &Arc<Server>, Workspace { project, left }: Workspace) {
-        let Some(ended) = self.ended.get().cloned() else { return };
+        let Some(ended) = self.ended.get().cloned() else {
+            return;
+        };
         if let Err(error) = project.watch() {
             tracing::warn!(%error, "Definitions are not watched for the editor.");
         }
         let server = self.clone();
         let follow = async move {
-            left.run_until_cancelled(diagnostics::follow(server.clone(), project.clone())).await;
+            left.run_until_cancelled(diagnostics::follow(server.clone(), project.clone()))
+                .await;
             diagnostics::withdraw(&server, &project);
         };
         tokio::spawn(async move { ended.run_until_cancelled_owned(follow).await });
@@ -73,8 +80,16 @@ impl Server {
     /// Leaves every project that neither a folder nor an open document is about any more.
     fn leave(&self) {
         let documents = self.documents();
-        let of_documents = documents.values().filter_map(|it| project_of(&it.path)).map(Path::to_path_buf);
-        let of_folders = self.folders.lock().iter().flat_map(|folder| projects(folder)).collect::<Vec<_>>();
+        let of_documents = documents
+            .values()
+            .filter_map(|it| project_of(&it.path))
+            .map(Path::to_path_buf);
+        let of_folders = self
+            .folders
+            .lock()
+            .iter()
+            .flat_map(|folder| projects(folder))
+            .collect::<Vec<_>>();
         let wanted: HashSet<PathBuf> = of_documents.chain(of_folders).collect();
         self.workspaces.retain(|root| wanted.contains(root));
     }
@@ -82,34 +97,60 @@ impl Server {
     /// Whether a file is one of definitions. Editors hand over every YAML file that they open.
     fn is_definition(&self, path: &Path, language: &str, text: &str) -> bool {
         let at_home = project_of(path).is_some();
-        let named = || text.lines().take(10).any(|line| line.contains("$schema") && line.contains("hookwire"));
-        let is_loaded = || self.workspaces().iter().any(|it| it.layer_of(path).is_some());
+        let named = || {
+            text.lines()
+                .take(10)
+                .any(|line| line.contains("$schema") && line.contains("hookwire"))
+        };
+        let is_loaded = || {
+            self.workspaces()
+                .iter()
+                .any(|it| it.layer_of(path).is_some())
+        };
         language.starts_with("hookwire") || at_home || is_loaded() || named()
     }
 }
 
-/// Ends this process, in good order, when the one that started it has ended without a word: something
-/// else may hold its end of stdin open.
+/// Ends this process, in good order, when the one that started it has ended without a word:
+/// something else may hold its end of stdin open.
 async fn end_with(parent: u32) {
-    let Some(parent) = i32::try_from(parent).ok().and_then(rustix::process::Pid::from_raw) else { return };
+    let Some(parent) = i32::try_from(parent)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    else {
+        return;
+    };
     loop {
         tokio::time::sleep(PARENT).await;
         if rustix::process::test_kill_process(parent) == Err(rustix::io::Errno::SRCH) {
             tracing::info!("The editor has ended.");
-            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM);
+            let _ = rustix::process::kill_process(
+                rustix::process::getpid(),
+                rustix::process::Signal::TERM,
+            );
         }
     }
 }
 
 pub(super) fn did_open(server: &Arc<Server>, params: DidOpenTextDocumentParams) -> Answer<()> {
-    let ls_types::TextDocumentItem { uri, language_id, version, text } = params.text_document;
-    let Some(path) = path_of(&uri) else { return Ok(()) };
+    let ls_types::TextDocumentItem {
+        uri,
+        language_id,
+        version,
+        text,
+    } = params.text_document;
+    let Some(path) = path_of(&uri) else {
+        return Ok(());
+    };
     let key = uri.as_str().to_string();
     if !server.is_definition(&path, &language_id, &text) {
         return Ok(());
     }
     if server.documents().len() >= MAX_DOCUMENTS || text.len() > MAX_TEXT {
-        tracing::warn!(uri = key, "A document was left alone: it is too large, or {MAX_DOCUMENTS} are open.");
+        tracing::warn!(
+            uri = key,
+            "A document was left alone: it is too large, or {MAX_DOCUMENTS} are open."
+        );
         return Ok(());
     }
     if let Some(project) = project_of(&path) {
@@ -123,7 +164,9 @@ pub(super) fn did_open(server: &Arc<Server>, params: DidOpenTextDocumentParams) 
 
 pub(super) fn did_change(server: &Arc<Server>, params: DidChangeTextDocumentParams) -> Answer<()> {
     let key = params.text_document.uri.as_str();
-    let Some(document) = server.documents().get(key).cloned() else { return Ok(()) };
+    let Some(document) = server.documents().get(key).cloned() else {
+        return Ok(());
+    };
     let version = params.text_document.version;
     if version < document.version {
         // Applied to a later text it would make one that the editor has never seen.
@@ -139,7 +182,10 @@ pub(super) fn did_change(server: &Arc<Server>, params: DidChangeTextDocumentPara
     let added = changes.iter().map(|it| it.text.len()).sum::<usize>();
     let size = document.text.len().saturating_add(added);
     if size > MAX_TEXT || size.saturating_mul(changes.len()) > MAX_WORK {
-        tracing::warn!(uri = key, "A document is left alone until it is opened again: the change is too large.");
+        tracing::warn!(
+            uri = key,
+            "A document is left alone until it is opened again: the change is too large."
+        );
         server.update(|documents| drop(documents.remove(key)));
         return Ok(());
     }
@@ -158,15 +204,31 @@ pub(super) fn did_close(server: &Arc<Server>, params: DidCloseTextDocumentParams
     Ok(())
 }
 
-pub(super) fn did_change_folders(server: &Arc<Server>, params: DidChangeWorkspaceFoldersParams) -> Answer<()> {
-    let removed: Vec<_> = params.event.removed.iter().filter_map(|folder| path_of(&folder.uri)).collect();
-    let added: Vec<_> = params.event.added.iter().filter_map(|folder| path_of(&folder.uri)).collect();
+pub(super) fn did_change_folders(
+    server: &Arc<Server>,
+    params: DidChangeWorkspaceFoldersParams,
+) -> Answer<()> {
+    let removed: Vec<_> = params
+        .event
+        .removed
+        .iter()
+        .filter_map(|folder| path_of(&folder.uri))
+        .collect();
+    let added: Vec<_> = params
+        .event
+        .added
+        .iter()
+        .filter_map(|folder| path_of(&folder.uri))
+        .collect();
     {
         let mut folders = server.folders.lock();
         folders.retain(|it| !removed.contains(it));
         folders.extend(added.iter().cloned());
     }
-    added.iter().flat_map(|folder| projects(folder)).for_each(|root| server.enter(&root));
+    added
+        .iter()
+        .flat_map(|folder| projects(folder))
+        .for_each(|root| server.enter(&root));
     server.leave();
     server.refresh();
     Ok(())

@@ -1,4 +1,5 @@
-//! The state of the language server for one editor: what the editor has open and which projects it works in.
+//! The state of the language server for one editor: what the editor has open and which projects it
+//! works in.
 
 use super::answer::{Answer, Refusal, off_the_reader};
 use super::document::{Document, Documents};
@@ -56,8 +57,13 @@ impl Server {
     ///
     /// # Errors
     /// The params are not those of LSP.
-    pub fn new(host: &Arc<Host>, editor: &Arc<dyn Client>, params: &Value) -> Result<Arc<Server>, String> {
-        let params: InitializeParams = serde_json::from_value(params.clone()).map_err(|error| error.to_string())?;
+    pub fn new(
+        host: &Arc<Host>,
+        editor: &Arc<dyn Client>,
+        params: &Value,
+    ) -> Result<Arc<Server>, String> {
+        let params: InitializeParams =
+            serde_json::from_value(params.clone()).map_err(|error| error.to_string())?;
         let connection = Project::new(host);
         let workspaces = Arc::new(Workspaces::new(&connection));
         let folders = folders(&params).unwrap_or_else(|| vec![host.root().to_path_buf()]);
@@ -83,7 +89,11 @@ impl Server {
 
     /// All documents as they are now.
     pub fn snapshot(self: &Arc<Server>) -> Snapshot {
-        Snapshot { server: self.clone(), documents: self.documents(), given_up: CancellationToken::new() }
+        Snapshot {
+            server: self.clone(),
+            documents: self.documents(),
+            given_up: CancellationToken::new(),
+        }
     }
 
     pub(super) fn documents(&self) -> Arc<Documents> {
@@ -101,7 +111,8 @@ impl Server {
     /// Other definitions are in force: what the editor shows beside the text is no longer right.
     pub fn refresh(&self) {
         if self.abilities.refreshes_hints {
-            self.editor.request("workspace/inlayHint/refresh", Value::Null);
+            self.editor
+                .request("workspace/inlayHint/refresh", Value::Null);
         }
         self.refresh_live();
     }
@@ -109,10 +120,14 @@ impl Server {
     /// Something has happened: counts, verdicts and events are no longer right.
     pub fn refresh_live(&self) {
         if self.abilities.refreshes_lenses {
-            self.editor.request("workspace/codeLens/refresh", Value::Null);
+            self.editor
+                .request("workspace/codeLens/refresh", Value::Null);
         }
         if self.abilities.live {
-            self.editor.notify("hookwire/live", &standing::status(&self.workspaces, &self.live));
+            self.editor.notify(
+                "hookwire/live",
+                &standing::status(&self.workspaces, &self.live),
+            );
         }
     }
 
@@ -127,8 +142,17 @@ impl Server {
     }
 
     /// The surroundings of a document in a project.
-    pub(super) fn around<'s>(&'s self, documents: &'s Documents, project: Option<Project>) -> Surroundings<'s> {
-        Surroundings { documents, abilities: &self.abilities, project, live: &self.live }
+    pub(super) fn around<'s>(
+        &'s self,
+        documents: &'s Documents,
+        project: Option<Project>,
+    ) -> Surroundings<'s> {
+        Surroundings {
+            documents,
+            abilities: &self.abilities,
+            project,
+            live: &self.live,
+        }
     }
 
     /// The next documents whose diagnostics are to be told.
@@ -151,7 +175,10 @@ impl Server {
 
     /// A text of the workspace that it is in.
     pub(super) fn document(&self, uri: Uri, path: PathBuf, version: i32, text: String) -> Document {
-        let layer = self.workspace(&path).and_then(|it| it.layer_of(&path)).unwrap_or(Layer::Project);
+        let layer = self
+            .workspace(&path)
+            .and_then(|it| it.layer_of(&path))
+            .unwrap_or(Layer::Project);
         Document::new(uri, path, version, text, self.abilities.encoding).in_layer(layer)
     }
 
@@ -176,7 +203,8 @@ pub struct Snapshot {
 impl Snapshot {
     /// The surroundings of a file that is asked about.
     pub(super) fn around(&self, file: &Path) -> Surroundings<'_> {
-        self.server.around(&self.documents, self.server.workspace(file))
+        self.server
+            .around(&self.documents, self.server.workspace(file))
     }
 
     /// A definition file that is open in the editor.
@@ -191,14 +219,22 @@ impl Snapshot {
         let permit = self.server.questions.clone().acquire_owned().await;
         off_the_reader(move || {
             let _permit = permit;
-            let uri = params.pointer("/textDocument/uri").and_then(Value::as_str).unwrap_or_default().to_string();
-            if self.is_wanted(&uri) { query(&self, params) } else { Err(Refusal::Stale) }
+            let uri = params
+                .pointer("/textDocument/uri")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_string();
+            if self.is_wanted(&uri) {
+                query(&self, params)
+            } else {
+                Err(Refusal::Stale)
+            }
         })
         .await
     }
 
-    /// Whether the editor still wants an answer about a document: not if it has cancelled the question or changed the
-    /// document. Work that takes long asks this now and then.
+    /// Whether the editor still wants an answer about a document: not if it has cancelled the
+    /// question or changed the document. Work that takes long asks this now and then.
     pub fn is_wanted(&self, uri: &str) -> bool {
         !self.given_up.is_cancelled() && !self.server.has_changed_since(&self.documents, uri)
     }
@@ -206,9 +242,17 @@ impl Snapshot {
 
 /// The folders that the editor has open.
 fn folders(params: &InitializeParams) -> Option<Vec<PathBuf>> {
-    let folders = params.workspace_folders.iter().flatten().filter_map(|folder| path_of(&folder.uri));
+    let folders = params
+        .workspace_folders
+        .iter()
+        .flatten()
+        .filter_map(|folder| path_of(&folder.uri));
     let folders: Vec<_> = folders.collect();
     #[expect(deprecated, reason = "what editors without folders send")]
     let root = params.root_uri.as_ref().and_then(path_of);
-    if folders.is_empty() { root.map(|root| vec![root]) } else { Some(folders) }
+    if folders.is_empty() {
+        root.map(|root| vec![root])
+    } else {
+        Some(folders)
+    }
 }

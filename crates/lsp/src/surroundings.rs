@@ -1,5 +1,5 @@
-//! What stands around a document that is asked about: the other documents, its project, and what running hosts of
-//! that project have judged.
+//! What stands around a document that is asked about: the other documents, its project, and what
+//! running hosts of that project have judged.
 
 use super::document::Documents;
 use super::editor::Abilities;
@@ -40,13 +40,21 @@ impl Surroundings<'_> {
 
     /// What keeps a file of the project's own definitions out of force as it is, if something does.
     pub(super) fn distrust(&self, file: &Path) -> Option<Diagnostic> {
-        let project = self.project.as_ref().filter(|it| file.starts_with(home_of(it.root())))?;
+        let project = self
+            .project
+            .as_ref()
+            .filter(|it| file.starts_with(home_of(it.root())))?;
         project.distrust()
     }
 
     /// The project's last events, newest first.
     pub(super) fn events(&self) -> Vec<Arc<Event>> {
-        self.live.recent(&self.key()).iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect()
+        self.live
+            .recent(&self.key())
+            .iter()
+            .take(MAX_EVENTS)
+            .map(|it| it.event.clone())
+            .collect()
     }
 
     /// The project's last events with what conditions read of them, newest first.

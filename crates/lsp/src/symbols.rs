@@ -9,7 +9,8 @@ use hookwire_base::syntax::writer::extent;
 use hookwire_engine::definitions::compile::Compiled;
 use hookwire_handlers::handlers::KINDS;
 use ls_types::{
-    DocumentSymbol, DocumentSymbolResponse, FoldingRange, FoldingRangeKind, Location, SymbolInformation, SymbolKind,
+    DocumentSymbol, DocumentSymbolResponse, FoldingRange, FoldingRangeKind, Location,
+    SymbolInformation, SymbolKind,
 };
 use std::collections::BTreeMap;
 
@@ -22,7 +23,10 @@ pub(super) fn symbols(document: &Document, nested: bool) -> DocumentSymbolRespon
     let mut flat = Vec::new();
     for symbol in symbols {
         let DocumentSymbol { children, .. } = &symbol;
-        let inner = children.iter().flatten().map(|child| information(document, child, Some(&symbol.name)));
+        let inner = children
+            .iter()
+            .flatten()
+            .map(|child| information(document, child, Some(&symbol.name)));
         let inner: Vec<_> = inner.collect();
         flat.push(information(document, &symbol, None));
         flat.extend(inner);
@@ -31,13 +35,20 @@ pub(super) fn symbols(document: &Document, nested: bool) -> DocumentSymbolRespon
 }
 
 #[expect(deprecated, reason = "the type has a field for it")]
-fn information(document: &Document, symbol: &DocumentSymbol, within: Option<&String>) -> SymbolInformation {
+fn information(
+    document: &Document,
+    symbol: &DocumentSymbol,
+    within: Option<&String>,
+) -> SymbolInformation {
     SymbolInformation {
         name: symbol.name.clone(),
         kind: symbol.kind,
         tags: None,
         deprecated: None,
-        location: Location { uri: document.uri.clone(), range: symbol.range },
+        location: Location {
+            uri: document.uri.clone(),
+            range: symbol.range,
+        },
         container_name: within.cloned(),
     }
 }
@@ -47,33 +58,80 @@ const MAX_DETAIL: usize = 60;
 
 /// The settings for the whole file, and its hooks with their handlers, in the order of the text.
 fn outline(document: &Document) -> Vec<DocumentSymbol> {
-    let Some(readable) = document.readable() else { return Vec::new() };
-    let Some(reading) = Reading::of_document(readable.document) else { return Vec::new() };
+    let Some(readable) = document.readable() else {
+        return Vec::new();
+    };
+    let Some(reading) = Reading::of_document(readable.document) else {
+        return Vec::new();
+    };
     let (lines, format) = (document.lines(), document.format());
     let mut symbols: Vec<(usize, DocumentSymbol)> = Vec::new();
-    for entry in reading.root.entries().iter().filter(|it| matches!(it.key.as_str(), "policy" | "defaults")) {
-        let keys: Vec<&str> = entry.value.entries().iter().map(|it| it.key.as_str()).collect();
-        let Some(selection) = readable.part(&entry.key_span) else { continue };
+    for entry in reading
+        .root
+        .entries()
+        .iter()
+        .filter(|it| matches!(it.key.as_str(), "policy" | "defaults"))
+    {
+        let keys: Vec<&str> = entry
+            .value
+            .entries()
+            .iter()
+            .map(|it| it.key.as_str())
+            .collect();
+        let Some(selection) = readable.part(&entry.key_span) else {
+            continue;
+        };
         let whole = readable.whole(&around(&entry.key_span, &extent(&entry.value, format)));
-        let symbol = symbol(&lines, entry.key.clone(), keys.join(", "), SymbolKind::NAMESPACE, &whole, &selection);
+        let symbol = symbol(
+            &lines,
+            entry.key.clone(),
+            keys.join(", "),
+            SymbolKind::NAMESPACE,
+            &whole,
+            &selection,
+        );
         symbols.push((whole.start, symbol));
     }
     for (n, (compiled, node)) in reading.hooks().enumerate() {
         let whole = extent(node, format);
-        let selection = if within(&compiled.span, &whole) { &compiled.span } else { &node.span };
+        let selection = if within(&compiled.span, &whole) {
+            &compiled.span
+        } else {
+            &node.span
+        };
         let whole = readable.whole(&whole);
-        let Some(selection) = readable.part(selection) else { continue };
+        let Some(selection) = readable.part(selection) else {
+            continue;
+        };
         let name = match &compiled.name {
             Some(name) => name.to_string(),
             None => format!("hook {}", n + 1),
         };
         let handler = handler(node);
-        let mut hook = symbol(&lines, name, detail(compiled, node), SymbolKind::EVENT, &whole, &selection);
+        let mut hook = symbol(
+            &lines,
+            name,
+            detail(compiled, node),
+            SymbolKind::EVENT,
+            &whole,
+            &selection,
+        );
         hook.children = handler.and_then(|entry| {
             let inner = readable.whole(&around(&entry.key_span, &extent(&entry.value, format)));
             let key = readable.part(&entry.key_span)?;
-            let (inner, key) = if within(&inner, &whole) { (inner, key) } else { (whole.clone(), selection) };
-            Some(vec![symbol(&lines, entry.key.clone(), brief(&entry.value), SymbolKind::FUNCTION, &inner, &key)])
+            let (inner, key) = if within(&inner, &whole) {
+                (inner, key)
+            } else {
+                (whole.clone(), selection)
+            };
+            Some(vec![symbol(
+                &lines,
+                entry.key.clone(),
+                brief(&entry.value),
+                SymbolKind::FUNCTION,
+                &inner,
+                &key,
+            )])
         });
         symbols.push((whole.start, hook));
     }
@@ -92,7 +150,11 @@ fn symbol(
 ) -> DocumentSymbol {
     DocumentSymbol {
         // Editors refuse an outline with a name that is empty.
-        name: if name.trim().is_empty() { "hook".into() } else { name },
+        name: if name.trim().is_empty() {
+            "hook".into()
+        } else {
+            name
+        },
         detail: Some(detail).filter(|it| !it.is_empty()),
         kind,
         tags: None,
@@ -112,7 +174,9 @@ fn around(one: &Span, other: &Span) -> Span {
 }
 
 fn handler(hook: &Node) -> Option<&hookwire_base::syntax::node::Entry> {
-    hook.entries().iter().find(|entry| KINDS.iter().any(|kind| kind.key == entry.key))
+    hook.entries()
+        .iter()
+        .find(|entry| KINDS.iter().any(|kind| kind.key == entry.key))
 }
 
 /// Events as written and the handler's key.
@@ -128,7 +192,10 @@ fn detail(compiled: &Compiled, node: &Node) -> String {
         },
     };
     let key = handler(node).map(|it| it.key.as_str()).unwrap_or_default();
-    let parts: Vec<&str> = [on.as_str(), key].into_iter().filter(|it| !it.is_empty()).collect();
+    let parts: Vec<&str> = [on.as_str(), key]
+        .into_iter()
+        .filter(|it| !it.is_empty())
+        .collect();
     parts.join(" \u{b7} ")
 }
 
@@ -136,7 +203,12 @@ fn detail(compiled: &Compiled, node: &Node) -> String {
 fn brief(node: &Node) -> String {
     let text = match &node.value {
         NodeValue::String(text) => text.clone(),
-        NodeValue::Seq(items) => items.iter().take(8).map(brief).collect::<Vec<_>>().join(" "),
+        NodeValue::Seq(items) => items
+            .iter()
+            .take(8)
+            .map(brief)
+            .collect::<Vec<_>>()
+            .join(" "),
         NodeValue::Map(entries) => match entries.first() {
             Some(first) if entries.len() == 1 => first.key.clone(),
             Some(first) => match &first.value.value {
@@ -152,7 +224,10 @@ fn brief(node: &Node) -> String {
 }
 
 pub(super) fn folding(document: &Document) -> Vec<FoldingRange> {
-    folds(document).into_iter().map(FoldingRange::from).collect()
+    folds(document)
+        .into_iter()
+        .map(FoldingRange::from)
+        .collect()
 }
 
 /// Whole lines, counted from 0.
@@ -184,14 +259,27 @@ fn folds(document: &Document) -> Vec<Fold> {
     if let Some(readable) = &readable
         && let Some(root) = &readable.document.checked().root
     {
-        let mut finder = Folds { readable, lines: &lines, found, texts };
-        root.entries().iter().for_each(|entry| finder.add(entry.key_span.start, &entry.value));
+        let mut finder = Folds {
+            readable,
+            lines: &lines,
+            found,
+            texts,
+        };
+        root.entries()
+            .iter()
+            .for_each(|entry| finder.add(entry.key_span.start, &entry.value));
         // The root is a list, so its items have no keys.
-        root.items().iter().for_each(|item| finder.add(item.span.start, item));
+        root.items()
+            .iter()
+            .for_each(|item| finder.add(item.span.start, item));
         (found, texts) = (finder.found, finder.texts);
     }
     let comments = comments(document, &lines, &texts);
-    let values = found.into_iter().map(|(first, last)| Fold { first, last, is_comment: false });
+    let values = found.into_iter().map(|(first, last)| Fold {
+        first,
+        last,
+        is_comment: false,
+    });
     let mut folds: Vec<Fold> = values.chain(comments).collect();
     folds.sort_by_key(|fold| fold.first);
     folds
@@ -213,15 +301,29 @@ impl Folds<'_> {
         let span = extent(node, document.format());
         let whole = self.readable.whole(&span);
         let is_there = self.readable.part(&(start..start)).is_some();
-        let (first, mut last) = (line(self.readable.whole(&(start..span.end)).start), line(whole.end));
+        let (first, mut last) = (
+            line(self.readable.whole(&(start..span.end)).start),
+            line(whole.end),
+        );
         if let NodeValue::String(_) = &node.value {
-            self.texts.push((line(self.readable.whole(&node.span).start), last));
-        } else if last > first && self.lines.index.line(last).trim_start().starts_with([']', '}']) {
+            self.texts
+                .push((line(self.readable.whole(&node.span).start), last));
+        } else if last > first
+            && self
+                .lines
+                .index
+                .line(last)
+                .trim_start()
+                .starts_with([']', '}'])
+        {
             // The bracket stays in sight.
             last -= 1;
         }
         // The tables of a TOML array fold each by itself.
-        let is_tables = document.text.get(span.start..).is_some_and(|it| it.starts_with("[["))
+        let is_tables = document
+            .text
+            .get(span.start..)
+            .is_some_and(|it| it.starts_with("[["))
             && matches!(node.value, NodeValue::Seq(_))
             && document.format() == Format::Toml;
         if is_there && last > first && line(whole.start) >= first && !is_tables {
@@ -229,8 +331,12 @@ impl Folds<'_> {
             *known = last.max(*known);
         }
         match &node.value {
-            NodeValue::Map(entries) => entries.iter().for_each(|entry| self.add(entry.key_span.start, &entry.value)),
-            NodeValue::Seq(items) => items.iter().for_each(|item| self.add(item.span.start, item)),
+            NodeValue::Map(entries) => entries
+                .iter()
+                .for_each(|entry| self.add(entry.key_span.start, &entry.value)),
+            NodeValue::Seq(items) => items
+                .iter()
+                .for_each(|item| self.add(item.span.start, item)),
             _ => {}
         }
     }
@@ -242,17 +348,26 @@ fn comments(document: &Document, lines: &Lines<'_>, texts: &[(usize, usize)]) ->
     let mut in_block = false;
     let mut texts = texts.to_vec();
     texts.sort_unstable();
-    let mut texts = texts.into_iter().filter(|(first, last)| first < last).peekable();
+    let mut texts = texts
+        .into_iter()
+        .filter(|(first, last)| first < last)
+        .peekable();
     let n_lines = lines.index.utf8(document.text.len()).0 + 1;
     let mut block: Option<(usize, usize)> = None;
     let mut close = |block: &mut Option<(usize, usize)>| {
         if let Some((first, last)) = block.take().filter(|(first, last)| first < last) {
-            folds.push(Fold { first, last, is_comment: true });
+            folds.push(Fold {
+                first,
+                last,
+                is_comment: true,
+            });
         }
     };
     for at in 0..n_lines {
         while texts.next_if(|(_, last)| *last < at).is_some() {}
-        let in_text = texts.peek().is_some_and(|(first, last)| *first < at && at <= *last);
+        let in_text = texts
+            .peek()
+            .is_some_and(|(first, last)| *first < at && at <= *last);
         let line = lines.index.line(at).trim();
         let is_comment = match document.format() {
             Format::Yaml | Format::Toml => line.starts_with('#'),
@@ -302,13 +417,27 @@ mod tests {
             ("broken.yaml", "hooks: [", ""),
         ] {
             let line = |symbol: &DocumentSymbol| {
-                let detail = symbol.detail.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+                let detail = symbol
+                    .detail
+                    .as_ref()
+                    .map(|it| format!(" ({it})"))
+                    .unwrap_or_default();
                 let (range, selection) = (symbol.range, symbol.selection_range);
-                assert!(range.start <= selection.start && selection.end <= range.end, "{symbol:?}");
-                format!("{}{detail} {}-{}", symbol.name, range.start.line, range.end.line)
+                assert!(
+                    range.start <= selection.start && selection.end <= range.end,
+                    "{symbol:?}"
+                );
+                format!(
+                    "{}{detail} {}-{}",
+                    symbol.name, range.start.line, range.end.line
+                )
             };
             let lines = |symbol: &DocumentSymbol| {
-                let inner = symbol.children.iter().flatten().map(|child| format!(" > {}", line(child)));
+                let inner = symbol
+                    .children
+                    .iter()
+                    .flatten()
+                    .map(|child| format!(" > {}", line(child)));
                 line(symbol) + &inner.collect::<String>()
             };
             let symbols: Vec<String> = outline(&document(name, text)).iter().map(lines).collect();
@@ -325,7 +454,14 @@ mod tests {
             ("b.json", "/* a\n b\n */\n{\"hooks\": []}", "0-2c"),
             ("broken.yaml", "# a\n# b\nhooks: [", "0-1c"),
         ] {
-            let fold = |fold: &Fold| format!("{}-{}{}", fold.first, fold.last, if fold.is_comment { "c" } else { "" });
+            let fold = |fold: &Fold| {
+                format!(
+                    "{}-{}{}",
+                    fold.first,
+                    fold.last,
+                    if fold.is_comment { "c" } else { "" }
+                )
+            };
             let folds: Vec<String> = folds(&document(name, text)).iter().map(fold).collect();
             assert_eq!(folds.join(" "), expected, "{name}");
         }

@@ -1,6 +1,6 @@
-//! The kinds of texts in a definition file, by the keys that lead to them. Completion, hover, colours and "go to
-//! definition" all ask this table. What the texts of a handler are, the handlers say themselves
-//! (`handlers::text_kind`, `handlers::templates`).
+//! The kinds of texts in a definition file, by the keys that lead to them. Completion, hover,
+//! colours and "go to definition" all ask this table. What the texts of a handler are, the handlers
+//! say themselves (`handlers::text_kind`, `handlers::templates`).
 
 use super::context::Here;
 use hookwire_base::syntax::node::Step;
@@ -74,33 +74,47 @@ pub(super) fn in_hook(path: &[Step<'_>]) -> Option<TextKind> {
         [Key("mcp"), Key("server"), Key("command"), Index(n)] => {
             TextKind::Word(*n, RunsIn::Member(&["mcp", "server", "cwd"]))
         }
-        [Key("agent"), Key("tools"), Index(_), Key("mcp"), Key("server"), Key("command"), Index(n)] => {
-            TextKind::Word(*n, RunsIn::Root)
-        }
+        [
+            Key("agent"),
+            Key("tools"),
+            Index(_),
+            Key("mcp"),
+            Key("server"),
+            Key("command"),
+            Index(n),
+        ] => TextKind::Word(*n, RunsIn::Root),
         _ => return of_handler(path),
     })
 }
 
 /// The kind of a text of a handler's definition, as the handler itself has it.
 fn of_handler(path: &[Step<'_>]) -> Option<TextKind> {
-    let (Step::Key(handler), path) = path.split_first()? else { return None };
+    let (Step::Key(handler), path) = path.split_first()? else {
+        return None;
+    };
     let path = path.iter().map(|step| match step {
         Step::Key(key) => key,
         Step::Index(0) => "0",
         Step::Index(_) => "#",
     });
-    Some(match handlers::text_kind(handler, &path.collect::<Vec<_>>())? {
-        handlers::TextKind::Expression => TextKind::Condition,
-        handlers::TextKind::Regex => TextKind::Regex,
-        handlers::TextKind::NativeTemplate => TextKind::Header,
-        handlers::TextKind::File => TextKind::File,
-        handlers::TextKind::Template => return None,
-    })
+    Some(
+        match handlers::text_kind(handler, &path.collect::<Vec<_>>())? {
+            handlers::TextKind::Expression => TextKind::Condition,
+            handlers::TextKind::Regex => TextKind::Regex,
+            handlers::TextKind::NativeTemplate => TextKind::Header,
+            handlers::TextKind::File => TextKind::File,
+            handlers::TextKind::Template => return None,
+        },
+    )
 }
 
 /// The kind of the text at a place.
 pub(super) fn kind_at(here: &Here<'_>) -> Option<TextKind> {
-    if here.hook.is_some() { in_hook(here.within()) } else { in_file(&here.path) }
+    if here.hook.is_some() {
+        in_hook(here.within())
+    } else {
+        in_file(&here.path)
+    }
 }
 
 /// The kind of a text outside of hooks, by its path in the file.

@@ -56,7 +56,9 @@ impl Only {
             Only::All => true,
             Only::Judged => !verdict.outcomes.is_empty(),
             Only::Stopped => verdict.decision != Decision::Allow,
-            Only::Changed => verdict.subject.is_some() || verdict.outcomes.iter().any(|it| it.rewrote),
+            Only::Changed => {
+                verdict.subject.is_some() || verdict.outcomes.iter().any(|it| it.rewrote)
+            }
             Only::Failed => verdict.outcomes.iter().any(|it| it.error.is_some()),
         }
     }
@@ -91,7 +93,10 @@ impl By {
             By::Verdict => verdict_in_words(&judged.verdict, is_redacted),
             By::Hook => or(judged.verdict.decided_by.as_deref(), "no hook decided"),
             By::Tool => or(judged.event.tool_name(), "no tool"),
-            By::Session => or(judged.event.text("/session").filter(|it| !it.is_empty()), "no session"),
+            By::Session => or(
+                judged.event.text("/session").filter(|it| !it.is_empty()),
+                "no session",
+            ),
         }
     }
 }
@@ -138,8 +143,11 @@ impl Redacting {
     pub(super) fn of(projects: &[Project]) -> Redacting {
         let hooks = |project: &Project| {
             let (key, set) = (project.key(), project.hooks());
-            let redacting =
-                set.hooks.iter().filter(|it| it.handler.is_redacting()).map(|it| (key.clone(), it.name.clone()));
+            let redacting = set
+                .hooks
+                .iter()
+                .filter(|it| it.handler.is_redacting())
+                .map(|it| (key.clone(), it.name.clone()));
             redacting.collect::<Vec<_>>()
         };
         Redacting(projects.iter().flat_map(hooks).collect())
@@ -148,42 +156,88 @@ impl Redacting {
     /// The subject of an event in a few words; of one that was redacted, what is left of it.
     pub(super) fn subject(&self, judged: &Judged) -> String {
         let is_redacted = self.has(&judged.folder, &judged.verdict);
-        subject_after(&judged.event, judged.verdict.subject.as_ref().filter(|_| is_redacted))
+        subject_after(
+            &judged.event,
+            judged.verdict.subject.as_ref().filter(|_| is_redacted),
+        )
     }
 
     /// Whether one of them has changed the subject of an event of a project.
     pub(super) fn has(&self, project: &str, verdict: &Verdict) -> bool {
         let is_one = |hook: &Arc<str>| self.0.contains(&(project.to_string(), hook.clone()));
-        verdict.subject.is_some() && verdict.outcomes.iter().any(|it| it.rewrote && is_one(&it.hook))
+        verdict.subject.is_some()
+            && verdict
+                .outcomes
+                .iter()
+                .any(|it| it.rewrote && is_one(&it.hook))
     }
 }
 
 /// The events that are wanted.
-pub(super) fn timeline<'j>(all: &'j [Arc<Judged>], redacting: &Redacting, wanted: &OfEvents) -> Timeline<'j> {
+pub(super) fn timeline<'j>(
+    all: &'j [Arc<Judged>],
+    redacting: &Redacting,
+    wanted: &OfEvents,
+) -> Timeline<'j> {
     let OfEvents { limit, only, by } = *wanted;
     let is_redacted = |it: &Judged| redacting.has(&it.folder, &it.verdict);
-    let shown: Vec<&Arc<Judged>> = all.iter().filter(|it| only.takes(&it.verdict)).take(limit).collect();
+    let shown: Vec<&Arc<Judged>> = all
+        .iter()
+        .filter(|it| only.takes(&it.verdict))
+        .take(limit)
+        .collect();
     let mut groups: Vec<Group> = Vec::new();
     for (n, judged) in shown.iter().enumerate().filter(|_| by != By::Time) {
         let label = by.group(judged, is_redacted(judged));
         match groups.iter_mut().find(|it| it.label == label) {
             Some(group) => group.events.push(n),
             None => {
-                let tone = if by == By::Verdict { super::report::tone(&judged.verdict) } else { Tone::None };
-                groups.push(Group { label, events: vec![n], summary: String::new(), tone });
+                let tone = if by == By::Verdict {
+                    super::report::tone(&judged.verdict)
+                } else {
+                    Tone::None
+                };
+                groups.push(Group {
+                    label,
+                    events: vec![n],
+                    summary: String::new(),
+                    tone,
+                });
             }
         }
     }
-    groups.iter_mut().for_each(|it| it.summary = number_of(it.events.len(), "event"));
+    groups
+        .iter_mut()
+        .for_each(|it| it.summary = number_of(it.events.len(), "event"));
     let n_of = |only: Only| all.iter().filter(|it| only.takes(&it.verdict)).count();
-    let filters =
-        FILTERS.map(|(id, label)| Choice { id, label, is_chosen: id == only, note: number_of(n_of(id), "event") });
-    let groupings = GROUPINGS.map(|(id, label)| Choice { id, label, is_chosen: id == by, note: String::new() });
-    let mut summary: Vec<String> =
-        filters.iter().filter(|it| it.is_chosen && only != Only::All).map(|it| it.label.to_lowercase()).collect();
-    summary.extend(groupings.iter().filter(|it| it.is_chosen && by != By::Time).map(|it| it.label.to_lowercase()));
+    let filters = FILTERS.map(|(id, label)| Choice {
+        id,
+        label,
+        is_chosen: id == only,
+        note: number_of(n_of(id), "event"),
+    });
+    let groupings = GROUPINGS.map(|(id, label)| Choice {
+        id,
+        label,
+        is_chosen: id == by,
+        note: String::new(),
+    });
+    let mut summary: Vec<String> = filters
+        .iter()
+        .filter(|it| it.is_chosen && only != Only::All)
+        .map(|it| it.label.to_lowercase())
+        .collect();
+    summary.extend(
+        groupings
+            .iter()
+            .filter(|it| it.is_chosen && by != By::Time)
+            .map(|it| it.label.to_lowercase()),
+    );
     Timeline {
-        events: shown.iter().map(|it| listed_event(it, is_redacted(it))).collect(),
+        events: shown
+            .iter()
+            .map(|it| listed_event(it, is_redacted(it)))
+            .collect(),
         groups,
         filters: filters.into(),
         groupings: groupings.into(),
@@ -203,9 +257,21 @@ mod tests {
         let outcome = |status: &str, decision: Value, error: Value| json!([{ "hook": "h", "status": status, "decision": decision, "error": error, "durationMicros": 1 }]);
         let mut events = vec![
             judged(4, json!({ "event": "Stop" }), json!([])),
-            judged(3, bash("git push"), outcome("blocking", json!("deny"), Value::Null)),
-            judged(2, bash("ls"), outcome("non_blocking_error", Value::Null, json!("failed to run"))),
-            judged(1, bash("make"), outcome("success", Value::Null, Value::Null)),
+            judged(
+                3,
+                bash("git push"),
+                outcome("blocking", json!("deny"), Value::Null),
+            ),
+            judged(
+                2,
+                bash("ls"),
+                outcome("non_blocking_error", Value::Null, json!("failed to run")),
+            ),
+            judged(
+                1,
+                bash("make"),
+                outcome("success", Value::Null, Value::Null),
+            ),
         ];
         let last = Arc::get_mut(events.last_mut().unwrap()).unwrap();
         last.verdict.subject = Some(json!({ "command": "make -n" }));
@@ -222,9 +288,21 @@ mod tests {
                 ][..],
                 &[][..],
             ),
-            (json!({ "only": "judged", "limit": 1 }), &["deny  PreToolUse  Bash  git push"], &[]),
-            (json!({ "only": "stopped", "by": "hook" }), &["deny  PreToolUse  Bash  git push"], &["h: 0"]),
-            (json!({ "only": "changed" }), &["allow, redacted  PreToolUse  Bash  make -n"], &[]),
+            (
+                json!({ "only": "judged", "limit": 1 }),
+                &["deny  PreToolUse  Bash  git push"],
+                &[],
+            ),
+            (
+                json!({ "only": "stopped", "by": "hook" }),
+                &["deny  PreToolUse  Bash  git push"],
+                &["h: 0"],
+            ),
+            (
+                json!({ "only": "changed" }),
+                &["allow, redacted  PreToolUse  Bash  make -n"],
+                &[],
+            ),
             (
                 json!({ "only": "failed", "by": "verdict" }),
                 &["allow, 1 failed  PreToolUse  Bash  ls"],
@@ -245,20 +323,42 @@ mod tests {
                 &["no session: 0", "s: 1"],
             ),
         ] {
-            let told = timeline(&events, &redacting, &serde_json::from_value(wanted.clone()).unwrap());
+            let told = timeline(
+                &events,
+                &redacting,
+                &serde_json::from_value(wanted.clone()).unwrap(),
+            );
             let told_labels: Vec<&str> = told.events.iter().map(|it| it.label.as_str()).collect();
             assert_eq!(told_labels, labels, "{wanted}");
-            let members = |it: &Group| it.events.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
-            let told_groups: Vec<String> =
-                told.groups.iter().map(|it| format!("{}: {}", it.label, members(it))).collect();
+            let members = |it: &Group| {
+                it.events
+                    .iter()
+                    .map(usize::to_string)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            let told_groups: Vec<String> = told
+                .groups
+                .iter()
+                .map(|it| format!("{}: {}", it.label, members(it)))
+                .collect();
             assert_eq!(told_groups, groups, "{wanted}");
         }
-        assert_eq!(events.last().map(|it| redacting.subject(it)).as_deref(), Some("Bash make -n"));
-        let told =
-            timeline(&events, &redacting, &serde_json::from_value(json!({ "only": "stopped", "by": "tool" })).unwrap());
+        assert_eq!(
+            events.last().map(|it| redacting.subject(it)).as_deref(),
+            Some("Bash make -n")
+        );
+        let told = timeline(
+            &events,
+            &redacting,
+            &serde_json::from_value(json!({ "only": "stopped", "by": "tool" })).unwrap(),
+        );
         assert_eq!(told.summary, "denied, asked or put off, by tool");
         assert_eq!(
-            told.filters.iter().map(|it| it.note.as_str()).collect::<Vec<_>>(),
+            told.filters
+                .iter()
+                .map(|it| it.note.as_str())
+                .collect::<Vec<_>>(),
             ["4 events", "3 events", "1 event", "1 event", "1 event"]
         );
     }

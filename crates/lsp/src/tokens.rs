@@ -47,45 +47,84 @@ pub(super) fn legend() -> SemanticTokensLegend {
         SemanticTokenType::ENUM_MEMBER,
         SemanticTokenType::COMMENT,
     ];
-    SemanticTokensLegend { token_types: token_types.into(), token_modifiers: Vec::new() }
+    SemanticTokensLegend {
+        token_types: token_types.into(),
+        token_modifiers: Vec::new(),
+    }
 }
 
 pub(super) fn tokens(document: &Document, encoding: Encoding) -> SemanticTokens {
-    SemanticTokens { result_id: None, data: encode(document, encoding, &tokens_in(document)) }
+    SemanticTokens {
+        result_id: None,
+        data: encode(document, encoding, &tokens_in(document)),
+    }
 }
 
 /// A part of a small text.
 type Token = (Range<usize>, Kind);
 
-/// The tokens of a document, in order, each within a line and none within another; while it can't be
-/// read, those that are still there.
+/// The tokens of a document, in order, each within a line and none within another; while it can't
+/// be read, those that are still there.
 fn tokens_in(document: &Document) -> Vec<(Span, Kind)> {
-    let Some(readable) = document.readable() else { return Vec::new() };
+    let Some(readable) = document.readable() else {
+        return Vec::new();
+    };
     let document = readable.document;
-    let Some(reading) = Reading::of_document(document) else { return Vec::new() };
+    let Some(reading) = Reading::of_document(document) else {
+        return Vec::new();
+    };
     let mut tokens = Vec::new();
     let mut add = |node: &Node, text: &str, found: Vec<Token>| {
         let written = Written::of_node(node, &document.text, document.format());
         for (part, kind) in found {
-            let part = if part.end > text.len() { part.start..text.len() } else { part };
-            tokens.extend(written.lines(&part, &document.text).into_iter().map(|span| (span, kind)));
+            let part = if part.end > text.len() {
+                part.start..text.len()
+            } else {
+                part
+            };
+            tokens.extend(
+                written
+                    .lines(&part, &document.text)
+                    .into_iter()
+                    .map(|span| (span, kind)),
+            );
         }
     };
     for (compiled, hook) in reading.hooks() {
-        let own = hook.get("dialect").and_then(|it| dialects::by_name(it.text()?).ok());
-        let known = own.or_else(|| dialects::by_name(reading.dialect).ok()).map(|it| &it.contract.placeholders);
-        let placeholders = compiled.hook.as_ref().map(|hook| &hook.contract.placeholders).or(known).unwrap_or(&PATHS);
-        each_text(hook, &mut |path, node, text| add(node, text, within(texts::in_hook(path), text)));
+        let own = hook
+            .get("dialect")
+            .and_then(|it| dialects::by_name(it.text()?).ok());
+        let known = own
+            .or_else(|| dialects::by_name(reading.dialect).ok())
+            .map(|it| &it.contract.placeholders);
+        let placeholders = compiled
+            .hook
+            .as_ref()
+            .map(|hook| &hook.contract.placeholders)
+            .or(known)
+            .unwrap_or(&PATHS);
+        each_text(hook, &mut |path, node, text| {
+            add(node, text, within(texts::in_hook(path), text))
+        });
         for handler in hook.entries() {
-            for (node, placeholders) in handlers::templates(&handler.key, &handler.value, placeholders) {
+            for (node, placeholders) in
+                handlers::templates(&handler.key, &handler.value, placeholders)
+            {
                 let text = node.text().unwrap_or_default();
                 add(node, text, template(text, placeholders));
             }
         }
     }
-    for entry in reading.root.get("policy").map(Node::entries).unwrap_or_default() {
+    for entry in reading
+        .root
+        .get("policy")
+        .map(Node::entries)
+        .unwrap_or_default()
+    {
         if matches!(entry.key.as_str(), "deny" | "allow") {
-            each_text(&entry.value, &mut |_, node, text| add(node, text, rule(text)));
+            each_text(&entry.value, &mut |_, node, text| {
+                add(node, text, rule(text))
+            });
         }
     }
     tokens.sort_by_key(|(span, _)| (span.start, span.end));
@@ -95,7 +134,10 @@ fn tokens_in(document: &Document) -> Vec<(Span, Kind)> {
         end = if is_free { span.end } else { end };
         is_free
     });
-    tokens.into_iter().filter_map(|(span, kind)| Some((readable.part(&span)?, kind))).collect()
+    tokens
+        .into_iter()
+        .filter_map(|(span, kind)| Some((readable.part(&span)?, kind)))
+        .collect()
 }
 
 /// The tokens of a text by what it is; texts that handlers fill in are apart.
@@ -112,7 +154,9 @@ fn within(kind: Option<TextKind>, text: &str) -> Vec<Token> {
 
 /// `Tool(pattern)`, as [`hookwire_rules::matching::rule::ToolRule`] reads it.
 fn rule(text: &str) -> Vec<Token> {
-    let (tool, pattern) = text.split_once('(').map_or((text, None), |(tool, rest)| (tool, Some(rest)));
+    let (tool, pattern) = text
+        .split_once('(')
+        .map_or((text, None), |(tool, rest)| (tool, Some(rest)));
     let mut tokens = Vec::new();
     for (n, name) in split_places(tool, '|').enumerate() {
         if n > 0 {
@@ -120,16 +164,25 @@ fn rule(text: &str) -> Vec<Token> {
         }
         globs(text, name, Kind::Tool, &mut tokens);
     }
-    let Some(pattern) = pattern else { return tokens };
+    let Some(pattern) = pattern else {
+        return tokens;
+    };
     let mut start = tool.len();
     tokens.push((start..start + 1, Kind::Operator));
     start += 1;
     let trimmed = pattern.trim_end();
     let end = start + trimmed.strip_suffix(')').unwrap_or(trimmed).len();
-    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_word = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
     let kind = |name| tools::known(str::trim(name)).map(|tool| tool.kind);
-    let is_shell = tool.split('|').any(|name| kind(name) == Some(ArgumentKind::Shell));
-    if let Some((name, _)) = pattern.split_once('=').filter(|(name, _)| is_word(name) && !is_shell) {
+    let is_shell = tool
+        .split('|')
+        .any(|name| kind(name) == Some(ArgumentKind::Shell));
+    if let Some((name, _)) = pattern
+        .split_once('=')
+        .filter(|(name, _)| is_word(name) && !is_shell)
+    {
         tokens.push((start..start + name.len(), Kind::Parameter));
         start += name.len();
         tokens.push((start..start + 1, Kind::Operator));
@@ -155,7 +208,11 @@ fn split_places(text: &str, separator: char) -> impl Iterator<Item = Range<usize
 /// A glob: its stars apart from what is meant as it is.
 fn globs(text: &str, part: Range<usize>, kind: Kind, tokens: &mut Vec<Token>) {
     let mut start = part.start;
-    for (at, stars) in text.get(part.clone()).unwrap_or_default().match_indices(['*', '?']) {
+    for (at, stars) in text
+        .get(part.clone())
+        .unwrap_or_default()
+        .match_indices(['*', '?'])
+    {
         let at = part.start + at;
         tokens.push((start..at, kind));
         tokens.push((at..at + stars.len(), Kind::Operator));
@@ -176,9 +233,13 @@ fn cel(text: &str) -> Vec<Token> {
             r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)",
             r"|(?P<operator>&&|\|\||[=!<>]=|[-+*/%<>!?:])",
         );
-        Regex::new(parts).inspect_err(|error| tracing::error!(%error, "CEL isn't coloured.")).ok()
+        Regex::new(parts)
+            .inspect_err(|error| tracing::error!(%error, "CEL isn't coloured."))
+            .ok()
     });
-    let Some(parts) = PARTS.as_ref() else { return Vec::new() };
+    let Some(parts) = PARTS.as_ref() else {
+        return Vec::new();
+    };
     let kind = |found: &regex::Captures<'_>| {
         let is = |group: &str| found.name(group).is_some();
         let whole = found.get(0)?.range();
@@ -202,20 +263,34 @@ fn cel(text: &str) -> Vec<Token> {
         };
         Some((whole, kind))
     };
-    parts.captures_iter(text).filter_map(|found| kind(&found)).collect()
+    parts
+        .captures_iter(text)
+        .filter_map(|found| kind(&found))
+        .collect()
 }
 
 /// The placeholders of a text; none while one isn't closed.
 fn template(text: &str, placeholders: &Placeholders) -> Vec<Token> {
-    let Ok(template) = Template::new(text, placeholders) else { return Vec::new() };
+    let Ok(template) = Template::new(text, placeholders) else {
+        return Vec::new();
+    };
     let mut tokens = Vec::new();
     for (name, at) in template.places() {
         let written = text.get(at.clone()).unwrap_or_default();
-        let Some(mut start) = written.find(name).map(|offset| at.start + offset) else { continue };
+        let Some(mut start) = written.find(name).map(|offset| at.start + offset) else {
+            continue;
+        };
         tokens.push((at.start..start, Kind::Operator));
         let end = start + name.len();
         for (n, step) in name.split('.').enumerate() {
-            tokens.push((start..start + step.len(), if n == 0 { Kind::Variable } else { Kind::Property }));
+            tokens.push((
+                start..start + step.len(),
+                if n == 0 {
+                    Kind::Variable
+                } else {
+                    Kind::Property
+                },
+            ));
             start += step.len() + 1;
         }
         tokens.push((end..at.end, Kind::Operator));
@@ -240,7 +315,11 @@ fn encode(document: &Document, encoding: Encoding, tokens: &[(Span, Kind)]) -> V
     for (span, kind) in tokens {
         let (own, column) = lines.index.utf8(span.start);
         // Measured from the token before: a line may be long.
-        let from = if own == line && !encoded.is_empty() { at } else { span.start - column };
+        let from = if own == line && !encoded.is_empty() {
+            at
+        } else {
+            span.start - column
+        };
         encoded.push(SemanticToken {
             delta_line: u32::try_from(own - line).unwrap_or(u32::MAX),
             delta_start: length(from..span.start),
@@ -261,7 +340,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn told(text: &str, tokens: Vec<Token>) -> String {
-        let tokens = tokens.into_iter().map(|(part, kind)| format!("{}:{kind:?}", &text[part]));
+        let tokens = tokens
+            .into_iter()
+            .map(|(part, kind)| format!("{}:{kind:?}", &text[part]));
         tokens.collect::<Vec<_>>().join(" ")
     }
 
@@ -271,8 +352,16 @@ mod tests {
         type Read = fn(&str) -> Vec<Token>;
         for (read, text, expected) in [
             (rule as Read, "Bash", "Bash:Tool"),
-            (rule, "Bash(git push*)", "Bash:Tool (:Operator git push:Regexp *:Operator ):Operator"),
-            (rule, "Bash(A=1)", "Bash:Tool (:Operator A=1:Regexp ):Operator"),
+            (
+                rule,
+                "Bash(git push*)",
+                "Bash:Tool (:Operator git push:Regexp *:Operator ):Operator",
+            ),
+            (
+                rule,
+                "Bash(A=1)",
+                "Bash:Tool (:Operator A=1:Regexp ):Operator",
+            ),
             (
                 rule,
                 "mcp__*(path=src/**)",
@@ -330,7 +419,11 @@ mod tests {
                 "dialect: workflow-framework\nhooks:\n- {name: a, on: PreToolCall, prompt: 'x {toolName} ${y}'}\n",
                 "PreToolCall:Event {:Operator toolName:Variable }:Operator",
             ),
-            ("c.yaml", "x: &c a == 1\nhooks:\n- {when: *c, on: &e Stop}\n- {on: *e}\n", "Stop:Event"),
+            (
+                "c.yaml",
+                "x: &c a == 1\nhooks:\n- {when: *c, on: &e Stop}\n- {on: *e}\n",
+                "Stop:Event",
+            ),
             ("d.yaml", "hooks: [", ""),
         ] {
             let tokens = tokens_in(&document(name, text)).into_iter();
@@ -342,19 +435,38 @@ mod tests {
     fn check(document: &Document) {
         let tokens = tokens_in(document);
         for encoding in [Encoding::Utf8, Encoding::Utf16] {
-            let counted =
-                Document::new(document.uri.clone(), document.path.clone(), 1, document.text.clone(), encoding);
+            let counted = Document::new(
+                document.uri.clone(),
+                document.path.clone(),
+                1,
+                document.text.clone(),
+                encoding,
+            );
             let lines = counted.lines();
             let (mut line, mut column) = (0, 0);
             let encoded = encode(document, encoding, &tokens);
             assert_eq!(encoded.len(), tokens.len());
             let mut end = 0;
             for (token, (span, _)) in encoded.iter().zip(&tokens) {
-                column = if token.delta_line == 0 { column + token.delta_start } else { token.delta_start };
+                column = if token.delta_line == 0 {
+                    column + token.delta_start
+                } else {
+                    token.delta_start
+                };
                 line += token.delta_line;
                 let range = lines.range(span);
-                assert_eq!((range.start.line, range.start.character), (line, column), "{:?}", document.text);
-                assert_eq!((range.end.line, range.end.character), (line, column + token.length), "{:?}", document.text);
+                assert_eq!(
+                    (range.start.line, range.start.character),
+                    (line, column),
+                    "{:?}",
+                    document.text
+                );
+                assert_eq!(
+                    (range.end.line, range.end.character),
+                    (line, column + token.length),
+                    "{:?}",
+                    document.text
+                );
                 assert!(span.start >= end, "tokens overlap in {:?}", document.text);
                 end = span.end;
             }

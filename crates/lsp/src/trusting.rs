@@ -1,8 +1,9 @@
 //! `hookwire.trust`: what `hookwire trust` does, for a person at an editor.
 //!
-//! Only what was shown is approved, and only if the answer comes from the editor that showed it: a file that an agent
-//! changes meanwhile is looked at another time. The server is asked over the standard streams of the editor that
-//! started it, never over the socket that other programs can reach.
+//! Only what was shown is approved, and only if the answer comes from the editor that showed it: a
+//! file that an agent changes meanwhile is looked at another time. The server is asked over the
+//! standard streams of the editor that started it, never over the socket that other programs can
+//! reach.
 
 use super::answer::{Answer, Refusal, off_the_reader};
 use super::editor::Editor;
@@ -51,16 +52,21 @@ async fn review(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, String)> {
     let server = &snapshot.server;
     let failed = |problem: String| Refusal::Failed(problem);
     if !server.abilities.shows_documents {
-        let problem = "this editor can't show what is to be trusted: `hookwire trust` in a terminal does";
+        let problem =
+            "this editor can't show what is to be trusted: `hookwire trust` in a terminal does";
         return Err(failed(problem.into()));
     }
     let root = project(snapshot, of)?.root().to_path_buf();
     let name = safe(&root.to_string_lossy());
-    let store = approved::store(&root).ok_or_else(|| failed("you have no home directory to keep it in".into()))?;
+    let store = approved::store(&root)
+        .ok_or_else(|| failed("you have no home directory to keep it in".into()))?;
     let (place, at) = (store.clone(), root.clone());
     let review = Arc::new(off_the_reader(move || Ok(trust::review(&place, &at)?)).await?);
     if review.is_as_before() {
-        return Ok((true, format!("the definitions of {name} are trusted as they are")));
+        return Ok((
+            true,
+            format!("the definitions of {name} are trusted as they are"),
+        ));
     }
     if let Err(trust::Refusal(problem)) = review.sound() {
         let mistakes: Vec<_> = review.errors().map(|it| safe(&it.one_line())).collect();
@@ -70,7 +76,9 @@ async fn review(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, String)> {
     // Gone when the person has answered, or when nobody waits for the answer any more.
     let page = off_the_reader(move || page(&showing)).await?;
     if !show(&server.editor, &page).await {
-        return Err(failed("the editor didn't show what is to be trusted, so nothing was changed".into()));
+        return Err(failed(
+            "the editor didn't show what is to be trusted, so nothing was changed".into(),
+        ));
     }
     let hooks: Vec<&str> = review.hooks.iter().map(|hook| &*hook.name).collect();
     let question = format!(
@@ -96,34 +104,59 @@ async fn review(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, String)> {
 fn project(snapshot: &Snapshot, OfProject { uri }: &OfProject) -> Answer<Project> {
     let projects = snapshot.server.workspaces();
     if let Some(uri) = uri {
-        let path: PathBuf = uri.to_file_path().map(|it| it.into_owned()).unwrap_or_default();
-        let of = projects.into_iter().filter(|it| path.starts_with(home_of(it.root())));
+        let path: PathBuf = uri
+            .to_file_path()
+            .map(|it| it.into_owned())
+            .unwrap_or_default();
+        let of = projects
+            .into_iter()
+            .filter(|it| path.starts_with(home_of(it.root())));
         let innermost = of.max_by_key(|it| it.root().components().count());
-        return innermost.ok_or_else(|| Refusal::Failed("this file is in no project's `.hookwire`".into()));
+        return innermost
+            .ok_or_else(|| Refusal::Failed("this file is in no project's `.hookwire`".into()));
     }
-    let mut distrusted: Vec<Project> = projects.into_iter().filter(|it| it.distrust().is_some()).collect();
+    let mut distrusted: Vec<Project> = projects
+        .into_iter()
+        .filter(|it| it.distrust().is_some())
+        .collect();
     match (distrusted.pop(), distrusted.is_empty()) {
         (Some(only), true) => Ok(only),
-        (Some(_), false) => Err(Refusal::Failed("several projects are to be trusted: open a file of one".into())),
+        (Some(_), false) => Err(Refusal::Failed(
+            "several projects are to be trusted: open a file of one".into(),
+        )),
         (None, _) => Err(Refusal::Failed("nothing here is to be trusted".into())),
     }
 }
 
-/// A file for the editor to show, in a directory that is the user's alone and that an agent's tools may not change.
+/// A file for the editor to show, in a directory that is the user's alone and that an agent's tools
+/// may not change.
 fn page(review: &Review) -> Answer<NamedTempFile> {
-    let text: String = shown(review).into_iter().map(|(_, line)| line + "\n").collect();
+    let text: String = shown(review)
+        .into_iter()
+        .map(|(_, line)| line + "\n")
+        .collect();
     let make = || {
-        let mut page = tempfile::Builder::new().prefix("trust-").suffix(".diff").tempfile_in(socket::directory()?)?;
+        let mut page = tempfile::Builder::new()
+            .prefix("trust-")
+            .suffix(".diff")
+            .tempfile_in(socket::directory()?)?;
         page.write_all(text.as_bytes())?;
         Ok(page)
     };
-    make().map_err(|error: std::io::Error| Refusal::Failed(format!("show what is to be trusted: {error}")))
+    make().map_err(|error: std::io::Error| {
+        Refusal::Failed(format!("show what is to be trusted: {error}"))
+    })
 }
 
 /// Whether the editor has shown a file.
 async fn show(editor: &Editor, page: &NamedTempFile) -> bool {
-    let Some(uri) = Uri::from_file_path(page.path()) else { return false };
-    let asked = editor.ask("window/showDocument", json!({ "uri": uri, "takeFocus": true }));
+    let Some(uri) = Uri::from_file_path(page.path()) else {
+        return false;
+    };
+    let asked = editor.ask(
+        "window/showDocument",
+        json!({ "uri": uri, "takeFocus": true }),
+    );
     let Some(reply) = asked else { return false };
     reply.await.is_ok_and(|reply| reply["success"] == true)
 }
@@ -133,6 +166,8 @@ async fn confirm(editor: &Editor, question: &str) -> bool {
     // Some editors take the first if only a key is pressed.
     let actions = [NO, YES].map(|title| json!({ "title": title }));
     let params = json!({ "type": MessageType::WARNING, "message": question, "actions": actions });
-    let Some(reply) = editor.ask("window/showMessageRequest", params) else { return false };
+    let Some(reply) = editor.ask("window/showMessageRequest", params) else {
+        return false;
+    };
     reply.await.is_ok_and(|reply| reply["title"] == YES)
 }

@@ -1,5 +1,5 @@
-//! The folders that the editor works in, and what would be in force in each: unsaved texts left out,
-//! and without a part in judging events.
+//! The folders that the editor works in, and what would be in force in each: unsaved texts left
+//! out, and without a part in judging events.
 
 use super::project::{Opener, Project, home_of};
 use hookwire_base::transport::socket;
@@ -29,12 +29,19 @@ pub(super) struct Workspaces {
 impl Workspaces {
     /// None yet.
     pub(super) fn new(connection: &Project) -> Workspaces {
-        Workspaces { opener: Opener::new(connection), open: Mutex::default() }
+        Workspaces {
+            opener: Opener::new(connection),
+            open: Mutex::default(),
+        }
     }
 
     /// The project of each.
     pub(super) fn projects(&self) -> Vec<Project> {
-        self.open.lock().iter().map(|it| it.project.clone()).collect()
+        self.open
+            .lock()
+            .iter()
+            .map(|it| it.project.clone())
+            .collect()
     }
 
     /// The sockets of other processes' hosts of the projects.
@@ -65,7 +72,10 @@ impl Workspaces {
             tracing::warn!(root = %root.display(), "A folder was left alone: {MAX_FOLDERS} are open.");
             return None;
         }
-        let workspace = Workspace { project: self.opener.open(root), left: CancellationToken::new() };
+        let workspace = Workspace {
+            project: self.opener.open(root),
+            left: CancellationToken::new(),
+        };
         open.push(workspace.clone());
         Some(workspace)
     }
@@ -82,15 +92,24 @@ impl Workspaces {
     }
 }
 
-/// The projects that a folder of the editor's is about: itself, and the one around it if only that has
-/// definitions.
+/// The projects that a folder of the editor's is about: itself, and the one around it if only that
+/// has definitions.
 pub(super) fn projects(folder: &Path) -> Vec<PathBuf> {
     let home = |dir: &&Path| home_of(dir).is_dir();
-    let around = folder.ancestors().skip(1).find(home).filter(|_| !home(&folder));
-    std::iter::once(folder).chain(around).map(Path::to_path_buf).collect()
+    let around = folder
+        .ancestors()
+        .skip(1)
+        .find(home)
+        .filter(|_| !home(&folder));
+    std::iter::once(folder)
+        .chain(around)
+        .map(Path::to_path_buf)
+        .collect()
 }
 
 /// The project that a definition file is of, by where it is.
 pub(super) fn project_of(file: &Path) -> Option<&Path> {
-    file.ancestors().find(|dir| dir.file_name().is_some_and(|it| it == DEFINITIONS))?.parent()
+    file.ancestors()
+        .find(|dir| dir.file_name().is_some_and(|it| it == DEFINITIONS))?
+        .parent()
 }

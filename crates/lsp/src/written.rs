@@ -6,7 +6,8 @@ use hookwire_base::support::changes::Change;
 use hookwire_base::syntax::node::{Node, NodeValue, Step};
 use hookwire_engine::definitions::compile::{Compiled, native};
 use ls_types::{
-    DocumentChanges, OneOf, OptionalVersionedTextDocumentIdentifier, TextDocumentEdit, TextEdit, WorkspaceEdit,
+    DocumentChanges, OneOf, OptionalVersionedTextDocumentIdentifier, TextDocumentEdit, TextEdit,
+    WorkspaceEdit,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -26,7 +27,11 @@ impl<'d> Reading<'d> {
     pub(super) fn of_document(document: &'d Document) -> Option<Reading<'d>> {
         let root = document.checked().root.as_ref()?;
         let (dialect, read) = native(root, &mut Vec::new());
-        Some(Reading { root: read.map_or(Cow::Borrowed(root), Cow::Owned), dialect, compiled: document.hooks() })
+        Some(Reading {
+            root: read.map_or(Cow::Borrowed(root), Cow::Owned),
+            dialect,
+            compiled: document.hooks(),
+        })
     }
 
     /// Each hook with its tree.
@@ -40,8 +45,15 @@ impl<'d> Reading<'d> {
 }
 
 /// Every text of a tree with the way to it. The parser bounds the depth.
-pub(super) fn each_text<'n>(node: &'n Node, visit: &mut impl FnMut(&[Step<'n>], &'n Node, &'n str)) {
-    fn walk<'n>(node: &'n Node, path: &mut Vec<Step<'n>>, visit: &mut impl FnMut(&[Step<'n>], &'n Node, &'n str)) {
+pub(super) fn each_text<'n>(
+    node: &'n Node,
+    visit: &mut impl FnMut(&[Step<'n>], &'n Node, &'n str),
+) {
+    fn walk<'n>(
+        node: &'n Node,
+        path: &mut Vec<Step<'n>>,
+        visit: &mut impl FnMut(&[Step<'n>], &'n Node, &'n str),
+    ) {
         if let NodeValue::String(text) = &node.value {
             visit(path, node, text);
         }
@@ -55,19 +67,32 @@ pub(super) fn each_text<'n>(node: &'n Node, visit: &mut impl FnMut(&[Step<'n>], 
 }
 
 /// Changes of a document as the editor carries them out.
-pub(super) fn workspace_edit(document: &Document, changes: &[Change], abilities: &Abilities) -> WorkspaceEdit {
+pub(super) fn workspace_edit(
+    document: &Document,
+    changes: &[Change],
+    abilities: &Abilities,
+) -> WorkspaceEdit {
     let lines = document.lines();
-    let edits = changes.iter().map(|(span, new)| TextEdit { range: lines.range(span), new_text: new.clone() });
+    let edits = changes.iter().map(|(span, new)| TextEdit {
+        range: lines.range(span),
+        new_text: new.clone(),
+    });
     if !abilities.versioned_edits {
         let changes = HashMap::from([(document.uri.clone(), edits.collect())]);
-        return WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() };
+        return WorkspaceEdit {
+            changes: Some(changes),
+            ..WorkspaceEdit::default()
+        };
     }
     let (uri, version) = (document.uri.clone(), Some(document.version));
     let edit = TextDocumentEdit {
         text_document: OptionalVersionedTextDocumentIdentifier { uri, version },
         edits: edits.map(OneOf::Left).collect(),
     };
-    WorkspaceEdit { document_changes: Some(DocumentChanges::Edits(vec![edit])), ..WorkspaceEdit::default() }
+    WorkspaceEdit {
+        document_changes: Some(DocumentChanges::Edits(vec![edit])),
+        ..WorkspaceEdit::default()
+    }
 }
 
 /// Every example that may be a definition file, whole and cut off in the middle, for tests.
@@ -81,10 +106,18 @@ pub(super) fn examples() -> Vec<Document> {
             } else if hookwire_engine::definitions::cases::is_definition_file(&path) {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let uri = ls_types::Uri::from_file_path(&path).unwrap();
-                let half = (0..=text.len() / 2).rfind(|at| text.is_char_boundary(*at)).unwrap();
+                let half = (0..=text.len() / 2)
+                    .rfind(|at| text.is_char_boundary(*at))
+                    .unwrap();
                 for text in [&text, &text[..half]] {
                     let encoding = super::editor::Encoding::Utf16;
-                    found.push(Document::new(uri.clone(), path.clone(), 1, text.to_string(), encoding));
+                    found.push(Document::new(
+                        uri.clone(),
+                        path.clone(),
+                        1,
+                        text.to_string(),
+                        encoding,
+                    ));
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! The contract of a vocabulary: how hooks that are written in it are called, understood and combined.
-//! Dialects provide contracts; engine and handlers keep to them.
+//! The contract of a vocabulary: how hooks that are written in it are called, understood and
+//! combined. Dialects provide contracts; engine and handlers keep to them.
 
 use crate::matching::{MatcherRule, ToolNaming};
 use hookwire_base::event::Event;
@@ -32,8 +32,8 @@ words! {
 pub enum Composition {
     /// Priority ascending, reversed for after-events; a deny stops the chain. (AgentHook trait.)
     Onion,
-    /// Order of registration, unless hooks have priorities: then ascending. A deny stops, the last rewrite wins.
-    /// (workflow-framework.)
+    /// Order of registration, unless hooks have priorities: then ascending. A deny stops, the last
+    /// rewrite wins. (workflow-framework.)
     Pipeline,
     /// Order of registration, all run; the reasons of all denies are collected. (hooks-article.)
     Veto,
@@ -61,17 +61,19 @@ pub struct Contract {
     pub dialect: &'static str,
     /// How its hooks combine.
     pub composition: Composition,
-    /// Whether its system knows one list of hooks: those that are given with `--hooks`, the project's and registered ones
-    /// are then ordered as one. The managed and the user layer stay outside.
+    /// Whether its system knows one list of hooks: those that are given with `--hooks`, the
+    /// project's and registered ones are then ordered as one. The managed and the user layer stay
+    /// outside.
     pub has_one_list: bool,
     /// The event's name in its words.
     pub event_name: fn(&Event) -> &str,
     /// Whether a "no" of its hooks means something at an event of this name.
     pub takes_no: fn(&str) -> bool,
-    /// Whether it means something to clients of other vocabularies, where its own system passes it over.
+    /// Whether it means something to clients of other vocabularies, where its own system passes it
+    /// over.
     pub takes_no_elsewhere: fn(&str) -> bool,
-    /// Whether the error of a function says that the function isn't there: then it has judged nothing, and a gate is
-    /// denied unless the hook or its file says otherwise.
+    /// Whether the error of a function says that the function isn't there: then it has judged
+    /// nothing, and a gate is denied unless the hook or its file says otherwise.
     pub is_unfound: fn(&str) -> bool,
     /// Whether equal definitions run once (Claude Code family).
     pub runs_equal_hooks_once: bool,
@@ -85,10 +87,12 @@ pub struct Contract {
     pub matched: fn(&str) -> Target,
     /// Whether matchers name events too: a hook may then leave out `on`, and is for every event.
     pub matcher_names_events: bool,
-    /// Where an event about a tool may lack the tool's name: whether a matcher is for other events than this one.
-    /// Without it such an event is refused, because every guard of a tool would pass it by.
+    /// Where an event about a tool may lack the tool's name: whether a matcher is for other events
+    /// than this one. Without it such an event is refused, because every guard of a tool would pass
+    /// it by.
     pub is_for_others: Option<fn(&str, &Event) -> bool>,
-    /// Whether programs that people write in it may send events that no table has: they are `custom:` and the name.
+    /// Whether programs that people write in it may send events that no table has: they are
+    /// `custom:` and the name.
     pub takes_other_events: bool,
     /// How long a run may take, unless the hook or its file says.
     pub timeout: Duration,
@@ -96,7 +100,8 @@ pub struct Contract {
     pub gates_fail: Fail,
     /// The decisions that its clients know beside allow and deny.
     pub decisions: &'static [Decision],
-    /// Whether its clients go on working when they want to rest and a hook has a text for the model.
+    /// Whether its clients go on working when they want to rest and a hook has a text for the
+    /// model.
     pub context_resumes: bool,
     /// The members of an answer's `context` that its clients can take.
     pub context: &'static [&'static str],
@@ -104,22 +109,25 @@ pub struct Contract {
     pub payload: fn(&Event) -> Value,
     /// The same for commands, where they read less than others.
     pub stdin: Option<fn(&Event) -> Value>,
-    /// Variables that its commands have beside those of the event; the path is their working directory.
+    /// Variables that its commands have beside those of the event; the path is their working
+    /// directory.
     pub environment: fn(&Event, &Path) -> Vec<(String, String)>,
-    /// Variables that hold the project's root, which its agent sets for commands; of [`PROJECT_VARIABLES`].
+    /// Variables that hold the project's root, which its agent sets for commands; of
+    /// [`PROJECT_VARIABLES`].
     pub project_variables: &'static [&'static str],
     /// How its texts name what the event says.
     pub placeholders: Placeholders,
     /// How its prompts are answered.
     pub judgement: Judgement,
-    /// Whether prompts that name no model have a small one, where neither the file, nor the host, nor the agent has one.
+    /// Whether prompts that name no model have a small one, where neither the file, nor the host,
+    /// nor the agent has one.
     pub has_small_model: bool,
     /// Reads a JSON reply.
     pub reply: Reader,
     /// Reads a function's result, if other values than objects have a meaning.
     pub returned: Option<Reader>,
-    /// The reply that a failed run counts as ([`Outcome::said`]), by the kind of its handler and the
-    /// error. It is not asked for a run that was out of time.
+    /// The reply that a failed run counts as ([`Outcome::said`]), by the kind of its handler and
+    /// the error. It is not asked for a run that was out of time.
     pub failed: fn(&str, &str) -> Option<Value>,
     /// Reads a command's exit.
     pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
@@ -128,11 +136,11 @@ pub struct Contract {
     /// A merge patch on the event that shows an answer to later hooks of the chain, besides its own
     /// changes. For systems whose hooks see that another one denied.
     pub trace: Option<fn(&Event, &Answer) -> Option<Value>>,
-    /// The counts of a run that its agents send themselves, for guards to read. With such agents, guards
-    /// that end a run only signal it and deny nothing.
+    /// The counts of a run that its agents send themselves, for guards to read. With such agents,
+    /// guards that end a run only signal it and deny nothing.
     pub tally: Option<fn(&Event) -> Tally>,
-    /// Every hook belongs to an agent. At an event that names no agent the hooks of all agents run, because
-    /// the right one isn't known.
+    /// Every hook belongs to an agent. At an event that names no agent the hooks of all agents run,
+    /// because the right one isn't known.
     pub belongs_to_agents: bool,
 }
 
@@ -179,8 +187,8 @@ pub enum Judgement {
     AllowOrDeny,
     /// The same, but to a question the answer YES is a deny. (hooks-article.)
     YesDenies,
-    /// With a text, in which one of these words is a deny, in whatever case. Without one of them it is an allow if a word
-    /// begins with the other, and else an error. (workflow-framework.)
+    /// With a text, in which one of these words is a deny, in whatever case. Without one of them it
+    /// is an allow if a word begins with the other, and else an error. (workflow-framework.)
     Words {
         /// In lower case, anywhere in the text.
         deny: &'static [&'static str],
@@ -193,8 +201,12 @@ pub enum Judgement {
 pub const NATIVE: &str = "native";
 
 /// Variables that hold the project's root for commands: hookwire's own, and those of agents.
-pub const PROJECT_VARIABLES: [&str; 4] =
-    ["HOOKWIRE_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR"];
+pub const PROJECT_VARIABLES: [&str; 4] = [
+    "HOOKWIRE_PROJECT_DIR",
+    "CLAUDE_PROJECT_DIR",
+    "GEMINI_PROJECT_DIR",
+    "QWEN_PROJECT_DIR",
+];
 
 /// Where an event names its tool.
 pub const TOOL_NAME: &str = "/tool/name";
@@ -231,15 +243,32 @@ pub struct Honours {
 }
 
 impl Honours {
-    /// The decisions that a vocabulary knows at an event, which every client that speaks it can honour.
-    pub fn from_contract(contract: &Contract, event: &Event, rewrite: bool, withhold: bool) -> Honours {
-        let knows = |decision| contract.decisions.contains(&decision) && event.unknown_gate().is_none();
-        Honours { ask: knows(Decision::Ask), defer: knows(Decision::Defer), rewrite, withhold }
+    /// The decisions that a vocabulary knows at an event, which every client that speaks it can
+    /// honour.
+    pub fn from_contract(
+        contract: &Contract,
+        event: &Event,
+        rewrite: bool,
+        withhold: bool,
+    ) -> Honours {
+        let knows =
+            |decision| contract.decisions.contains(&decision) && event.unknown_gate().is_none();
+        Honours {
+            ask: knows(Decision::Ask),
+            defer: knows(Decision::Defer),
+            rewrite,
+            withhold,
+        }
     }
 }
 
 impl Default for Honours {
     fn default() -> Self {
-        Honours { ask: false, defer: false, rewrite: true, withhold: true }
+        Honours {
+            ask: false,
+            defer: false,
+            rewrite: true,
+            withhold: true,
+        }
     }
 }

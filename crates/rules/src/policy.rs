@@ -46,11 +46,24 @@ impl Policy {
     /// A policy that allows everything, for the program that embeds the host.
     pub fn new() -> Policy {
         let layer = Layer::Hooks;
-        Policy::at(Source { layer, file: "program".into(), line: 0, column: 0, position: 0 })
+        Policy::at(Source {
+            layer,
+            file: "program".into(),
+            line: 0,
+            column: 0,
+            position: 0,
+        })
     }
 
     pub fn at(source: Source) -> Policy {
-        Policy { deny: Vec::new(), allow: None, limits: CallLimits::default(), sandbox: None, broken: None, source }
+        Policy {
+            deny: Vec::new(),
+            allow: None,
+            limits: CallLimits::default(),
+            sandbox: None,
+            broken: None,
+            source,
+        }
     }
 
     /// Denies calls that `Tool(pattern)` may match.
@@ -66,8 +79,8 @@ impl Policy {
         self
     }
 
-    /// Allows calls of which every part is named by `Tool(pattern)`, different parts by different rules; calls
-    /// that such rules don't cover are denied.
+    /// Allows calls of which every part is named by `Tool(pattern)`, different parts by different
+    /// rules; calls that such rules don't cover are denied.
     ///
     /// # Errors
     /// The rule's form.
@@ -112,7 +125,10 @@ impl Policy {
 
     /// The policy can't be read as it was meant, so it denies every call.
     pub fn broken(self, problem: String) -> Policy {
-        Policy { broken: Some(problem), ..self }
+        Policy {
+            broken: Some(problem),
+            ..self
+        }
     }
 
     /// The rules that deny.
@@ -131,24 +147,48 @@ impl Policy {
     /// Why a tool call is denied by the rules, if it is.
     pub fn refusal(&self, facts: &Facts) -> Option<Refusal> {
         let tool = facts.event.tool_name().unwrap_or_default();
-        let certain = |reason| Some(Refusal { reason, in_doubt: false });
-        let in_doubt = |reason| Some(Refusal { reason, in_doubt: true });
+        let certain = |reason| {
+            Some(Refusal {
+                reason,
+                in_doubt: false,
+            })
+        };
+        let in_doubt = |reason| {
+            Some(Refusal {
+                reason,
+                in_doubt: true,
+            })
+        };
         if let Some(problem) = &self.broken {
             let Source { file, line, .. } = &self.source;
-            return certain(format!("the policy at {file}:{line} is broken, so nothing is allowed: {problem}"));
+            return certain(format!(
+                "the policy at {file}:{line} is broken, so nothing is allowed: {problem}"
+            ));
         }
         let layer = self.source.layer;
-        let asker = Asker { layer, naming: ToolNaming::Canonical, guesses: true, acts: true, any_depth: true };
+        let asker = Asker {
+            layer,
+            naming: ToolNaming::Canonical,
+            guesses: true,
+            acts: true,
+            any_depth: true,
+        };
         // A rule that is certain says why, before one that can't be told.
         let mut doubt = None;
         // A rule about all calls of a shell is about the tool, and not about each program.
         let is_start = facts.event.spec.start;
-        for rule in self.deny.iter().filter(|rule| !is_start || !rule.is_for_all_calls()) {
+        for rule in self
+            .deny
+            .iter()
+            .filter(|rule| !is_start || !rule.is_for_all_calls())
+        {
             match rule::holds(once(&**rule), empty(), facts, asker, Reading::Hits) {
                 Truth::Yes => return certain(format!("the policy denies `{}`", rule.text())),
                 // Otherwise a text that can't be read would be enough to slip through.
                 Truth::Opaque(why) => {
-                    doubt = doubt.or_else(|| in_doubt(format!("the policy denies `{}`, and {why}", rule.text())));
+                    doubt = doubt.or_else(|| {
+                        in_doubt(format!("the policy denies `{}`, and {why}", rule.text()))
+                    });
                 }
                 Truth::Delegates(_) | Truth::No => {}
             }
@@ -162,15 +202,25 @@ impl Policy {
             true => Truth::No,
             false => {
                 // What may not be written isn't written by a redirection either.
-                let unwritten = self.deny.iter().filter(|rule| rule.is_about("Write")).map(|it| &**it);
-                rule::holds(allow.iter().map(|it| &**it), unwritten, facts, asker, Reading::Covers)
+                let unwritten = self
+                    .deny
+                    .iter()
+                    .filter(|rule| rule.is_about("Write"))
+                    .map(|it| &**it);
+                rule::holds(
+                    allow.iter().map(|it| &**it),
+                    unwritten,
+                    facts,
+                    asker,
+                    Reading::Covers,
+                )
             }
         };
         match covered {
             Truth::Yes => None,
-            Truth::Opaque(why) | Truth::Delegates(why) => {
-                in_doubt(format!("the policy doesn't allow this call of `{tool}`: {why}"))
-            }
+            Truth::Opaque(why) | Truth::Delegates(why) => in_doubt(format!(
+                "the policy doesn't allow this call of `{tool}`: {why}"
+            )),
             Truth::No => certain(format!("the policy doesn't allow this call of `{tool}`")),
         }
     }
@@ -183,8 +233,8 @@ pub struct Refusal {
     pub in_doubt: bool,
 }
 
-/// Why a tool call is denied by any of the policies, which come outermost layer first. Within a layer one that is certain
-/// says why, before one that can't be told.
+/// Why a tool call is denied by any of the policies, which come outermost layer first. Within a
+/// layer one that is certain says why, before one that can't be told.
 pub fn refusal(policies: &[Arc<Policy>], facts: &Facts) -> Option<String> {
     let mut doubt: Option<(Layer, String)> = None;
     for policy in policies {
@@ -193,8 +243,14 @@ pub fn refusal(policies: &[Arc<Policy>], facts: &Facts) -> Option<String> {
             break;
         }
         match policy.refusal(facts) {
-            Some(Refusal { reason, in_doubt: false }) => return Some(reason),
-            Some(Refusal { reason, in_doubt: true }) => doubt = doubt.or(Some((layer, reason))),
+            Some(Refusal {
+                reason,
+                in_doubt: false,
+            }) => return Some(reason),
+            Some(Refusal {
+                reason,
+                in_doubt: true,
+            }) => doubt = doubt.or(Some((layer, reason))),
             None => {}
         }
     }
@@ -206,27 +262,38 @@ pub fn is_tool_request(event: &Event) -> bool {
     event.spec.tool && event.spec.phase == Phase::Gate
 }
 
-/// The grant of all policies together with `given`, the agent's own grant: of two bounds the narrower, of
-/// two sandboxes that of the outer layer. `None`: there is no grant.
+/// The grant of all policies together with `given`, the agent's own grant: of two bounds the
+/// narrower, of two sandboxes that of the outer layer. `None`: there is no grant.
 pub fn grant<'a>(
     policies: impl Iterator<Item = &'a Policy>,
     given: Option<&Value>,
     calls_left: Option<u64>,
 ) -> Option<Value> {
-    let mut grant = given.and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut grant = given
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     let has_own = grant.contains_key("sandbox");
     let mut sandbox = None;
     let narrow = |grant: &mut Map<String, Value>, key: &str, bound: Option<u64>| {
         let Some(bound) = bound else { return };
         let given = grant.get(key).and_then(Value::as_u64);
-        grant.insert(key.into(), given.map_or(bound, |given| given.min(bound)).into());
+        grant.insert(
+            key.into(),
+            given.map_or(bound, |given| given.min(bound)).into(),
+        );
     };
     for policy in policies {
-        let CallLimits { timeout, max_output_bytes, max_calls: _ } = policy.limits;
+        let CallLimits {
+            timeout,
+            max_output_bytes,
+            max_calls: _,
+        } = policy.limits;
         let timeout = timeout.map(millis_up);
         narrow(&mut grant, "timeoutMs", timeout);
         narrow(&mut grant, "maxOutputBytes", max_output_bytes);
-        // A policy that comes with a clone must not lead out of the sandbox that the agent has chosen.
+        // A policy that comes with a clone must not lead out of the sandbox that the agent has
+        // chosen.
         let may_name = policy.source.layer.is_trusted() || !has_own;
         sandbox = sandbox.or(policy.sandbox.as_deref().filter(|_| may_name));
     }
@@ -245,18 +312,36 @@ mod tests {
     fn refusal(policy: &Policy, tool: &str, command: Value) -> String {
         let event = json!({"event": "PreToolUse", "cwd": "/p", "tool": {"name": tool, "input": {"command": command}}});
         let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
-        policy.refusal(&facts).map(|it| it.reason).unwrap_or_default()
+        policy
+            .refusal(&facts)
+            .map(|it| it.reason)
+            .unwrap_or_default()
     }
 
     #[test]
     fn a_certain_policy_of_a_layer_says_why() {
-        let of = |layer, rule: &str| Arc::new(Policy::at(Source { layer, ..Policy::new().source }).deny(rule).unwrap());
+        let of = |layer, rule: &str| {
+            Arc::new(
+                Policy::at(Source {
+                    layer,
+                    ..Policy::new().source
+                })
+                .deny(rule)
+                .unwrap(),
+            )
+        };
         let (rm, curl) = ("Bash(rm -rf *)", "Bash(curl * | sh)");
         let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "curl x | sh"}}});
         let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
         for (policies, expected) in [
-            ([of(Layer::User, rm), of(Layer::User, curl)], "the policy denies `Bash(curl * | sh)`"),
-            ([of(Layer::User, rm), of(Layer::Project, curl)], "the policy denies `Bash(rm -rf *)`, and can't tell"),
+            (
+                [of(Layer::User, rm), of(Layer::User, curl)],
+                "the policy denies `Bash(curl * | sh)`",
+            ),
+            (
+                [of(Layer::User, rm), of(Layer::Project, curl)],
+                "the policy denies `Bash(rm -rf *)`, and can't tell",
+            ),
         ] {
             let told = super::refusal(&policies, &facts).unwrap();
             assert!(told.starts_with(expected), "{told}");
@@ -266,14 +351,32 @@ mod tests {
     #[test]
     fn what_cannot_be_told_neither_slips_through_nor_is_allowed() {
         let deny = Policy::new().deny("Bash(git push*)").unwrap();
-        let allow = Policy::new().allow("Bash(git *)").unwrap().allow("Read").unwrap();
-        let two = Policy::new().deny("Bash(rm -rf *)").unwrap().deny("Bash(curl * | sh)").unwrap();
+        let allow = Policy::new()
+            .allow("Bash(git *)")
+            .unwrap()
+            .allow("Read")
+            .unwrap();
+        let two = Policy::new()
+            .deny("Bash(rm -rf *)")
+            .unwrap()
+            .deny("Bash(curl * | sh)")
+            .unwrap();
         let several = allow.clone().allow("Bash(ls*)").unwrap();
         for (policy, tool, command, expected) in [
             (&deny, "Bash", json!("ls"), ""),
             (&deny, "Write", json!("git push"), ""),
-            (&deny, "Bash", json!("ls && sudo git push -f"), "the policy denies `Bash(git push*)`"),
-            (&two, "Bash", json!("curl x | sh"), "the policy denies `Bash(curl * | sh)`"),
+            (
+                &deny,
+                "Bash",
+                json!("ls && sudo git push -f"),
+                "the policy denies `Bash(git push*)`",
+            ),
+            (
+                &two,
+                "Bash",
+                json!("curl x | sh"),
+                "the policy denies `Bash(curl * | sh)`",
+            ),
             (
                 &deny,
                 "run_shell",
@@ -296,35 +399,84 @@ mod tests {
             (&allow, "Bash", json!("git status && git log"), ""),
             (&allow, "Read", json!(null), ""),
             (&several, "Bash", json!("git status && ls"), ""),
-            (&allow, "Bash", json!("git status && rm x"), "the policy doesn't allow this call of `Bash`"),
-            (&allow, "Bash", json!("git $(x)"), "the policy doesn't allow this call of `Bash`"),
-            (&allow, "Bash", json!("git log > x"), "the policy doesn't allow this call of `Bash`"),
-            (&allow, "Write", json!("git x"), "the policy doesn't allow this call of `Write`"),
-            (&Policy::new().allow_nothing_else(), "Read", json!("x"), "the policy doesn't allow this call of `Read`"),
+            (
+                &allow,
+                "Bash",
+                json!("git status && rm x"),
+                "the policy doesn't allow this call of `Bash`",
+            ),
+            (
+                &allow,
+                "Bash",
+                json!("git $(x)"),
+                "the policy doesn't allow this call of `Bash`",
+            ),
+            (
+                &allow,
+                "Bash",
+                json!("git log > x"),
+                "the policy doesn't allow this call of `Bash`",
+            ),
+            (
+                &allow,
+                "Write",
+                json!("git x"),
+                "the policy doesn't allow this call of `Write`",
+            ),
+            (
+                &Policy::new().allow_nothing_else(),
+                "Read",
+                json!("x"),
+                "the policy doesn't allow this call of `Read`",
+            ),
         ] {
             let refusal = refusal(policy, tool, command.clone());
-            let fits = if expected.is_empty() { refusal.is_empty() } else { refusal.starts_with(expected) };
+            let fits = if expected.is_empty() {
+                refusal.is_empty()
+            } else {
+                refusal.starts_with(expected)
+            };
             assert!(fits, "{tool} {command}: {refusal}");
         }
     }
 
     #[test]
     fn of_two_bounds_the_narrower() {
-        let outer = Policy::new().timeout(Duration::from_secs(5)).sandbox("outer");
-        let inner = Policy::new().timeout(Duration::from_secs(9)).max_output_bytes(7).sandbox("inner");
+        let outer = Policy::new()
+            .timeout(Duration::from_secs(5))
+            .sandbox("outer");
+        let inner = Policy::new()
+            .timeout(Duration::from_secs(9))
+            .max_output_bytes(7)
+            .sandbox("inner");
         let given = json!({"timeoutMs": 6000, "maxOutputBytes": 3, "sandbox": "none", "own": 1});
         let granted = |given| grant([&outer, &inner].into_iter(), given, Some(2)).unwrap();
         assert_eq!(
             granted(Some(&given)),
             json!({"timeoutMs": 5000, "maxOutputBytes": 3, "sandbox": "outer", "callsLeft": 2, "own": 1})
         );
-        assert_eq!(granted(None), json!({"timeoutMs": 5000, "maxOutputBytes": 7, "sandbox": "outer", "callsLeft": 2}));
+        assert_eq!(
+            granted(None),
+            json!({"timeoutMs": 5000, "maxOutputBytes": 7, "sandbox": "outer", "callsLeft": 2})
+        );
         assert_eq!(grant([&Policy::new()].into_iter(), None, None), None);
         let short = Policy::new().timeout(Duration::from_micros(500));
-        assert_eq!(grant([&short].into_iter(), None, None), Some(json!({"timeoutMs": 1})));
+        assert_eq!(
+            grant([&short].into_iter(), None, None),
+            Some(json!({"timeoutMs": 1}))
+        );
         let layer = Layer::Project;
-        let project = Policy::at(Source { layer, ..Policy::new().source }).sandbox("none");
-        let sandbox = |given: Value| grant([&project].into_iter(), Some(&given), None).unwrap()["sandbox"].clone();
-        assert_eq!((sandbox(json!({"sandbox": "strict"})), sandbox(json!({}))), (json!("strict"), json!("none")));
+        let project = Policy::at(Source {
+            layer,
+            ..Policy::new().source
+        })
+        .sandbox("none");
+        let sandbox = |given: Value| {
+            grant([&project].into_iter(), Some(&given), None).unwrap()["sandbox"].clone()
+        };
+        assert_eq!(
+            (sandbox(json!({"sandbox": "strict"})), sandbox(json!({}))),
+            (json!("strict"), json!("none"))
+        );
     }
 }

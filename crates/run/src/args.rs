@@ -8,11 +8,15 @@ const USAGE: &str = "usage: hookwire-run [--socket PATH [--host WORD]... [--sess
 
 /// What the program is to do.
 #[derive(Debug, Default, PartialEq, Eq)]
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "read where something can be held"))]
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "read where something can be held")
+)]
 pub struct Options {
     /// The socket of the host that is asked.
     pub socket: PathBuf,
-    /// The command that starts a host again where none answers any more; it prints the path of its socket.
+    /// The command that starts a host again where none answers any more; it prints the path of its
+    /// socket.
     pub host: Vec<OsString>,
     /// Where it is kept when something was held, beside the places that this command names.
     pub data: Vec<PathBuf>,
@@ -36,8 +40,15 @@ impl Options {
     /// The directories of what is kept for the user that are named here.
     #[cfg(target_os = "linux")]
     pub fn data_dirs(&self) -> Vec<PathBuf> {
-        let of_host = self.host.windows(2).filter(|it| it[0] == hookwire_ask::places::DATA_DIR);
-        self.data.iter().cloned().chain(of_host.map(|it| PathBuf::from(&it[1]))).collect()
+        let of_host = self
+            .host
+            .windows(2)
+            .filter(|it| it[0] == hookwire_ask::places::DATA_DIR);
+        self.data
+            .iter()
+            .cloned()
+            .chain(of_host.map(|it| PathBuf::from(&it[1])))
+            .collect()
     }
 }
 
@@ -55,7 +66,10 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Options, String> {
     let mut options = Options::default();
     let mut args = args.peekable();
     while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("{} needs a value; {USAGE}", arg.display()));
+        let mut value = || {
+            args.next()
+                .ok_or_else(|| format!("{} needs a value; {USAGE}", arg.display()))
+        };
         match arg.to_str() {
             Some("--socket") => options.socket = value()?.into(),
             Some("--host") => options.host.push(value()?),
@@ -86,7 +100,9 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Options, String> {
 }
 
 fn text(value: OsString) -> Result<String, String> {
-    value.into_string().map_err(|value| format!("{} is not valid UTF-8", value.display()))
+    value
+        .into_string()
+        .map_err(|value| format!("{} is not valid UTF-8", value.display()))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! `hookwire-run hook AGENT`: what agents start for each event.
 //!
-//! It asks the project's host if one runs, and says what that answers. Everything else is for the large program,
-//! `hookwire hook`, which then takes the place of this one: so whatever goes wrong, it goes wrong there. This program is there
-//! because loading the large one took most of the time that an agent waits for.
+//! It asks the project's host if one runs, and says what that answers. Everything else is for the
+//! large program, `hookwire hook`, which then takes the place of this one: so whatever goes wrong,
+//! it goes wrong there. This program is there because loading the large one took most of the time
+//! that an agent waits for.
 
 use super::meant::{Meant, is_varied, once, value};
 use super::start_large;
@@ -46,12 +47,17 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     let (words, began) = (args.clone(), Instant::now());
     let work = move || {
         // A panic would be no answer, and the agent would go on.
-        let answered = catch_unwind(|| answer(&words, began)).unwrap_or_else(|_| Err(HandedOn::default()));
+        let answered =
+            catch_unwind(|| answer(&words, began)).unwrap_or_else(|_| Err(HandedOn::default()));
         answered.unwrap_or_else(|handed_on| hand_over(&words, handed_on, began))
     };
     match in_time(TIME_LIMIT + GRACE, work) {
         Ok(said) => ExitCode::from(said.say()),
-        Err(Late::Over) => failed(&args, &format!("no answer within {}s", TIME_LIMIT.as_secs())).say_and_end(),
+        Err(Late::Over) => failed(
+            &args,
+            &format!("no answer within {}s", TIME_LIMIT.as_secs()),
+        )
+        .say_and_end(),
         Err(Late::NoThread) => ExitCode::from(hand_over(&args, HandedOn::default(), began).say()),
     }
 }
@@ -66,10 +72,15 @@ enum Late {
 }
 
 /// What work gives on a thread of its own, which isn't waited for any longer than this.
-fn in_time<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Late> {
+fn in_time<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Late> {
     let (sender, ended) = sync_channel(1);
     let work = move || drop(sender.send(work()));
-    std::thread::Builder::new().spawn(work).map_err(|_| Late::NoThread)?;
+    std::thread::Builder::new()
+        .spawn(work)
+        .map_err(|_| Late::NoThread)?;
     ended.recv_timeout(limit).map_err(|_| Late::Over)
 }
 
@@ -85,12 +96,25 @@ fn answer(args: &[OsString], began: Instant) -> Result<Said, HandedOn> {
         None => options.meant.host_of_hook().ok_or_else(unread)?.socket,
     };
     let mut sent = Vec::new();
-    if std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent).is_err() {
-        return Err(HandedOn { sent: Some(sent), lost: None });
+    if std::io::stdin()
+        .lock()
+        .take(MAX_EVENT)
+        .read_to_end(&mut sent)
+        .is_err()
+    {
+        return Err(HandedOn {
+            sent: Some(sent),
+            lost: None,
+        });
     }
     let sent = match String::from_utf8(sent) {
         Ok(sent) => sent,
-        Err(error) => return Err(HandedOn { sent: Some(error.into_bytes()), lost: None }),
+        Err(error) => {
+            return Err(HandedOn {
+                sent: Some(error.into_bytes()),
+                lost: None,
+            });
+        }
     };
     let question = Question {
         event: options.event.as_deref(),
@@ -105,11 +129,15 @@ fn answer(args: &[OsString], began: Instant) -> Result<Said, HandedOn> {
         Err(Unanswered::Lost(error)) => Some(error.to_string()),
         Err(Unanswered::Unreached(_) | Unanswered::Refused(_)) => None,
     };
-    Err(HandedOn { sent: Some(sent.into_bytes()), lost })
+    Err(HandedOn {
+        sent: Some(sent.into_bytes()),
+        lost,
+    })
 }
 
 impl Options {
-    /// Reads the options that `hookwire install` writes, as it writes them. Nothing if there is anything else.
+    /// Reads the options that `hookwire install` writes, as it writes them. Nothing if there is
+    /// anything else.
     fn read(args: &[OsString]) -> Option<Options> {
         let mut options = Options::default();
         let mut args = args.iter();
@@ -125,7 +153,9 @@ impl Options {
                 "--connect" if options.connect.is_none() => {
                     options.connect = Some(socket::named(value(&mut args)?.to_str()?).ok()?);
                 }
-                agent if options.agent.is_empty() && !agent.starts_with('-') => options.agent = agent.to_string(),
+                agent if options.agent.is_empty() && !agent.starts_with('-') => {
+                    options.agent = agent.to_string()
+                }
                 option => options.meant.take(option, &mut args)?.then_some(())?,
             }
         }
@@ -133,26 +163,47 @@ impl Options {
     }
 }
 
-/// Lets the large program take the place of this one, with what has been read of stdin and how much of the time that took;
-/// what is said if it can't.
+/// Lets the large program take the place of this one, with what has been read of stdin and how much
+/// of the time that took; what is said if it can't.
 fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn, began: Instant) -> Said {
     let problem = match sent.map_or(Ok(()), |sent| hand_on(&sent)) {
         Err(error) => format!("the event can't be handed on: {error}"),
         Ok(()) => {
             let spent = Some(began.elapsed().as_secs()).filter(|spent| *spent > 0);
-            let spent = spent.into_iter().flat_map(|it| ["--spent".into(), format!("{it}s").into()]);
-            let lost = lost.iter().flat_map(|problem| ["--lost".into(), problem.into()]);
-            let words = std::iter::once("hook".into()).chain(args.iter().cloned()).chain(lost).chain(spent);
+            let spent = spent
+                .into_iter()
+                .flat_map(|it| ["--spent".into(), format!("{it}s").into()]);
+            let lost = lost
+                .iter()
+                .flat_map(|problem| ["--lost".into(), problem.into()]);
+            let words = std::iter::once("hook".into())
+                .chain(args.iter().cloned())
+                .chain(lost)
+                .chain(spent);
             start_large(&words.collect::<Vec<OsString>>())
         }
     };
-    failed(args, &lost.into_iter().chain([problem]).collect::<Vec<_>>().join("; "))
+    failed(
+        args,
+        &lost
+            .into_iter()
+            .chain([problem])
+            .collect::<Vec<_>>()
+            .join("; "),
+    )
 }
 
-/// What is said of a failure here. Nobody is left who knows the agent's words. To most agents this exit code is a "no".
+/// What is said of a failure here. Nobody is left who knows the agent's words. To most agents this
+/// exit code is a "no".
 fn failed(args: &[OsString], problem: &str) -> Said {
-    match args.windows(2).any(|it| it[0] == "--fail" && it[1] == "open") {
-        true => Said { stderr: format!("hookwire: {problem}"), ..Said::default() },
+    match args
+        .windows(2)
+        .any(|it| it[0] == "--fail" && it[1] == "open")
+    {
+        true => Said {
+            stderr: format!("hookwire: {problem}"),
+            ..Said::default()
+        },
         false => Said::no_by_exit(&refusal(problem)),
     }
 }
@@ -173,18 +224,37 @@ mod tests {
     #[test]
     fn what_never_ends_is_not_waited_for() {
         let (_open, never) = sync_channel::<()>(0);
-        assert_eq!(in_time(Duration::ZERO, move || never.recv().is_ok()), Err(Late::Over));
+        assert_eq!(
+            in_time(Duration::ZERO, move || never.recv().is_ok()),
+            Err(Late::Over)
+        );
         assert_eq!(in_time(TIME_LIMIT, || 1), Ok(1));
     }
 
     #[test]
     fn only_what_install_writes_is_read() {
-        let read = |text: &str| Options::read(&text.split(' ').map(OsString::from).collect::<Vec<_>>());
-        let whole = read("claude-code --event Stop --root /p --user-dir /u --data-dir /d --live").unwrap();
-        assert_eq!((&*whole.agent, whole.event.as_deref(), whole.meant.project), ("claude-code", Some("Stop"), true));
-        assert!(read("--user-dir /u --user-dir /v --data-dir /d gemini --fail open").unwrap().fails_open);
-        assert_eq!(read("claude-code").unwrap().agent, "claude-code", "as a team's file has it");
-        assert_eq!(read("gemini --connect unix:/s").unwrap().connect, Some("/s".into()));
+        let read =
+            |text: &str| Options::read(&text.split(' ').map(OsString::from).collect::<Vec<_>>());
+        let whole =
+            read("claude-code --event Stop --root /p --user-dir /u --data-dir /d --live").unwrap();
+        assert_eq!(
+            (&*whole.agent, whole.event.as_deref(), whole.meant.project),
+            ("claude-code", Some("Stop"), true)
+        );
+        assert!(
+            read("--user-dir /u --user-dir /v --data-dir /d gemini --fail open")
+                .unwrap()
+                .fails_open
+        );
+        assert_eq!(
+            read("claude-code").unwrap().agent,
+            "claude-code",
+            "as a team's file has it"
+        );
+        assert_eq!(
+            read("gemini --connect unix:/s").unwrap().connect,
+            Some("/s".into())
+        );
         for other in [
             "",
             "claude-code --user-dir /u --data-dir=/d",

@@ -1,11 +1,12 @@
 //! `hookwire-run`: runs a command and has every program start below it judged by a hookwire host.
 //!
-//! A small program of its own, because it is started for each command and stays beside it. The rules, and the words of
-//! a refusal, are the host's; this program only sees to it that nothing starts unasked. It works on Linux, where the
-//! kernel lets a process without privileges judge the program starts of its children; elsewhere it says that it can't.
+//! A small program of its own, because it is started for each command and stays beside it. The
+//! rules, and the words of a refusal, are the host's; this program only sees to it that nothing
+//! starts unasked. It works on Linux, where the kernel lets a process without privileges judge the
+//! program starts of its children; elsewhere it says that it can't.
 //!
-//! It finds the project's host by itself, as `hookwire run` does. `hookwire-run hook AGENT` is another task, for which a
-//! small program is needed, too: see `hook`.
+//! It finds the project's host by itself, as `hookwire run` does. `hookwire-run hook AGENT` is
+//! another task, for which a small program is needed, too: see `hook`.
 
 mod args;
 #[cfg(target_os = "linux")]
@@ -33,7 +34,8 @@ pub fn main() -> ExitCode {
     if words.next_if(|word| word == "hook").is_some() {
         return hook::main(words.collect());
     }
-    // Under the name that people type it is the large program in all but what it does quicker itself.
+    // Under the name that people type it is the large program in all but what it does quicker
+    // itself.
     if programs::is_called(programs::TYPED) && words.peek().is_none_or(|word| word != "run") {
         return refuse(&start_large(&words.collect::<Vec<OsString>>()));
     }
@@ -71,7 +73,11 @@ pub fn main() -> ExitCode {
 fn start_large(words: &[OsString]) -> String {
     match programs::large() {
         Err(place) => format!("{} isn't there", place.display()),
-        Ok(program) => format!("{} can't be started: {}", program.display(), Command::new(&program).args(words).exec()),
+        Ok(program) => format!(
+            "{} can't be started: {}",
+            program.display(),
+            Command::new(&program).args(words).exec()
+        ),
     }
 }
 
@@ -83,6 +89,10 @@ fn refuse(problem: &str) -> ExitCode {
 
 /// Writes a message to stderr. If nobody reads it any more, what is held goes on all the same.
 fn say(text: impl std::fmt::Display) {
-    let name = if programs::is_called(programs::TYPED) { programs::TYPED } else { programs::SMALL };
+    let name = if programs::is_called(programs::TYPED) {
+        programs::TYPED
+    } else {
+        programs::SMALL
+    };
     let _ = writeln!(std::io::stderr(), "{name}: {text}");
 }

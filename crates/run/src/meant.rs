@@ -25,7 +25,9 @@ pub struct Meant {
 
 /// Whether a variable has the large program do something else.
 pub fn is_varied() -> bool {
-    VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
+    VARIABLES
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
 }
 
 /// Sets a flag that may be given once.
@@ -35,13 +37,18 @@ pub fn once(flag: &mut bool) -> Option<()> {
 
 /// The value of an option.
 pub fn value<'a>(rest: &mut impl Iterator<Item = &'a OsString>) -> Option<&'a OsString> {
-    rest.next().filter(|it| !it.is_empty() && !it.as_encoded_bytes().starts_with(b"-"))
+    rest.next()
+        .filter(|it| !it.is_empty() && !it.as_encoded_bytes().starts_with(b"-"))
 }
 
 impl Meant {
-    /// Takes an option with its value from the rest: whether it is one of these. Nothing if it isn't as `hookwire install`
-    /// writes it.
-    pub fn take<'a>(&mut self, option: &str, rest: &mut impl Iterator<Item = &'a OsString>) -> Option<bool> {
+    /// Takes an option with its value from the rest: whether it is one of these. Nothing if it
+    /// isn't as `hookwire install` writes it.
+    pub fn take<'a>(
+        &mut self,
+        option: &str,
+        rest: &mut impl Iterator<Item = &'a OsString>,
+    ) -> Option<bool> {
         match option {
             "--live" => once(&mut self.project)?,
             "--isolated" => once(&mut self.isolated)?,
@@ -55,11 +62,15 @@ impl Meant {
         Some(true)
     }
 
-    /// The user's home directory, if the user's places aren't all named: in a team's file none is. Nothing if it can't be
-    /// told.
+    /// The user's home directory, if the user's places aren't all named: in a team's file none is.
+    /// Nothing if it can't be told.
     fn home(&self) -> Option<Option<PathBuf>> {
         let names_all = !self.user_dirs.is_empty() && !self.data_dirs.is_empty();
-        if names_all { Some(None) } else { home().map(Some) }
+        if names_all {
+            Some(None)
+        } else {
+            home().map(Some)
+        }
     }
 
     /// The host that `hookwire hook` would ask.
@@ -67,7 +78,10 @@ impl Meant {
         let (root, home) = (self.root(), self.home()?);
         let projects = foreign(&root);
         let is_foreign = |place: &Path| projects.iter().any(|project| place.starts_with(project));
-        self.host(&root, &Settled::for_agent(self.named(), is_foreign, || home).read)
+        self.host(
+            &root,
+            &Settled::for_agent(self.named(), is_foreign, || home).read,
+        )
     }
 
     /// The host that `hookwire run` would ask, if it would say nothing of its definitions.
@@ -76,7 +90,13 @@ impl Meant {
         let places = Settled::new(self.named(), || home).read;
         let host = self.host(&self.root(), &places)?;
         let are_there = self.hooks.iter().all(|hooks| hooks.is_dir());
-        let is_quiet = !is_left_out(&host.root, self.project, self.isolated, &self.hooks, &places.data);
+        let is_quiet = !is_left_out(
+            &host.root,
+            self.project,
+            self.isolated,
+            &self.hooks,
+            &places.data,
+        );
         (are_there && is_quiet).then_some(host)
     }
 
@@ -106,8 +126,8 @@ impl Meant {
     }
 }
 
-/// The user's home directory by the file of users. Who isn't in that file is looked for by the large program, which knows
-/// more ways.
+/// The user's home directory by the file of users. Who isn't in that file is looked for by the
+/// large program, which knows more ways.
 pub fn home() -> Option<PathBuf> {
     let users = std::fs::read("/etc/passwd").ok()?;
     let user = rustix::process::getuid().as_raw().to_string();

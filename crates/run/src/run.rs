@@ -1,5 +1,6 @@
-//! `hookwire-run -- COMMAND`: what `hookwire run -- COMMAND` does, without loading the large program where the project's host
-//! runs. Everything out of the ordinary is for the large program, which then takes the place of this one.
+//! `hookwire-run -- COMMAND`: what `hookwire run -- COMMAND` does, without loading the large
+//! program where the project's host runs. Everything out of the ordinary is for the large program,
+//! which then takes the place of this one.
 
 use super::args::Options;
 use super::meant::{Meant, is_varied, once, value};
@@ -7,8 +8,8 @@ use super::start_large;
 use hookwire_ask::socket;
 use std::ffi::OsString;
 
-/// What is to be held, with the host that is asked; words are those of `hookwire run`, without `run`. Otherwise the large
-/// program takes over; why it can't.
+/// What is to be held, with the host that is asked; words are those of `hookwire run`, without
+/// `run`. Otherwise the large program takes over; why it can't.
 pub fn options(words: &[OsString]) -> Result<Options, String> {
     read(words).ok_or_else(|| start_large(&[&["run".into()], words].concat()))
 }

@@ -7,5 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A path of the repository.
 pub fn repo(path: impl AsRef<Path>) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
 }

@@ -1,8 +1,8 @@
 //! A model server on loopback that speaks the wires of OpenAI, Anthropic, Gemini and Ollama, plain
 //! and streamed. What it says is scripted, what it was asked is kept.
 //!
-//! With `HOOKWIRE_RECORD` set, every exchange is appended to that file for `.ci/models`, which holds
-//! requests and replies against the providers' own types.
+//! With `HOOKWIRE_RECORD` set, every exchange is appended to that file for `.ci/models`, which
+//! holds requests and replies against the providers' own types.
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -36,7 +36,8 @@ impl Wire {
     }
 }
 
-/// What the server says to one request. `{{nonce}}` in texts and inputs becomes the request's nonce.
+/// What the server says to one request. `{{nonce}}` in texts and inputs becomes the request's
+/// nonce.
 #[derive(Clone)]
 pub enum Say {
     /// A text.
@@ -70,7 +71,11 @@ impl Say {
 
     /// An error in the provider's usual form.
     pub fn error(status: u16, message: &str) -> Say {
-        Say::Status(status, vec![], json!({"error": {"message": message, "type": "some_error"}}).to_string())
+        Say::Status(
+            status,
+            vec![],
+            json!({"error": {"message": message, "type": "some_error"}}).to_string(),
+        )
     }
 
     /// Too many requests; come back after so many seconds.
@@ -96,7 +101,10 @@ pub struct Seen {
 
 impl Seen {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The instructions.
@@ -118,8 +126,15 @@ impl Seen {
             Wire::Gemini => ("contents", "parts"),
             _ => ("messages", "content"),
         };
-        let turns = self.body[list].as_array().into_iter().flatten().filter(|turn| turn["role"] == role);
-        turns.map(|turn| texts(&turn[content])).collect::<Vec<_>>().join("\n")
+        let turns = self.body[list]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|turn| turn["role"] == role);
+        turns
+            .map(|turn| texts(&turn[content]))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// The nonce: what stands behind the last `nonce: ` in the instructions.
@@ -133,7 +148,10 @@ impl Seen {
 fn texts(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect(),
         _ => String::new(),
     }
 }
@@ -168,13 +186,18 @@ impl ModelServer {
         server
     }
 
-    /// Says what a file holds, one reply a line: `{"decision", "reason"}` is a verdict with the request's
-    /// nonce, `{"text"}` a text, `{"calls": [{"name", "input"}]}` calls of tools.
+    /// Says what a file holds, one reply a line: `{"decision", "reason"}` is a verdict with the
+    /// request's nonce, `{"text"}` a text, `{"calls": [{"name", "input"}]}` calls of tools.
     pub fn replaying(file: &Path) -> ModelServer {
         ModelServer::with(std::fs::read_to_string(file).unwrap().lines().map(|line| {
             let mut reply: Value = serde_json::from_str(line).unwrap();
             if let Some(calls) = reply["calls"].as_array() {
-                let call = |call: &Value| (&*call["name"].as_str().unwrap().to_string().leak(), call["input"].clone());
+                let call = |call: &Value| {
+                    (
+                        &*call["name"].as_str().unwrap().to_string().leak(),
+                        call["input"].clone(),
+                    )
+                };
                 return Say::Calls(calls.iter().map(call).collect());
             }
             if reply["text"].is_string() {
@@ -188,7 +211,10 @@ impl ModelServer {
     fn start() -> ModelServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, shared) = (listener.local_addr().unwrap(), Arc::<Shared>::default());
-        let server = ModelServer { address, shared: shared.clone() };
+        let server = ModelServer {
+            address,
+            shared: shared.clone(),
+        };
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 *shared.connections.lock().unwrap() += 1;
@@ -243,8 +269,14 @@ fn serve(shared: &Shared, stream: &TcpStream) {
     let mut reader = BufReader::new(stream);
     while let Some(seen) = read_request(&mut reader) {
         shared.seen.lock().unwrap().push(seen.clone());
-        let next = shared.script.lock().unwrap().pop_front().or_else(|| shared.always.lock().unwrap().clone());
-        let mut say = next.unwrap_or_else(|| Say::error(500, "nothing is scripted for this request"));
+        let next = shared
+            .script
+            .lock()
+            .unwrap()
+            .pop_front()
+            .or_else(|| shared.always.lock().unwrap().clone());
+        let mut say =
+            next.unwrap_or_else(|| Say::error(500, "nothing is scripted for this request"));
         while let Say::By(decide) = &say {
             say = decide(&seen);
         }
@@ -269,7 +301,12 @@ fn read_request(reader: &mut impl BufRead) -> Option<Seen> {
             None => break,
         }
     }
-    let length = headers.iter().find(|(name, _)| name == "content-length")?.1.parse().ok()?;
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")?
+        .1
+        .parse()
+        .ok()?;
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body: Value = serde_json::from_slice(&body).expect("a JSON body");
@@ -281,7 +318,13 @@ fn read_request(reader: &mut impl BufRead) -> Option<Seen> {
         other => panic!("no provider has the path {other}"),
     };
     let streams = body["stream"] == true || path.ends_with(":streamGenerateContent?alt=sse");
-    Some(Seen { wire, path, headers, body, streams })
+    Some(Seen {
+        wire,
+        path,
+        headers,
+        body,
+        streams,
+    })
 }
 
 /// Whether the connection may go on.
@@ -290,31 +333,65 @@ fn answer(shared: &Shared, mut stream: &TcpStream, seen: &Seen, say: &Say) -> bo
     let fill = |text: &str| text.replace("{{nonce}}", &nonce);
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
     let said = match say {
-        Say::Text(text) => Said { text: fill(text), ..Said::default() },
+        Say::Text(text) => Said {
+            text: fill(text),
+            ..Said::default()
+        },
         Say::Verdict(decision, reason) => {
             let verdict = json!({"reason": reason, "decision": decision, "nonce": nonce});
-            Said { text: verdict.to_string(), ..Said::default() }
+            Said {
+                text: verdict.to_string(),
+                ..Said::default()
+            }
         }
         Say::Calls(calls) => {
             let filled = |input: &Value| serde_json::from_str(&fill(&input.to_string())).unwrap();
-            Said { calls: calls.iter().map(|(name, input)| (*name, filled(input))).collect(), ..Said::default() }
+            Said {
+                calls: calls
+                    .iter()
+                    .map(|(name, input)| (*name, filled(input)))
+                    .collect(),
+                ..Said::default()
+            }
         }
-        Say::Refusal => Said { refuses: true, ..Said::default() },
-        Say::Truncated(text) => Said { text: fill(text), truncated: true, ..Said::default() },
+        Say::Refusal => Said {
+            refuses: true,
+            ..Said::default()
+        },
+        Say::Truncated(text) => Said {
+            text: fill(text),
+            truncated: true,
+            ..Said::default()
+        },
         Say::Status(status, headers, body) => {
             let mut reply = format!("HTTP/1.1 {status} Some\r\ncontent-type: application/json\r\n");
-            headers.iter().for_each(|(name, value)| reply.push_str(&format!("{name}: {value}\r\n")));
-            reply.push_str(&format!("content-length: {}\r\n\r\n{}", body.len(), fill(body)));
+            headers
+                .iter()
+                .for_each(|(name, value)| reply.push_str(&format!("{name}: {value}\r\n")));
+            reply.push_str(&format!(
+                "content-length: {}\r\n\r\n{}",
+                body.len(),
+                fill(body)
+            ));
             return stream.write_all(reply.as_bytes()).is_ok();
         }
         Say::Torn => {
-            let whole = plain(seen, &Said { text: fill("{\"nonce\": \"{{nonce}}\""), ..Said::default() }).to_string();
-            let _ = stream.write_all(format!("{head}content-length: {}\r\n\r\n", whole.len()).as_bytes());
+            let whole = plain(
+                seen,
+                &Said {
+                    text: fill("{\"nonce\": \"{{nonce}}\""),
+                    ..Said::default()
+                },
+            )
+            .to_string();
+            let _ = stream
+                .write_all(format!("{head}content-length: {}\r\n\r\n", whole.len()).as_bytes());
             let _ = stream.write_all(&whole.as_bytes()[..whole.len() / 2]);
             return false;
         }
         Say::Drip => {
-            let _ = stream.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n").as_bytes());
+            let _ =
+                stream.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n").as_bytes());
             while stream.write_all(b"1\r\n \r\n").is_ok() {
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -337,7 +414,9 @@ fn answer(shared: &Shared, mut stream: &TcpStream, seen: &Seen, say: &Say) -> bo
         let reply = plain(seen, &said);
         record(seen, &reply);
         let reply = reply.to_string();
-        return stream.write_all(format!("{head}content-length: {}\r\n\r\n{reply}", reply.len()).as_bytes()).is_ok();
+        return stream
+            .write_all(format!("{head}content-length: {}\r\n\r\n{reply}", reply.len()).as_bytes())
+            .is_ok();
     }
     let chunks = streamed(seen, &said);
     record(seen, &json!(chunks));
@@ -350,7 +429,10 @@ fn answer(shared: &Shared, mut stream: &TcpStream, seen: &Seen, say: &Say) -> bo
         match seen.wire {
             Wire::OpenAi | Wire::Gemini => body.push_str(&format!("data: {chunk}\n\n")),
             Wire::Anthropic => {
-                body.push_str(&format!("event: {}\ndata: {chunk}\n\n", chunk["type"].as_str().unwrap()));
+                body.push_str(&format!(
+                    "event: {}\ndata: {chunk}\n\n",
+                    chunk["type"].as_str().unwrap()
+                ));
                 // Providers keep the connection warm like this.
                 body.push_str(": ping\n\n");
             }
@@ -363,7 +445,12 @@ fn answer(shared: &Shared, mut stream: &TcpStream, seen: &Seen, say: &Say) -> bo
     // In small pieces, so that a character or a line may be cut anywhere.
     let mut reply = format!("{head}transfer-encoding: chunked\r\n\r\n").into_bytes();
     for piece in body.as_bytes().chunks(31) {
-        reply.extend(format!("{:x}\r\n", piece.len()).bytes().chain(piece.iter().copied()).chain(*b"\r\n"));
+        reply.extend(
+            format!("{:x}\r\n", piece.len())
+                .bytes()
+                .chain(piece.iter().copied())
+                .chain(*b"\r\n"),
+        );
     }
     reply.extend(b"0\r\n\r\n");
     stream.write_all(&reply).is_ok()
@@ -392,7 +479,10 @@ impl Said {
     /// The text in pieces, as a stream brings it.
     fn pieces(&self) -> Vec<String> {
         let characters: Vec<char> = self.text.chars().collect();
-        characters.chunks(7).map(|piece| piece.iter().collect()).collect()
+        characters
+            .chunks(7)
+            .map(|piece| piece.iter().collect())
+            .collect()
     }
 }
 
@@ -423,7 +513,8 @@ fn plain(seen: &Seen, said: &Said) -> Value {
             })
         }
         Wire::Anthropic => {
-            let text = (!said.text.is_empty()).then(|| json!({"type": "text", "text": said.text, "citations": null}));
+            let text = (!said.text.is_empty())
+                .then(|| json!({"type": "text", "text": said.text, "citations": null}));
             let calls = calls
                 .map(|(n, (name, input))| json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": name, "input": input}));
             json!({
@@ -453,7 +544,8 @@ fn gemini(said: &Said, text: &str, last: bool) -> Value {
         "modelVersion": "gemini",
     });
     if last {
-        chunk["candidates"][0]["finishReason"] = json!(said.finish("STOP", "STOP", "MAX_TOKENS", "SAFETY"));
+        chunk["candidates"][0]["finishReason"] =
+            json!(said.finish("STOP", "STOP", "MAX_TOKENS", "SAFETY"));
     }
     chunk
 }
@@ -465,8 +557,9 @@ fn ollama(seen: &Seen, said: &Said, text: &str, last: bool) -> Value {
         "message": {"role": "assistant", "content": text}, "done": last,
     });
     let calls = said.calls.iter().filter(|_| last);
-    let calls: Vec<Value> =
-        calls.map(|(name, input)| json!({"function": {"name": name, "arguments": input}})).collect();
+    let calls: Vec<Value> = calls
+        .map(|(name, input)| json!({"function": {"name": name, "arguments": input}}))
+        .collect();
     if !calls.is_empty() {
         chunk["message"]["tool_calls"] = json!(calls);
     }
@@ -487,23 +580,36 @@ fn streamed(seen: &Seen, said: &Said) -> Vec<Value> {
                 json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model,
                        "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}], "usage": null})
             };
-            chunks.push(chunk(json!({"role": "assistant", "content": "", "refusal": null}), Value::Null));
+            chunks.push(chunk(
+                json!({"role": "assistant", "content": "", "refusal": null}),
+                Value::Null,
+            ));
             if said.refuses {
                 chunks.push(chunk(json!({"refusal": REFUSAL}), Value::Null));
             }
-            chunks.extend(pieces.iter().map(|piece| chunk(json!({"content": piece}), Value::Null)));
+            chunks.extend(
+                pieces
+                    .iter()
+                    .map(|piece| chunk(json!({"content": piece}), Value::Null)),
+            );
             for (n, (name, input)) in said.calls.iter().enumerate() {
                 let start = json!({"index": n, "id": format!("call_{n}"), "type": "function", "function": {"name": name, "arguments": ""}});
                 chunks.push(chunk(json!({"tool_calls": [start]}), Value::Null));
                 let input: Vec<char> = input.to_string().chars().collect();
-                for piece in input.chunks(5).map(|piece| piece.iter().collect::<String>()) {
+                for piece in input
+                    .chunks(5)
+                    .map(|piece| piece.iter().collect::<String>())
+                {
                     chunks.push(chunk(
                         json!({"tool_calls": [{"index": n, "function": {"arguments": piece}}]}),
                         Value::Null,
                     ));
                 }
             }
-            chunks.push(chunk(json!({}), json!(said.finish("stop", "tool_calls", "length", "stop"))));
+            chunks.push(chunk(
+                json!({}),
+                json!(said.finish("stop", "tool_calls", "length", "stop")),
+            ));
             chunks.push(json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": [],
                                "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}}));
         }
@@ -514,23 +620,34 @@ fn streamed(seen: &Seen, said: &Said) -> Vec<Value> {
             chunks.push(json!({"type": "message_start", "message": message}));
             let mut index = 0;
             let mut block = |start: Value, deltas: Vec<Value>, chunks: &mut Vec<Value>| {
-                chunks.push(json!({"type": "content_block_start", "index": index, "content_block": start}));
-                chunks.extend(
-                    deltas
-                        .into_iter()
-                        .map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})),
+                chunks.push(
+                    json!({"type": "content_block_start", "index": index, "content_block": start}),
                 );
+                chunks.extend(deltas.into_iter().map(
+                    |delta| json!({"type": "content_block_delta", "index": index, "delta": delta}),
+                ));
                 chunks.push(json!({"type": "content_block_stop", "index": index}));
                 index += 1;
             };
             if !pieces.is_empty() {
-                let deltas = pieces.iter().map(|piece| json!({"type": "text_delta", "text": piece})).collect();
-                block(json!({"type": "text", "text": "", "citations": null}), deltas, &mut chunks);
+                let deltas = pieces
+                    .iter()
+                    .map(|piece| json!({"type": "text_delta", "text": piece}))
+                    .collect();
+                block(
+                    json!({"type": "text", "text": "", "citations": null}),
+                    deltas,
+                    &mut chunks,
+                );
             }
             for (n, (name, input)) in said.calls.iter().enumerate() {
                 let input: Vec<char> = input.to_string().chars().collect();
-                let pieces = input.chunks(5).map(|piece| piece.iter().collect::<String>());
-                let deltas = pieces.map(|piece| json!({"type": "input_json_delta", "partial_json": piece})).collect();
+                let pieces = input
+                    .chunks(5)
+                    .map(|piece| piece.iter().collect::<String>());
+                let deltas = pieces
+                    .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
+                    .collect();
                 block(
                     json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": name, "input": {}}),
                     deltas,
@@ -554,11 +671,17 @@ fn streamed(seen: &Seen, said: &Said) -> Vec<Value> {
 }
 
 fn record(seen: &Seen, reply: &Value) {
-    let Some(file) = std::env::var_os("HOOKWIRE_RECORD") else { return };
+    let Some(file) = std::env::var_os("HOOKWIRE_RECORD") else {
+        return;
+    };
     let line = json!({
         "provider": seen.wire.provider(), "stream": seen.streams, "path": seen.path, "request": seen.body, "reply": reply,
     });
-    let mut file = std::fs::File::options().create(true).append(true).open(file).unwrap();
+    let mut file = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(file)
+        .unwrap();
     // One write, so that lines of several tests don't mix.
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }

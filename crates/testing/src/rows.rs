@@ -1,4 +1,5 @@
-//! Tests whose cases are rows of a file of `tests/data`. It is read as they run, so that a new row needs no build.
+//! Tests whose cases are rows of a file of `tests/data`. It is read as they run, so that a new row
+//! needs no build.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -36,7 +37,10 @@ pub fn written(value: &Value) -> String {
 }
 
 /// Holds what was found against what was expected, both told of each row.
-pub fn compare<Row: DeserializeOwned, T: Debug + PartialEq>(file: &str, told: impl Fn(Row) -> (T, T)) {
+pub fn compare<Row: DeserializeOwned, T: Debug + PartialEq>(
+    file: &str,
+    told: impl Fn(Row) -> (T, T),
+) {
     let wrong = rows(file).filter_map(|(place, row)| {
         let (found, expected) = told(row);
         (found != expected).then(|| format!("{place}: found {found:?}, expected {expected:?}"))

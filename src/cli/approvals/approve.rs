@@ -31,7 +31,8 @@ pub(in crate::cli) struct ApproveArgs {
 }
 
 pub(super) fn run(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let mut reply = json!({ "decision": "approve", "reason": args.reason, "remember": args.remember });
+    let mut reply =
+        json!({ "decision": "approve", "reason": args.reason, "remember": args.remember });
     if let Some(input) = &args.input {
         let input = hookwire_base::support::json::parse(input)
             .map_err(|error| Failure(format!("--input is not JSON: {error}")))?;

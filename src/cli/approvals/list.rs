@@ -21,20 +21,30 @@ pub(in crate::cli) struct ListArgs {
 }
 
 pub(super) fn run(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let extent = if args.id.is_some() { Extent::Whole } else { Extent::Folded };
+    let extent = if args.id.is_some() {
+        Extent::Whole
+    } else {
+        Extent::Folded
+    };
     let mut known = HashSet::new();
     let is_wanted = |id: &str| args.id.as_ref().is_none_or(|wanted| wanted == id);
     let lists = lists(is_wanted)?;
     if out.json {
         // Of a host where nothing waits, programs learn that it is there.
-        lists.iter().filter(|list| list.approvals.is_empty()).for_each(|list| out.json(list));
+        lists
+            .iter()
+            .filter(|list| list.approvals.is_empty())
+            .for_each(|list| out.json(list));
     }
     let n_shown = show_new(lists, &mut known, extent, out);
     match &args.id {
         Some(id) if n_shown == 0 => return Err(none_waits(id)),
         _ if n_shown == 0 && !out.json => {
-            let then =
-                if args.watch { "waiting for a question; Ctrl-C ends it" } else { "`--watch` waits for questions" };
+            let then = if args.watch {
+                "waiting for a question; Ctrl-C ends it"
+            } else {
+                "`--watch` waits for questions"
+            };
             let none = out.tone(Tone::Dim, &format!("Nothing waits for a person; {then}."));
             out.line(&none);
         }
@@ -60,12 +70,19 @@ fn watch(mut known: HashSet<String>, extent: Extent, out: &mut Output) -> Result
 /// The questions that wait in each host and are wanted.
 fn lists(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<ApprovalList>, Failure> {
     let mut lists: Vec<_> = hosts()?.into_iter().map(|(_, list)| list).collect();
-    lists.iter_mut().for_each(|list| list.approvals.retain(|it| is_wanted(&it.id)));
+    lists
+        .iter_mut()
+        .for_each(|list| list.approvals.retain(|it| is_wanted(&it.id)));
     Ok(lists)
 }
 
 /// Shows the questions that weren't known; how many there are.
-fn show_new(lists: Vec<ApprovalList>, known: &mut HashSet<String>, extent: Extent, out: &mut Output) -> usize {
+fn show_new(
+    lists: Vec<ApprovalList>,
+    known: &mut HashSet<String>,
+    extent: Extent,
+    out: &mut Output,
+) -> usize {
     let mut n_shown = 0;
     let before = std::mem::take(known);
     for mut list in lists {
@@ -75,7 +92,10 @@ fn show_new(lists: Vec<ApprovalList>, known: &mut HashSet<String>, extent: Exten
         match out.json {
             true if list.approvals.is_empty() => {}
             true => out.json(&list),
-            false => list.approvals.iter().for_each(|approval| show(approval, &list.root, extent, out)),
+            false => list
+                .approvals
+                .iter()
+                .for_each(|approval| show(approval, &list.root, extent, out)),
         }
     }
     n_shown

@@ -1,4 +1,5 @@
-//! `hookwire approvals`: a person sees what waits for an answer, all of it that decides, and answers.
+//! `hookwire approvals`: a person sees what waits for an answer, all of it that decides, and
+//! answers.
 
 pub(super) mod approve;
 pub(super) mod deny;
@@ -38,13 +39,18 @@ pub(super) enum Action {
 #[derive(clap::Args)]
 pub(super) struct SignedArgs {
     /// Answer a question of this fleet: a settings file, or servers as nats://HOST[,HOST].
-    #[arg(long, value_name = "FILE|nats://HOST", requires = "key", conflicts_with = "remember")]
+    #[arg(
+        long,
+        value_name = "FILE|nats://HOST",
+        requires = "key",
+        conflicts_with = "remember"
+    )]
     pub(super) fleet: Option<String>,
     /// With --fleet: your private key, as `hookwire fleet key` has written it.
     #[arg(long, value_name = "FILE", requires = "fleet")]
     pub(super) key: Option<PathBuf>,
-    /// With --fleet: a file with the key's passphrase on its first line. Without it, HOOKWIRE_PASSPHRASE counts, else you
-    /// are asked.
+    /// With --fleet: a file with the key's passphrase on its first line. Without it,
+    /// HOOKWIRE_PASSPHRASE counts, else you are asked.
     #[arg(long, value_name = "FILE", requires = "fleet")]
     pub(super) passphrase_file: Option<PathBuf>,
 }
@@ -69,8 +75,8 @@ pub(super) fn run(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Fai
     }
 }
 
-/// Every running host with the questions that wait there. For one that doesn't answer, a line is printed: others may
-/// have what is looked for.
+/// Every running host with the questions that wait there. For one that doesn't answer, a line is
+/// printed: others may have what is looked for.
 fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
     let mut hosts = Vec::new();
     for (path, asked) in ask(socket::of_projects(&[])?, "approvals/list") {
@@ -88,32 +94,51 @@ pub(super) fn says_yes(question: &str) -> Result<bool, Failure> {
     super::output::prompt(&format!("{question} [y/N] "))?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    Ok(matches!(
+        answer.trim().to_ascii_lowercase().as_str(),
+        "y" | "yes"
+    ))
 }
 
-/// The host where a question waits, the root of that host, and the question: the one that is named, or the only one.
+/// The host where a question waits, the root of that host, and the question: the one that is named,
+/// or the only one.
 fn find(id: Option<&str>) -> Result<(Client, String, ApprovalRequest), Failure> {
     let (mut found, mut ids) = (None, Vec::new());
     for (host, mut list) in hosts()? {
-        list.approvals.retain(|approval| id.is_none_or(|id| approval.id == id));
+        list.approvals
+            .retain(|approval| id.is_none_or(|id| approval.id == id));
         ids.extend(list.approvals.iter().map(|it| it.id.clone()));
-        found = list.approvals.pop().map(|approval| (host, list.root, approval)).or(found);
+        found = list
+            .approvals
+            .pop()
+            .map(|approval| (host, list.root, approval))
+            .or(found);
     }
     match (found, id) {
         (Some(found), id) if id.is_some() || ids.len() == 1 => Ok(found),
-        (Some(_), _) => Err(Failure(format!("several questions wait, so name one: {}", ids.join(", ")))),
+        (Some(_), _) => Err(Failure(format!(
+            "several questions wait, so name one: {}",
+            ids.join(", ")
+        ))),
         (None, Some(id)) => Err(none_waits(id)),
-        (None, None) => {
-            Err(Failure("nothing waits for a person; `hookwire approvals list --watch` waits for it".into()))
-        }
+        (None, None) => Err(Failure(
+            "nothing waits for a person; `hookwire approvals list --watch` waits for it".into(),
+        )),
     }
 }
 
 fn none_waits(id: &str) -> Failure {
-    Failure(format!("no approval `{id}` waits in any running host; `hookwire approvals list` lists them"))
+    Failure(format!(
+        "no approval `{id}` waits in any running host; `hookwire approvals list` lists them"
+    ))
 }
 
-fn answer(host: &mut Client, id: &str, reply: &Value, out: &mut Output) -> Result<Finding, Failure> {
+fn answer(
+    host: &mut Client,
+    id: &str,
+    reply: &Value,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
     host.request("approvals/answer", &json!({ "id": id, "reply": reply }))?;
     if !out.json {
         out.line("Answered.");
@@ -136,19 +161,36 @@ const MAX_LINES: usize = 8;
 /// The members that a list shows. What a call with more of them does, nobody sees at a glance.
 const MAX_MEMBERS: usize = 40;
 
-/// Who asks, why, where, and what would be done: each member of it on lines of its own. The long ones come first, so that
-/// the short ones, of which a path, an amount or a payee is one, stand last, where a terminal ends up.
+/// Who asks, why, where, and what would be done: each member of it on lines of its own. The long
+/// ones come first, so that the short ones, of which a path, an amount or a payee is one, stand
+/// last, where a terminal ends up.
 pub(super) fn show(approval: &ApprovalRequest, root: &str, extent: Extent, out: &mut Output) {
     let id = out.tone(Tone::Strong, &approval.id);
     let what = approval.tool.as_deref().unwrap_or(&approval.event);
-    let who = approval.agent.as_deref().map(|agent| format!(" of {agent}")).unwrap_or_default();
+    let who = approval
+        .agent
+        .as_deref()
+        .map(|agent| format!(" of {agent}"))
+        .unwrap_or_default();
     out.line(&format!("{id}  {what}{who}"));
-    out.line(&format!("          {} asks: {}", approval.hook, approval.message));
+    out.line(&format!(
+        "          {} asks: {}",
+        approval.hook, approval.message
+    ));
     let mut members = Vec::new();
     flatten("", &approval.subject, &mut members);
     members.sort_by_key(|(_, text)| std::cmp::Reverse(is_long(text)));
-    let n_hidden = members.len().saturating_sub(if extent == Extent::Whole { usize::MAX } else { MAX_MEMBERS });
-    let hidden = |n: &str| format!("          … {n} more: `hookwire approvals list {}` shows all", approval.id);
+    let n_hidden = members.len().saturating_sub(if extent == Extent::Whole {
+        usize::MAX
+    } else {
+        MAX_MEMBERS
+    });
+    let hidden = |n: &str| {
+        format!(
+            "          … {n} more: `hookwire approvals list {}` shows all",
+            approval.id
+        )
+    };
     for (name, text) in members.iter().skip(n_hidden) {
         show_member(name, text, extent, hidden, out);
     }
@@ -163,20 +205,34 @@ fn is_long(text: &str) -> bool {
     text.len() > MAX_FOLDED || text.contains('\n')
 }
 
-/// A text of one line stands behind its name; one of several lines below, each behind a bar, so that none can pass for a
-/// member.
-fn show_member(name: &str, text: &str, extent: Extent, hidden: impl Fn(&str) -> String, out: &mut Output) {
+/// A text of one line stands behind its name; one of several lines below, each behind a bar, so
+/// that none can pass for a member.
+fn show_member(
+    name: &str,
+    text: &str,
+    extent: Extent,
+    hidden: impl Fn(&str) -> String,
+    out: &mut Output,
+) {
     let lines: Vec<&str> = text.split('\n').collect();
     let shown: String = match extent {
         Extent::Whole => text.to_string(),
-        Extent::Folded => {
-            lines.iter().take(MAX_LINES).copied().collect::<Vec<_>>().join("\n").chars().take(MAX_FOLDED).collect()
-        }
+        Extent::Folded => lines
+            .iter()
+            .take(MAX_LINES)
+            .copied()
+            .collect::<Vec<_>>()
+            .join("\n")
+            .chars()
+            .take(MAX_FOLDED)
+            .collect(),
     };
     let name = out.tone(Tone::Strong, name);
     if lines.len() > 1 {
         out.line(&format!("          {name}"));
-        shown.split('\n').for_each(|line| out.line(&format!("          | {line}")));
+        shown
+            .split('\n')
+            .for_each(|line| out.line(&format!("          | {line}")));
     } else {
         out.line(&format!("          {name}  {shown}"));
     }
@@ -188,13 +244,22 @@ fn show_member(name: &str, text: &str, extent: Extent, hidden: impl Fn(&str) -> 
 
 /// The values within a value by their places. As deep as JSON may be.
 fn flatten(at: &str, value: &Value, members: &mut Vec<(String, String)>) {
-    let below = |name: &str| if at.is_empty() { name.to_string() } else { format!("{at}.{name}") };
-    match value {
-        Value::Object(inner) if !inner.is_empty() => {
-            inner.iter().for_each(|(key, value)| flatten(&below(key), value, members))
+    let below = |name: &str| {
+        if at.is_empty() {
+            name.to_string()
+        } else {
+            format!("{at}.{name}")
         }
+    };
+    match value {
+        Value::Object(inner) if !inner.is_empty() => inner
+            .iter()
+            .for_each(|(key, value)| flatten(&below(key), value, members)),
         Value::Array(items) if !items.is_empty() => {
-            items.iter().enumerate().for_each(|(n, item)| flatten(&format!("{at}[{n}]"), item, members));
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(n, item)| flatten(&format!("{at}[{n}]"), item, members));
         }
         Value::String(text) => members.push((at.to_string(), text.clone())),
         Value::Null if at.is_empty() => {}

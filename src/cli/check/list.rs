@@ -17,14 +17,22 @@ pub(in crate::cli) enum Listed {
     Guards,
 }
 
-pub(super) fn list(what: Listed, args: &DefinitionArgs, out: &mut Output) -> Result<Finding, Failure> {
+pub(super) fn list(
+    what: Listed,
+    args: &DefinitionArgs,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
     if what == Listed::Guards {
         list_guards(out);
         return Ok(Finding::Fine);
     }
     let host = args.host(args.options())?;
     let published = host.published();
-    let hooks = engine::in_running_order(published.hooks.hooks.iter(), None, &dialects::native().contract);
+    let hooks = engine::in_running_order(
+        published.hooks.hooks.iter(),
+        None,
+        &dialects::native().contract,
+    );
     for info in hooks.iter().map(|hook| HookInfo::from_hook(hook)) {
         if out.json {
             out.json(&info);
@@ -39,7 +47,11 @@ pub(super) fn list(what: Listed, args: &DefinitionArgs, out: &mut Output) -> Res
         let name = out.tone(Tone::Strong, &format!("{:<24}", short(&info.name, 24)));
         let place = out.tone(Tone::Dim, &safe(&place));
         let on = short(&info.on.join(","), 32);
-        out.line(&format!("{name} {:<9} {on:<32} {}{switch}  {place}", info.handler, fail_word(info.fail)));
+        out.line(&format!(
+            "{name} {:<9} {on:<32} {}{switch}  {place}",
+            info.handler,
+            fail_word(info.fail)
+        ));
     }
     if !out.json && published.hooks.hooks.is_empty() && published.hooks.notices.is_empty() {
         out.line("No hooks: name a directory with --hooks, or start with `hookwire init`.");
@@ -56,7 +68,13 @@ pub(super) fn list(what: Listed, args: &DefinitionArgs, out: &mut Output) -> Res
 }
 
 fn list_guards(out: &mut Output) {
-    for GuardRow { name, about, events, .. } in GUARDS {
+    for GuardRow {
+        name,
+        about,
+        events,
+        ..
+    } in GUARDS
+    {
         if out.json {
             out.json(&serde_json::json!({ "name": name, "about": about, "on": events }));
             continue;

@@ -31,8 +31,9 @@ use std::sync::Arc;
 #[derive(clap::Args, Clone)]
 #[command(mut_arg("format", |it| it.value_parser(Format::parser(Format::OF_CHECK))))]
 pub(super) struct CheckArgs {
-    /// Files to check by themselves, and directories of definitions; `-` is stdin. Without any, the definitions that would
-    /// be loaded, and the project's own as they are now, even if another state of them is trusted.
+    /// Files to check by themselves, and directories of definitions; `-` is stdin. Without any, the
+    /// definitions that would be loaded, and the project's own as they are now, even if another
+    /// state of them is trusted.
     files: Vec<PathBuf>,
     #[command(flatten)]
     hooks: DefinitionArgs,
@@ -41,11 +42,12 @@ pub(super) struct CheckArgs {
     /// Exit with 1 for warnings too.
     #[arg(long)]
     strict: bool,
-    /// Write patterns that match nothing, or one agent's tool only, as what they most likely mean, and show what changed.
+    /// Write patterns that match nothing, or one agent's tool only, as what they most likely mean,
+    /// and show what changed.
     #[arg(long)]
     migrate: bool,
-    /// Make the fixes that are certain in the files, show what changed, and check what is left. Where several fixes are
-    /// offered, or none, the choice stays with you.
+    /// Make the fixes that are certain in the files, show what changed, and check what is left.
+    /// Where several fixes are offered, or none, the choice stays with you.
     #[arg(long, conflicts_with = "migrate")]
     fix: bool,
     /// List the hooks in force instead, in order of running, or the built-in guards.
@@ -82,23 +84,62 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     }
     let mut found = args.loaded()?;
     args.read_files(&mut found)?;
-    let Found { diagnostics, sources, n_hooks, is_otherwise_in_force } = found;
-    let count = |severity| diagnostics.iter().filter(|it| it.severity == severity).count();
-    let (errors, warnings, hints) = (count(Severity::Error), count(Severity::Warning), count(Severity::Hint));
-    let told = || diagnostics.iter().map(reports::Finding::of).collect::<Vec<_>>();
+    let Found {
+        diagnostics,
+        sources,
+        n_hooks,
+        is_otherwise_in_force,
+    } = found;
+    let count = |severity| {
+        diagnostics
+            .iter()
+            .filter(|it| it.severity == severity)
+            .count()
+    };
+    let (errors, warnings, hints) = (
+        count(Severity::Error),
+        count(Severity::Warning),
+        count(Severity::Hint),
+    );
+    let told = || {
+        diagnostics
+            .iter()
+            .map(reports::Finding::of)
+            .collect::<Vec<_>>()
+    };
     if out.json {
         out.json(&CheckResult { diagnostics });
     } else if out.format == Format::Github {
-        reports::github(&told()).lines().for_each(|line| out.line(line));
+        reports::github(&told())
+            .lines()
+            .for_each(|line| out.line(line));
     } else if out.format == Format::Sarif {
         out.json(&reports::sarif(&told()));
     } else {
-        let text = render(&diagnostics, |file| sources.get(file).cloned(), out.colour());
+        let text = render(
+            &diagnostics,
+            |file| sources.get(file).cloned(),
+            out.colour(),
+        );
         out.bytes(text.as_bytes());
-        let state = if is_otherwise_in_force { "as the files are now" } else { "in force" };
-        let hooks = n_hooks.map(|n| format!("{} {state}, ", number_of(n, "hook"))).unwrap_or_default();
-        let hints = if hints > 0 { format!(", {}", number_of(hints, "hint")) } else { String::new() };
-        let summary = format!("{hooks}{}, {}{hints}", number_of(errors, "error"), number_of(warnings, "warning"));
+        let state = if is_otherwise_in_force {
+            "as the files are now"
+        } else {
+            "in force"
+        };
+        let hooks = n_hooks
+            .map(|n| format!("{} {state}, ", number_of(n, "hook")))
+            .unwrap_or_default();
+        let hints = if hints > 0 {
+            format!(", {}", number_of(hints, "hint"))
+        } else {
+            String::new()
+        };
+        let summary = format!(
+            "{hooks}{}, {}{hints}",
+            number_of(errors, "error"),
+            number_of(warnings, "warning")
+        );
         if !diagnostics.is_empty() {
             out.line("");
         }
@@ -117,29 +158,55 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
 }
 
 impl CheckArgs {
-    /// The directories among the files are checked as the definitions that they hold, and nothing beside them.
+    /// The directories among the files are checked as the definitions that they hold, and nothing
+    /// beside them.
     fn with_directories(&self) -> CheckArgs {
-        let (dirs, files): (Vec<_>, Vec<_>) = self.files.iter().cloned().partition(|it| it.is_dir());
-        let is_own = |dir: &PathBuf| dir.canonicalize().ok() == self.hooks.root.join(DEFINITIONS).canonicalize().ok();
-        let mut args = CheckArgs { files, ..self.clone() };
+        let (dirs, files): (Vec<_>, Vec<_>) =
+            self.files.iter().cloned().partition(|it| it.is_dir());
+        let is_own = |dir: &PathBuf| {
+            dir.canonicalize().ok() == self.hooks.root.join(DEFINITIONS).canonicalize().ok()
+        };
+        let mut args = CheckArgs {
+            files,
+            ..self.clone()
+        };
         // The project's own are checked as always.
         args.has_directories = !dirs.is_empty();
-        args.hooks.hooks.extend(dirs.into_iter().filter(|dir| !is_own(dir)));
+        args.hooks
+            .hooks
+            .extend(dirs.into_iter().filter(|dir| !is_own(dir)));
         args
     }
 
     /// Whoever checks a project is about to change it or to trust it.
     fn options(&self) -> HostOptions {
-        let reach = if self.hooks.isolated { self.reach.clone() } else { self.reach.with_installed(&self.hooks.root) };
-        let options = HostOptions { purpose: Purpose::Check, ..reach.options(&self.hooks) };
-        let projects = if self.hooks.isolated { options.projects } else { options.projects.reviewed() };
-        HostOptions { projects, ..options }
+        let reach = if self.hooks.isolated {
+            self.reach.clone()
+        } else {
+            self.reach.with_installed(&self.hooks.root)
+        };
+        let options = HostOptions {
+            purpose: Purpose::Check,
+            ..reach.options(&self.hooks)
+        };
+        let projects = if self.hooks.isolated {
+            options.projects
+        } else {
+            options.projects.reviewed()
+        };
+        HostOptions {
+            projects,
+            ..options
+        }
     }
 
     /// The files that were named, else those that would be loaded and have such a mistake.
     fn files_with(&self, is_wanted: fn(&Diagnostic) -> bool) -> Result<BTreeSet<PathBuf>, Failure> {
         let loaded = self.loaded()?.diagnostics;
-        let found = loaded.iter().filter(|it| is_wanted(it)).map(|it| PathBuf::from(&it.file));
+        let found = loaded
+            .iter()
+            .filter(|it| is_wanted(it))
+            .map(|it| PathBuf::from(&it.file));
         Ok(found.chain(self.files.iter().cloned()).collect())
     }
 
@@ -174,40 +241,69 @@ impl CheckArgs {
         }
         found.n_hooks = Some(hooks.hooks.iter().filter(|hook| !hook.is_broken()).count());
         found.diagnostics.extend(
-            untried.iter().chain(&unasked).chain(published.diagnostics.iter()).map(|it| Diagnostic {
-                file: given(&it.file),
-                message: given(&it.message),
-                ..it.clone()
-            }),
+            untried
+                .iter()
+                .chain(&unasked)
+                .chain(published.diagnostics.iter())
+                .map(|it| Diagnostic {
+                    file: given(&it.file),
+                    message: given(&it.message),
+                    ..it.clone()
+                }),
         );
-        sources.extend(published.sources.iter().map(|(file, text)| (given(file), text.clone())));
+        sources.extend(
+            published
+                .sources
+                .iter()
+                .map(|(file, text)| (given(file), text.clone())),
+        );
         let has_none = hooks.hooks.is_empty() && hooks.policies.is_empty();
-        let has_none = has_none && found.diagnostics.iter().all(|it| it.severity != Severity::Error);
+        let has_none = has_none
+            && found
+                .diagnostics
+                .iter()
+                .all(|it| it.severity != Severity::Error);
         // Where definitions are named, or left out, nobody wonders why the project has none.
-        let is_wondered = !found.is_otherwise_in_force && !self.hooks.isolated && self.hooks.hooks.is_empty();
+        let is_wondered =
+            !found.is_otherwise_in_force && !self.hooks.isolated && self.hooks.hooks.is_empty();
         if has_none && (self.hooks.live || is_wondered) {
-            let severity = if self.hooks.live { Severity::Error } else { Severity::Hint };
-            found.diagnostics.push(Diagnostic { severity, ..no_definitions(&self.hooks) });
+            let severity = if self.hooks.live {
+                Severity::Error
+            } else {
+                Severity::Hint
+            };
+            found.diagnostics.push(Diagnostic {
+                severity,
+                ..no_definitions(&self.hooks)
+            });
         }
         Ok(found)
     }
 
-    /// What is wrong with the cases beside the definitions. A directory around the project is left out, because its own check
-    /// looks at it. A case may lack what it expects, because `test --update` writes that.
+    /// What is wrong with the cases beside the definitions. A directory around the project is left
+    /// out, because its own check looks at it. A case may lack what it expects, because `test
+    /// --update` writes that.
     fn read_cases(&self, host: &Host, found: &mut Found) {
-        let dirs = host.dirs().into_iter().filter(|dir| !matches!(dir.kept, Kept::Approved(_)));
+        let dirs = host
+            .dirs()
+            .into_iter()
+            .filter(|dir| !matches!(dir.kept, Kept::Approved(_)));
         let mut files = BTreeSet::new();
         for dir in dirs.map(|dir| dir.path) {
             if dir.is_dir() {
                 // What can't be listed is told with the definitions that can't be read there.
                 let _ = collect(&dir, &mut files, 0);
             } else {
-                let beside = cases::beside(cases::directory(&dir)).into_iter().filter(|it| it.is_about(&dir));
+                let beside = cases::beside(cases::directory(&dir))
+                    .into_iter()
+                    .filter(|it| it.is_about(&dir));
                 files.extend(beside.map(|it| it.path));
             }
         }
         for file in files {
-            let Ok((text, _)) = file::read(&file) else { continue };
+            let Ok((text, _)) = file::read(&file) else {
+                continue;
+            };
             let name = self.hooks.as_given(&file.to_string_lossy());
             if let Err(mistakes) = cases::read_unfinished(&name, &text) {
                 found.diagnostics.extend(mistakes);
@@ -225,14 +321,17 @@ impl CheckArgs {
             if name == "-" {
                 std::io::stdin().read_to_end(&mut bytes)?;
             } else {
-                bytes = read(file).map_err(|error| Failure(format!("{name}: {}", in_words(&error))))?;
+                bytes =
+                    read(file).map_err(|error| Failure(format!("{name}: {}", in_words(&error))))?;
             }
             let text = match String::from_utf8(bytes) {
                 Ok(text) => text,
                 Err(error) => {
                     let unread = Unread::not_text(&error);
                     let (problem, before) = unreadable(&unread);
-                    found.diagnostics.push(problem.to_diagnostic(&name, &LineIndex::new(before)));
+                    found
+                        .diagnostics
+                        .push(problem.to_diagnostic(&name, &LineIndex::new(before)));
                     continue;
                 }
             };
@@ -250,18 +349,23 @@ fn no_definitions(hooks: &DefinitionArgs) -> Diagnostic {
     let is_near = |name: &str| name.to_lowercase().contains("hookwire") && name != DEFINITIONS;
     let names = |dir: &Path| {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        let mut names: Vec<_> = entries.filter_map(|it| it.file_name().into_string().ok()).collect();
+        let mut names: Vec<_> = entries
+            .filter_map(|it| it.file_name().into_string().ok())
+            .collect();
         names.sort();
         names
     };
-    let mut empty = names(&dir).into_iter().filter(|name| cases::is_definition_file(Path::new(name)));
+    let mut empty = names(&dir)
+        .into_iter()
+        .filter(|name| cases::is_definition_file(Path::new(name)));
     if let Some(first) = empty.next() {
         let others = match empty.count() {
             0 => String::new(),
             more => format!(", nor in {}", number_of(more, "other file")),
         };
         let message = format!("no hook is in it{others}");
-        let problem = Problem::error(&(0..0), "not-definitions", message).help("write one below `hooks:`");
+        let problem =
+            Problem::error(&(0..0), "not-definitions", message).help("write one below `hooks:`");
         return problem.to_diagnostic(&dir.join(first).display().to_string(), &LineIndex::new(""));
     }
     let near: Vec<_> = names(root).into_iter().filter(|it| is_near(it)).collect();
@@ -270,7 +374,12 @@ fn no_definitions(hooks: &DefinitionArgs) -> Diagnostic {
         false if dir.exists() => format!("{DEFINITIONS} is no directory"),
         false => format!("there is no {DEFINITIONS} here"),
     };
-    let there = near.iter().take(4).map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
+    let there = near
+        .iter()
+        .take(4)
+        .map(|it| format!("`{it}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let help = match near.is_empty() || dir.is_dir() {
         true => format!("definitions are files in {DEFINITIONS}: `hookwire init` writes some"),
         false => format!("there is {there}; definitions are files in {DEFINITIONS}"),
@@ -279,12 +388,15 @@ fn no_definitions(hooks: &DefinitionArgs) -> Diagnostic {
     problem.to_diagnostic(&dir.display().to_string(), &LineIndex::new(""))
 }
 
-/// A file's bytes. A named pipe would be waited for, perhaps for ever; that of a shell's `<(...)` has its writer.
+/// A file's bytes. A named pipe would be waited for, perhaps for ever; that of a shell's `<(...)`
+/// has its writer.
 fn read(file: &Path) -> std::io::Result<Vec<u8>> {
     let is_pipe = std::fs::metadata(file)?.file_type().is_fifo();
     let is_of_shell = file.starts_with("/dev/fd") || file.starts_with("/proc");
     if is_pipe && !is_of_shell {
-        return Err(std::io::Error::other("it is a named pipe; write - and give the text on stdin"));
+        return Err(std::io::Error::other(
+            "it is a named pipe; write - and give the text on stdin",
+        ));
     }
     let mut text = Vec::new();
     file::open_given(file)?.read_to_end(&mut text).map(|_| text)

@@ -1,4 +1,5 @@
-//! `hookwire doctor`: whether what is installed works, shown by a probe, what `hookwire run` can hold, and which hosts run.
+//! `hookwire doctor`: whether what is installed works, shown by a probe, what `hookwire run` can
+//! hold, and which hosts run.
 
 mod versions;
 
@@ -33,12 +34,13 @@ pub(super) struct DoctorArgs {
     /// The agents to look at. Default: those that ask hookwire, and those that are on PATH.
     #[arg(value_name = "AGENT", value_parser = agent())]
     agents: Vec<&'static Agent>,
-    /// Also start each agent once, headless, in a project and a home that are thrown away, against a model on this machine:
-    /// whether it doesn't run what is denied.
+    /// Also start each agent once, headless, in a project and a home that are thrown away, against
+    /// a model on this machine: whether it doesn't run what is denied.
     #[arg(long, requires = "agents")]
     drive: bool,
-    /// Only compare the versions of the program and its protocol with the client's (`python -m hookwire doctor --versions`,
-    /// `npx hookwire doctor --versions`) and with those of the hosts that run. Exits with 1 if one speaks another protocol.
+    /// Only compare the versions of the program and its protocol with the client's (`python -m
+    /// hookwire doctor --versions`, `npx hookwire doctor --versions`) and with those of the hosts
+    /// that run. Exits with 1 if one speaks another protocol.
     #[arg(long, conflicts_with = "agents")]
     versions: bool,
     #[command(flatten)]
@@ -77,7 +79,9 @@ impl Report<'_> {
             Health::Bad => ("bad", Tone::Bad),
         };
         if self.out.json {
-            return self.out.json(&json!({ "about": self.about, "health": word, "text": text }));
+            return self
+                .out
+                .json(&json!({ "about": self.about, "health": word, "text": text }));
         }
         let word = self.out.tone(tone, &format!("{word:<4}"));
         self.out.line(&format!("  {word}  {}", safe(text)));
@@ -88,16 +92,31 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
     if args.versions {
         return versions::compare(out);
     }
-    let looked_at = |agent: &&Agent| args.agents.is_empty() || args.agents.iter().any(|it| it.name == agent.name);
-    let granting = Granting::each(AGENTS.iter().filter(looked_at), &args.hooks.definitions.root);
-    let hooks = HostArgs { reach: args.hooks.reach.with_entries(&granting), ..args.hooks.clone() };
+    let looked_at = |agent: &&Agent| {
+        args.agents.is_empty() || args.agents.iter().any(|it| it.name == agent.name)
+    };
+    let granting = Granting::each(
+        AGENTS.iter().filter(looked_at),
+        &args.hooks.definitions.root,
+    );
+    let hooks = HostArgs {
+        reach: args.hooks.reach.with_entries(&granting),
+        ..args.hooks.clone()
+    };
     let host = hooks.definitions.host_with(hooks.options()?)?;
-    let mut report = Report { out, about: String::new(), is_bad: false };
+    let mut report = Report {
+        out,
+        about: String::new(),
+        is_bad: false,
+    };
     definitions(&host, &mut report);
     let mut askers = Vec::new();
     for agent in AGENTS.iter() {
         let places = InstallArgs::each(agent, &args.hooks.definitions.root);
-        let found: Vec<_> = places.iter().filter_map(|it| Some((it.path().ok()?, it.entry()?))).collect();
+        let found: Vec<_> = places
+            .iter()
+            .filter_map(|it| Some((it.path().ok()?, it.entry()?)))
+            .collect();
         let program = on_path(&agent.program);
         let is_wanted = args.agents.iter().any(|it| it.name == agent.name);
         if !is_wanted && (!args.agents.is_empty() || found.is_empty() && program.is_none()) {
@@ -116,14 +135,27 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
                 ),
             ),
             Some(program) => version(agent, program, &mut report)?,
-            None => report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.program)),
+            None => report.say(
+                Health::Doubtful,
+                &format!("there is no `{}` on PATH", agent.program),
+            ),
         }
         if let Some(source) = &agent.by_description {
-            report.say(Health::Doubtful, &format!("hookwire was not tried with it, and goes by {source}"));
+            report.say(
+                Health::Doubtful,
+                &format!("hookwire was not tried with it, and goes by {source}"),
+            );
         }
         if found.is_empty() {
-            let health = if is_wanted { Health::Bad } else { Health::Doubtful };
-            report.say(health, &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name));
+            let health = if is_wanted {
+                Health::Bad
+            } else {
+                Health::Doubtful
+            };
+            report.say(
+                health,
+                &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name),
+            );
         }
         // The team's place is one of the project's.
         let ends = places.first().into_iter().chain(places.last());
@@ -137,23 +169,32 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
             for text in place.spoken() {
                 let path = place.path()?;
                 let alone = "left alone and not tried, because it isn't hookwire's own entry";
-                report.say(Health::Doubtful, &format!("{}: {alone}: {text}", path.display()));
+                report.say(
+                    Health::Doubtful,
+                    &format!("{}: {alone}: {text}", path.display()),
+                );
             }
         }
         look_at(agent, &found, &args.hooks.definitions.root, &mut report);
-        for one in granting.iter().filter(|it| found.iter().any(|(path, _)| *path == it.path)) {
+        for one in granting
+            .iter()
+            .filter(|it| found.iter().any(|(path, _)| *path == it.path))
+        {
             for host in one.lacks(&granting) {
                 let path = one.path.display();
                 let fails = format!("hooks that need this host fail for {}", agent.name);
-                let lacks = format!("{path} doesn't say `--allow-host {host}`, which another agent's entry allows");
+                let lacks = format!(
+                    "{path} doesn't say `--allow-host {host}`, which another agent's entry allows"
+                );
                 report.say(Health::Doubtful, &format!("{lacks}: {fails}"));
             }
         }
         if args.drive {
             let (health, told) = match &program {
-                Some(program) if is_theirs(program) => {
-                    (Health::Doubtful, "it wasn't driven, because its program is in the project".to_string())
-                }
+                Some(program) if is_theirs(program) => (
+                    Health::Doubtful,
+                    "it wasn't driven, because its program is in the project".to_string(),
+                ),
                 program => driven(agent, program.as_deref())?,
             };
             report.say(health, &told);
@@ -162,32 +203,65 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
         let asker = Asker::new(agent, found.iter().map(|(_, entry)| entry));
         askers.extend(asker.or_else(|| Asker::new(agent, [NEW].iter())));
     }
-    let unasked: Vec<_> = host.hooks().hooks.iter().filter_map(|hook| unasked::note(&askers, hook)).collect();
+    let unasked: Vec<_> = host
+        .hooks()
+        .hooks
+        .iter()
+        .filter_map(|hook| unasked::note(&askers, hook))
+        .collect();
     if !unasked.is_empty() {
         report.begin("hooks that aren't asked about");
-        unasked.iter().for_each(|note| report.say(Health::Doubtful, &note.text));
+        unasked
+            .iter()
+            .for_each(|note| report.say(Health::Doubtful, &note.text));
     }
     if askers.is_empty() {
         report.begin("agents");
-        report.say(Health::Doubtful, "no agent asks hookwire, and none is on PATH: `hookwire install AGENT`");
+        report.say(
+            Health::Doubtful,
+            "no agent asks hookwire, and none is on PATH: `hookwire install AGENT`",
+        );
     }
     starts(&mut report)?;
     hosts(&args.hooks.definitions, &host, &mut report)?;
-    Ok(if report.is_bad { Finding::Found } else { Finding::Fine })
+    Ok(if report.is_bad {
+        Finding::Found
+    } else {
+        Finding::Fine
+    })
 }
 
 fn definitions(host: &Host, report: &mut Report<'_>) {
     let published = host.published();
     report.begin("definitions");
-    let n = published.hooks.hooks.iter().filter(|hook| !hook.is_broken()).count();
-    let health = if n == 0 { Health::Doubtful } else { Health::Fine };
-    report.say(health, &format!("{n} {} in force", if n == 1 { "hook" } else { "hooks" }));
+    let n = published
+        .hooks
+        .hooks
+        .iter()
+        .filter(|hook| !hook.is_broken())
+        .count();
+    let health = if n == 0 {
+        Health::Doubtful
+    } else {
+        Health::Fine
+    };
+    report.say(
+        health,
+        &format!("{n} {} in force", if n == 1 { "hook" } else { "hooks" }),
+    );
     report.say(Health::Fine, &format!("read from {}", read_from(host)));
     for diagnostic in published.diagnostics.iter() {
-        let health = if diagnostic.severity == Severity::Error { Health::Bad } else { Health::Doubtful };
+        let health = if diagnostic.severity == Severity::Error {
+            Health::Bad
+        } else {
+            Health::Doubtful
+        };
         report.say(health, &diagnostic.one_line());
     }
-    for (book, is_kept) in host.loader().kept_on_disk().filter(|(book, is_kept)| *is_kept || book.directory().exists())
+    for (book, is_kept) in host
+        .loader()
+        .kept_on_disk()
+        .filter(|(book, is_kept)| *is_kept || book.directory().exists())
     {
         let (dir, record) = (book.directory().display(), book.place().display());
         match is_kept {
@@ -202,20 +276,42 @@ fn definitions(host: &Host, report: &mut Report<'_>) {
     }
 }
 
-fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, report: &mut Report<'_>) {
-    let Ok(dialect) = dialects::by_name(agent.name) else { return };
+fn look_at(
+    agent: &'static Agent,
+    found: &[(PathBuf, Entry)],
+    root: &Path,
+    report: &mut Report<'_>,
+) {
+    let Ok(dialect) = dialects::by_name(agent.name) else {
+        return;
+    };
     for (file, entry) in found {
         let path = file.display();
         let (commands, missing, edits, remarks) = match entry {
             Entry::Unreadable(problem) => {
                 // Some agents drop such a file without a word.
-                report.say(Health::Bad, &format!("{path} can't be read, so its hooks don't run: {problem}"));
+                report.say(
+                    Health::Bad,
+                    &format!("{path} can't be read, so its hooks don't run: {problem}"),
+                );
                 continue;
             }
-            Entry::Asks { commands, missing, edits, remarks, .. } => (commands, missing, edits, remarks),
+            Entry::Asks {
+                commands,
+                missing,
+                edits,
+                remarks,
+                ..
+            } => (commands, missing, edits, remarks),
         };
         for edit in edits {
-            report.say(Health::Bad, &format!("{path}: {edit}; `hookwire install {}` writes it anew", agent.name));
+            report.say(
+                Health::Bad,
+                &format!(
+                    "{path}: {edit}; `hookwire install {}` writes it anew",
+                    agent.name
+                ),
+            );
         }
         for remark in remarks {
             report.say(Health::Doubtful, &format!("{path}: {remark}"));
@@ -223,27 +319,43 @@ fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, repor
         if !missing.is_empty() {
             let events = missing.join(", ");
             let again = format!("`hookwire install {}` adds them", agent.name);
-            report.say(Health::Bad, &format!("{path} doesn't ask at {events}; {again}"));
+            report.say(
+                Health::Bad,
+                &format!("{path} doesn't ask at {events}; {again}"),
+            );
         }
         for command in commands {
             for hooks in command.said("--hooks").filter(|it| !root.join(it).exists()) {
-                report.say(Health::Bad, &format!("{path}: --hooks {hooks}: no such file or directory"));
+                report.say(
+                    Health::Bad,
+                    &format!("{path}: --hooks {hooks}: no such file or directory"),
+                );
             }
             let line = command.line();
             let (program, arguments) = match command.to_try(file, root) {
                 Ok(words) => words,
                 Err(Untried::Gone(why)) => {
-                    report.say(Health::Bad, &format!("{path}: a probe was not denied, because {why}: {line}"));
+                    report.say(
+                        Health::Bad,
+                        &format!("{path}: a probe was not denied, because {why}: {line}"),
+                    );
                     continue;
                 }
                 Err(Untried::Unvouched(why)) => {
-                    let again = format!("`hookwire install {}` writes an entry that is", agent.name);
-                    report.say(Health::Doubtful, &format!("{path}: it wasn't tried, because {why}; {again}: {line}"));
+                    let again =
+                        format!("`hookwire install {}` writes an entry that is", agent.name);
+                    report.say(
+                        Health::Doubtful,
+                        &format!("{path}: it wasn't tried, because {why}; {again}: {line}"),
+                    );
                     continue;
                 }
             };
             match probe(dialect, &program, arguments, root) {
-                Ok(time) => report.say(Health::Fine, &format!("{path}: a probe was denied after {time} ms")),
+                Ok(time) => report.say(
+                    Health::Fine,
+                    &format!("{path}: a probe was denied after {time} ms"),
+                ),
                 Err(problem) => report.say(Health::Bad, &format!("{path}: {problem}: {line}")),
             }
         }
@@ -251,7 +363,10 @@ fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, repor
     if found.len() > 1 {
         let n = found.len();
         let told = "each event is asked about as often, and judged once if its payload has an id or a time";
-        report.say(Health::Doubtful, &format!("it is installed at {n} places: {told}"));
+        report.say(
+            Health::Doubtful,
+            &format!("it is installed at {n} places: {told}"),
+        );
     }
 }
 
@@ -260,22 +375,41 @@ fn driven(agent: &Agent, program: Option<&Path>) -> Result<(Health, String), Fai
     let (Some(program), Some(headless)) = (program, &agent.headless) else {
         let why = match program {
             None => format!("`{}` isn't on PATH", agent.program),
-            Some(_) => "nobody knows how to start it for one prompt with a model on this machine".to_string(),
+            Some(_) => "nobody knows how to start it for one prompt with a model on this machine"
+                .to_string(),
         };
         return Ok((Health::Doubtful, format!("it wasn't driven, because {why}")));
     };
     Ok(match drive(agent, headless, program)? {
         Driven::Obeyed { model_was_told } => {
-            let told = if model_was_told { "was told why" } else { "heard nothing of it" };
-            (Health::Fine, format!("driven: it ran what is allowed, and not what is denied; its model {told}"))
+            let told = if model_was_told {
+                "was told why"
+            } else {
+                "heard nothing of it"
+            };
+            (
+                Health::Fine,
+                format!("driven: it ran what is allowed, and not what is denied; its model {told}"),
+            )
         }
-        Driven::Disobeyed => (Health::Bad, "driven: it ran what is denied, so a deny doesn't arrive".to_string()),
-        Driven::Unclear(why) => (Health::Bad, format!("driven: it isn't shown that a deny arrives, because {why}")),
+        Driven::Disobeyed => (
+            Health::Bad,
+            "driven: it ran what is denied, so a deny doesn't arrive".to_string(),
+        ),
+        Driven::Unclear(why) => (
+            Health::Bad,
+            format!("driven: it isn't shown that a deny arrives, because {why}"),
+        ),
     })
 }
 
 /// An entry as `install` writes it.
-const NEW: Entry = Entry::Asks { commands: Vec::new(), missing: Vec::new(), edits: Vec::new(), remarks: Vec::new() };
+const NEW: Entry = Entry::Asks {
+    commands: Vec::new(),
+    missing: Vec::new(),
+    edits: Vec::new(),
+    remarks: Vec::new(),
+};
 
 /// Why a project's entry isn't run, if the agent runs such entries only in a repository of git.
 fn without_git(agent: &Agent, found: &[(PathBuf, Entry)], root: &Path) -> Option<String> {
@@ -294,15 +428,41 @@ fn without_git(agent: &Agent, found: &[(PathBuf, Entry)], root: &Path) -> Option
 /// The settings in the files of an agent's place that switch its hooks off.
 fn switched_off(place: &InstallArgs) -> Vec<String> {
     let in_file = |path: PathBuf| {
-        let settings = parse(&file::read_text(&path).ok()?, Format::from_path(&path).unwrap_or_default()).ok()?;
-        let tell = |(member, _): &(String, _)| format!("{}: `{member}` switches hookwire's hooks off", path.display());
-        Some(place.agent().switched_off(&settings).map(tell).collect::<Vec<_>>())
+        let settings = parse(
+            &file::read_text(&path).ok()?,
+            Format::from_path(&path).unwrap_or_default(),
+        )
+        .ok()?;
+        let tell = |(member, _): &(String, _)| {
+            format!(
+                "{}: `{member}` switches hookwire's hooks off",
+                path.display()
+            )
+        };
+        Some(
+            place
+                .agent()
+                .switched_off(&settings)
+                .map(tell)
+                .collect::<Vec<_>>(),
+        )
     };
-    place.place().files().filter_map(|file| in_file(place.at(file).ok()?)).flatten().collect()
+    place
+        .place()
+        .files()
+        .filter_map(|file| in_file(place.at(file).ok()?))
+        .flatten()
+        .collect()
 }
 
-/// Runs hookwire as an agent's entry does, with a call that is always denied. How long it took, in milliseconds.
-fn probe(dialect: &Dialect, program: &Path, arguments: &[String], root: &Path) -> Result<u128, String> {
+/// Runs hookwire as an agent's entry does, with a call that is always denied. How long it took, in
+/// milliseconds.
+fn probe(
+    dialect: &Dialect,
+    program: &Path,
+    arguments: &[String],
+    root: &Path,
+) -> Result<u128, String> {
     let event = json!({
         "event": "PreToolUse",
         "session": PROBE_SESSION,
@@ -316,8 +476,12 @@ fn probe(dialect: &Dialect, program: &Path, arguments: &[String], root: &Path) -
     // No shell: what runs is the very program that was looked at.
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
         // Who fails early doesn't read.
         let _ = stdin.write_all(payload.as_bytes());
@@ -325,7 +489,10 @@ fn probe(dialect: &Dialect, program: &Path, arguments: &[String], root: &Path) -
     let output = child.wait_with_output().map_err(failed)?;
     let said = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let is_exit = dialect.row(&event.name).is_some_and(|row| row.denies_by_exit) && output.status.code() == Some(2);
+    let is_exit = dialect
+        .row(&event.name)
+        .is_some_and(|row| row.denies_by_exit)
+        && output.status.code() == Some(2);
     if said.contains(PROBE_DENIED) || is_exit && stderr.contains(PROBE_DENIED) {
         return Ok(started.elapsed().as_millis());
     }
@@ -336,17 +503,25 @@ fn probe(dialect: &Dialect, program: &Path, arguments: &[String], root: &Path) -
 /// Says what the version of an agent means for its hooks.
 fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
     let ended = ask(program, &["--version"])?;
-    let said = ended.map(|it| String::from_utf8_lossy(&it.stdout).into_owned()).unwrap_or_default();
+    let said = ended
+        .map(|it| String::from_utf8_lossy(&it.stdout).into_owned())
+        .unwrap_or_default();
     let Some(found) = numbers(&said) else {
-        report.say(Health::Doubtful, &format!("`{} --version` names no version", agent.program));
+        report.say(
+            Health::Doubtful,
+            &format!("`{} --version` names no version", agent.program),
+        );
         return Ok(());
     };
     let is_older = |than: &str| numbers(than).is_some_and(|than| found < than);
     let is_newer = |than: &str| numbers(than).is_some_and(|than| found > than);
     let shown = found.map(|number| number.to_string()).join(".");
     let known = &agent.version;
-    let by =
-        if agent.package.is_some() { "with which hookwire was tried" } else { "whose description hookwire goes by" };
+    let by = if agent.package.is_some() {
+        "with which hookwire was tried"
+    } else {
+        "whose description hookwire goes by"
+    };
     match agent.file().and_then(|file| file.fails_closed.as_ref()) {
         Some(FailsClosed { member, since, .. }) if is_older(since) => {
             let lacks = format!("it passes over `{member}`, so a tool runs when hookwire is missing or killed");
@@ -372,7 +547,8 @@ fn ask(program: &Path, words: &[&str]) -> Result<Option<Ended>, Failure> {
     let mut command = tokio::process::Command::new(program);
     command.args(words).stdin(Stdio::null()).kill_on_drop(true);
     let runtime = super::ending::runtime()?;
-    let ended = runtime.block_on(async { tokio::time::timeout(TIME_LIMIT, command.output()).await });
+    let ended =
+        runtime.block_on(async { tokio::time::timeout(TIME_LIMIT, command.output()).await });
     runtime.shutdown_background();
     Ok(ended.ok().and_then(Result::ok))
 }
@@ -387,32 +563,63 @@ fn starts(report: &mut Report<'_>) -> Result<(), Failure> {
             return Ok(());
         }
     };
-    let said = ask(&program, &["--version"])?.map(|it| it.stdout).unwrap_or_default();
+    let said = ask(&program, &["--version"])?
+        .map(|it| it.stdout)
+        .unwrap_or_default();
     if let Some(problem) = other_version(&program, &said) {
         report.say(Health::Doubtful, &problem);
     }
     let probed: Option<Value> =
         ask(&program, &["run", "--probe"])?.and_then(|it| serde_json::from_slice(&it.stdout).ok());
     let Some(probed) = probed else {
-        report.say(Health::Doubtful, &format!("`{} run --probe` doesn't say what can be held", program.display()));
+        report.say(
+            Health::Doubtful,
+            &format!(
+                "`{} run --probe` doesn't say what can be held",
+                program.display()
+            ),
+        );
         return Ok(());
     };
     let fails = |what: &str| probed[what]["holds"] != true;
-    let why = |what: &str| probed[what]["problem"].as_str().unwrap_or("it doesn't say why").to_string();
-    let needed = [("listener", "seccomp listener"), ("trace", "ptrace"), ("memory", "process_vm_readv")];
+    let why = |what: &str| {
+        probed[what]["problem"]
+            .as_str()
+            .unwrap_or("it doesn't say why")
+            .to_string()
+    };
+    let needed = [
+        ("listener", "seccomp listener"),
+        ("trace", "ptrace"),
+        ("memory", "process_vm_readv"),
+    ];
     if let Some((what, name)) = needed.iter().find(|(what, _)| fails(what)) {
-        report.say(Health::Doubtful, &format!("nothing can be held here ({name}: {}), so it runs nothing", why(what)));
+        report.say(
+            Health::Doubtful,
+            &format!(
+                "nothing can be held here ({name}: {}), so it runs nothing",
+                why(what)
+            ),
+        );
         return Ok(());
     }
     report.say(Health::Fine, "it can hold each program that starts here");
     if fails("namespace") && !rustix::process::geteuid().is_root() {
-        let hidden = "what a program starts that makes itself unreadable is refused (user namespace";
-        report.say(Health::Doubtful, &format!("{hidden}: {})", why("namespace")));
+        let hidden =
+            "what a program starts that makes itself unreadable is refused (user namespace";
+        report.say(
+            Health::Doubtful,
+            &format!("{hidden}: {})", why("namespace")),
+        );
     }
     if fails("landlock") {
         let version = &probed["landlock"]["version"];
-        let kill = "what runs below can kill its supervisor, and then nothing starts there any more";
-        report.say(Health::Doubtful, &format!("{kill} (Landlock {version}, it takes 6)"));
+        let kill =
+            "what runs below can kill its supervisor, and then nothing starts there any more";
+        report.say(
+            Health::Doubtful,
+            &format!("{kill} (Landlock {version}, it takes 6)"),
+        );
     }
     Ok(())
 }
@@ -421,7 +628,11 @@ fn starts(report: &mut Report<'_>) -> Result<(), Failure> {
 fn numbers(text: &str) -> Option<[u64; 3]> {
     let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
     words
-        .map(|word| word.split('.').map(|it| it.parse().ok()).collect::<Option<Vec<u64>>>())
+        .map(|word| {
+            word.split('.')
+                .map(|it| it.parse().ok())
+                .collect::<Option<Vec<u64>>>()
+        })
         .find_map(|it| it?.try_into().ok())
 }
 
@@ -441,7 +652,10 @@ fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> R
     let mut arguments = Vec::new();
     let mut n_hosts = 0;
     // A host of an agent's has one guard more.
-    let guarded = Host::new(HostOptions { self_defense: true, ..own.options.clone() });
+    let guarded = Host::new(HostOptions {
+        self_defense: true,
+        ..own.options.clone()
+    });
     for mut host in running::find(Some(&definitions.root))? {
         n_hosts += 1;
         let about = host.about();
@@ -450,7 +664,11 @@ fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> R
             Ok(host) if host.version == env!("CARGO_PKG_VERSION") => {
                 report.say(
                     Health::Fine,
-                    &format!("{path}: {}, generation {}", number_of(host.n_hooks, "hook"), host.generation),
+                    &format!(
+                        "{path}: {}, generation {}",
+                        number_of(host.n_hooks, "hook"),
+                        host.generation
+                    ),
                 );
                 if let Some((health, difference)) = difference(&host, own, &guarded) {
                     report.say(health, &format!("{path}: {difference}"));
@@ -474,14 +692,20 @@ fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> R
     }
     if arguments.len() > 1 {
         let several = "several run, because they were started with different arguments; what hooks count and share is apart in each";
-        report.say(Health::Doubtful, &format!("{several}: {}", arguments.join("; ")));
+        report.say(
+            Health::Doubtful,
+            &format!("{several}: {}", arguments.join("; ")),
+        );
     }
     Ok(())
 }
 
 /// Where definitions are read from, for people: what isn't there could be.
 pub(super) fn read_from(host: &Host) -> String {
-    let root = host.root().canonicalize().unwrap_or_else(|_| host.root().to_path_buf());
+    let root = host
+        .root()
+        .canonicalize()
+        .unwrap_or_else(|_| host.root().to_path_buf());
     let dirs = host.dirs().into_iter().filter_map(|dir| {
         let is_there = dir.path.exists();
         // A directory around the project is one of the project's only if it holds definitions.
@@ -496,27 +720,51 @@ pub(super) fn read_from(host: &Host) -> String {
     dirs.collect::<Vec<_>>().join(", ")
 }
 
-/// How what a running host has in force differs from what would be in force if it was started here and now.
+/// How what a running host has in force differs from what would be in force if it was started here
+/// and now.
 fn difference(host: &About, own: &Host, guarded: &Host) -> Option<(Health, String)> {
-    let here: Vec<(Layer, PathBuf)> = own.dirs().into_iter().map(|it| (it.layer, it.path)).collect();
+    let here: Vec<(Layer, PathBuf)> = own
+        .dirs()
+        .into_iter()
+        .map(|it| (it.layer, it.path))
+        .collect();
     let lacks = |of: &[(Layer, PathBuf)], other: &[(Layer, PathBuf)]| {
         let lacking = of.iter().filter(|it| !other.contains(it) && it.1.exists());
-        lacking.map(|it| it.1.display().to_string()).collect::<Vec<_>>().join(", ")
+        lacking
+            .map(|it| it.1.display().to_string())
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    let (unread, more) = (lacks(&here, &host.directories), lacks(&host.directories, &here));
+    let (unread, more) = (
+        lacks(&here, &host.directories),
+        lacks(&host.directories, &here),
+    );
     let again = "end it, and the next event starts another";
     if !unread.is_empty() {
-        return Some((Health::Bad, format!("it doesn't read {unread}, which this command does; {again}")));
+        return Some((
+            Health::Bad,
+            format!("it doesn't read {unread}, which this command does; {again}"),
+        ));
     }
     if !more.is_empty() {
         let why = "`--user-dir`, `--hooks` or the environment named it when that host was started";
-        return Some((Health::Doubtful, format!("it reads {more} too, which this command doesn't: {why}")));
+        return Some((
+            Health::Doubtful,
+            format!("it reads {more} too, which this command doesn't: {why}"),
+        ));
     }
     // Directories that aren't there count in the hash, too.
-    let is_as_here = here != host.directories || [own, guarded].iter().any(|it| *it.hooks().hash == *host.hash);
+    let is_as_here = here != host.directories
+        || [own, guarded]
+            .iter()
+            .any(|it| *it.hooks().hash == *host.hash);
     (!is_as_here).then(|| {
         let (generation, hash) = (host.generation, &host.hash);
-        let other = format!("other definitions are in force there (generation {generation}, hash {hash})");
-        (Health::Doubtful, format!("{other} than this command reads; {again}"))
+        let other =
+            format!("other definitions are in force there (generation {generation}, hash {hash})");
+        (
+            Health::Doubtful,
+            format!("{other} than this command reads; {again}"),
+        )
     })
 }

@@ -38,13 +38,20 @@ impl EventArgs {
     fn call(&self) -> Option<Value> {
         let input = |path: &Path| json!({ "file_path": std::path::absolute(path).unwrap_or_else(|_| path.into()) });
         let (tool, input) = match self {
-            EventArgs { bash: Some(command), .. } => ("Bash", json!({ "command": command })),
-            EventArgs { write: Some(path), .. } => ("Write", {
+            EventArgs {
+                bash: Some(command),
+                ..
+            } => ("Bash", json!({ "command": command })),
+            EventArgs {
+                write: Some(path), ..
+            } => ("Write", {
                 let mut input = input(path);
                 input["content"] = json!("");
                 input
             }),
-            EventArgs { read: Some(path), .. } => ("Read", input(path)),
+            EventArgs {
+                read: Some(path), ..
+            } => ("Read", input(path)),
             EventArgs { .. } => return None,
         };
         Some(json!({ "event": "PreToolUse", "tool": { "name": tool, "input": input } }))
@@ -72,17 +79,27 @@ impl EventArgs {
             file::read_given(Path::new(&self.event)).map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => {
                     let command = shell_word::argument(&self.event);
-                    Failure(format!("{}: there is no such file; for a command, write --bash {command}", self.event))
+                    Failure(format!(
+                        "{}: there is no such file; for a command, write --bash {command}",
+                        self.event
+                    ))
                 }
                 _ => Failure(format!("{}: {}", self.event, in_words(&error))),
             })?
         };
-        let value = parse_event(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
+        let value = parse_event(&text)
+            .map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
         if self.dialect.name() == NATIVE {
             for (wrong, meant) in slips::of_event(&value) {
-                tell(format_args!("no event has `{}`; did you mean `{}`?", safe(&wrong), safe(&meant)));
+                tell(format_args!(
+                    "no event has `{}`; did you mean `{}`?",
+                    safe(&wrong),
+                    safe(&meant)
+                ));
             }
         }
-        self.dialect.read(unwrap_capture(value)).map_err(|error| Failure(error.to_string()))
+        self.dialect
+            .read(unwrap_capture(value))
+            .map_err(|error| Failure(error.to_string()))
     }
 }

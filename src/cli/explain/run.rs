@@ -14,7 +14,11 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) fn run(args: &EventArgs, hooks: &HostArgs, out: &mut Output) -> Result<Finding, Failure> {
+pub(super) fn run(
+    args: &EventArgs,
+    hooks: &HostArgs,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
     let event = args.read()?;
     let host = hooks.with_installed().host()?;
     ending::run(async |runtime| {
@@ -30,17 +34,28 @@ pub(super) fn run(args: &EventArgs, hooks: &HostArgs, out: &mut Output) -> Resul
             print_verdict(out, &verdict, elapsed);
         }
         if hooks.state_file.is_none() {
-            forgotten(&host, &verdict).iter().for_each(|it| tell(format_args!("{}", safe(it))));
+            forgotten(&host, &verdict)
+                .iter()
+                .for_each(|it| tell(format_args!("{}", safe(it))));
         }
         ending::settle(&host).await;
-        Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
+        Ok(if verdict.decision == Decision::Allow {
+            Finding::Fine
+        } else {
+            Finding::Found
+        })
     })
 }
 
 /// What hooks of a verdict would remember, if the host didn't end with the command.
 fn forgotten(host: &Host, verdict: &Verdict) -> Vec<String> {
     let set = host.hooks();
-    let ran = |hook: &&Arc<Hook>| verdict.outcomes.iter().any(|outcome| outcome.hook == hook.name);
+    let ran = |hook: &&Arc<Hook>| {
+        verdict
+            .outcomes
+            .iter()
+            .any(|outcome| outcome.hook == hook.name)
+    };
     let told = set.hooks.iter().filter(ran).filter_map(|hook| {
         let name = &hook.name;
         if hook.once {
@@ -60,7 +75,11 @@ pub(in crate::cli) fn reply(dialect: &Dialect, event: &Event, verdict: &Verdict)
 
 /// Prints a verdict for people.
 fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
-    let by = verdict.decided_by.as_deref().map(|hook| format!(" by {hook}")).unwrap_or_default();
+    let by = verdict
+        .decided_by
+        .as_deref()
+        .map(|hook| format!(" by {hook}"))
+        .unwrap_or_default();
     let head = out.tone(Tone::of(verdict.decision), verdict.decision.as_str());
     out.line(&format!("{head}{by}  ({} µs)", elapsed.as_micros()));
     if let Some(reason) = &verdict.reason {
@@ -79,12 +98,27 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
         out.line(&format!("  context  {}", safe(text)));
     }
     for outcome in &verdict.outcomes {
-        let decision = outcome.decision.map(|it| format!(" {}", it.as_str())).unwrap_or_default();
-        let would = outcome.observed.as_ref().map(|it| format!(", would {} (observe)", it.would().as_str()));
+        let decision = outcome
+            .decision
+            .map(|it| format!(" {}", it.as_str()))
+            .unwrap_or_default();
+        let would = outcome
+            .observed
+            .as_ref()
+            .map(|it| format!(", would {} (observe)", it.would().as_str()));
         let decision = would.unwrap_or(decision);
         // The reason above says it already.
-        let is_new = |why: &&str| !verdict.reason.as_deref().is_some_and(|reason| reason.contains(why));
-        let why = outcome.why().filter(is_new).map(|why| format!(": {}", safe(why))).unwrap_or_default();
+        let is_new = |why: &&str| {
+            !verdict
+                .reason
+                .as_deref()
+                .is_some_and(|reason| reason.contains(why))
+        };
+        let why = outcome
+            .why()
+            .filter(is_new)
+            .map(|why| format!(": {}", safe(why)))
+            .unwrap_or_default();
         let status = outcome.status.as_str();
         let rejudged = if outcome.rejudged { ", again" } else { "" };
         out.line(&format!(
@@ -92,10 +126,17 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
             outcome.hook, outcome.duration_micros
         ));
         // A reason that gives it has been printed.
-        let is_told =
-            |doubt: &&String| [&outcome.reason, &verdict.reason].into_iter().flatten().any(|it| it.contains(*doubt));
+        let is_told = |doubt: &&String| {
+            [&outcome.reason, &verdict.reason]
+                .into_iter()
+                .flatten()
+                .any(|it| it.contains(*doubt))
+        };
         if let Some(doubt) = outcome.opaque.as_ref().filter(|doubt| !is_told(doubt)) {
-            out.line(&format!("  doubt    {}", out.tone(Tone::Warn, &safe(doubt))));
+            out.line(&format!(
+                "  doubt    {}",
+                out.tone(Tone::Warn, &safe(doubt))
+            ));
         }
     }
     for error in &verdict.errors {

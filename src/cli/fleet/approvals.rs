@@ -26,16 +26,28 @@ pub(in crate::cli) fn run(args: &ApprovalsArgs, out: &mut Output) -> Result<Find
 
 /// Lists the questions of a fleet that wait, or shows the one that is named.
 fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let (server, id) = (ServerArgs { fleet: args.fleet.clone() }, args.id.as_deref());
+    let (server, id) = (
+        ServerArgs {
+            fleet: args.fleet.clone(),
+        },
+        args.id.as_deref(),
+    );
     let waiting = runtime()?.block_on(async {
         let (server, _) = server.connect().await?;
         Ok::<_, Failure>(asks::waiting(&server).await?)
     })?;
-    let wanted: Vec<&Question> = waiting.iter().filter(|it| id.is_none_or(|id| is_named(it, id))).collect();
+    let wanted: Vec<&Question> = waiting
+        .iter()
+        .filter(|it| id.is_none_or(|id| is_named(it, id)))
+        .collect();
     if let (Some(id), true) = (id, wanted.is_empty()) {
         return Err(none_waits(id));
     }
-    let extent = if id.is_some() { Extent::Whole } else { Extent::Folded };
+    let extent = if id.is_some() {
+        Extent::Whole
+    } else {
+        Extent::Folded
+    };
     wanted.iter().for_each(|it| show_question(it, extent, out));
     if wanted.is_empty() && !out.json {
         out.line(&out.tone(Tone::Dim, "Nothing waits for a person in this fleet."));
@@ -45,15 +57,31 @@ fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
 
 /// Answers a question of a fleet with yes: the one that is named, or the only one.
 fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let ApproveArgs { id, reason, yes, signed, .. } = args;
-    let reply = Reply { decision: Decision::Approve, reason: reason.as_deref(), is_meant: *yes };
+    let ApproveArgs {
+        id,
+        reason,
+        yes,
+        signed,
+        ..
+    } = args;
+    let reply = Reply {
+        decision: Decision::Approve,
+        reason: reason.as_deref(),
+        is_meant: *yes,
+    };
     answer(signed, id.as_deref(), &reply, out)
 }
 
 /// Answers a question of a fleet with no.
 fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let DenyArgs { id, reason, signed, .. } = args;
-    let reply = Reply { decision: Decision::Deny, reason: reason.as_deref(), is_meant: true };
+    let DenyArgs {
+        id, reason, signed, ..
+    } = args;
+    let reply = Reply {
+        decision: Decision::Deny,
+        reason: reason.as_deref(),
+        is_meant: true,
+    };
     answer(signed, id.as_deref(), &reply, out)
 }
 
@@ -65,13 +93,22 @@ struct Reply<'a> {
     is_meant: bool,
 }
 
-fn answer(args: &SignedArgs, id: Option<&str>, reply: &Reply<'_>, out: &mut Output) -> Result<Finding, Failure> {
+fn answer(
+    args: &SignedArgs,
+    id: Option<&str>,
+    reply: &Reply<'_>,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
     let runtime = runtime()?;
     let no_key = || Failure("an answer is signed: name your private key by --key FILE".into());
     let file = args.key.clone().ok_or_else(no_key)?;
-    let passphrase = PassphraseArgs { passphrase_file: args.passphrase_file.clone() };
+    let passphrase = PassphraseArgs {
+        passphrase_file: args.passphrase_file.clone(),
+    };
     let key = passphrase.read_keys(&[file])?.pop().ok_or_else(no_key)?;
-    let server = ServerArgs { fleet: args.fleet.clone() };
+    let server = ServerArgs {
+        fleet: args.fleet.clone(),
+    };
     let (server, question): (Server, Question) = runtime.block_on(async {
         let (server, _) = server.connect().await?;
         let mut waiting = asks::waiting(&server).await?;
@@ -79,8 +116,15 @@ fn answer(args: &SignedArgs, id: Option<&str>, reply: &Reply<'_>, out: &mut Outp
         match (waiting.len(), waiting.pop(), id) {
             (1, Some(question), _) => Ok((server, question)),
             (_, Some(last), _) => {
-                let names: Vec<&str> = waiting.iter().chain([&last]).map(|it| it.ask.as_str()).collect();
-                Err(Failure(format!("several questions wait, so name one: {}", names.join(", "))))
+                let names: Vec<&str> = waiting
+                    .iter()
+                    .chain([&last])
+                    .map(|it| it.ask.as_str())
+                    .collect();
+                Err(Failure(format!(
+                    "several questions wait, so name one: {}",
+                    names.join(", ")
+                )))
             }
             (_, None, Some(id)) => Err(none_waits(id)),
             (_, None, None) => Err(Failure("nothing waits for a person in this fleet".into())),
@@ -92,11 +136,22 @@ fn answer(args: &SignedArgs, id: Option<&str>, reply: &Reply<'_>, out: &mut Outp
         out.line("It still waits.");
         return Ok(Finding::Found);
     }
-    let answered = runtime.block_on(asks::answer(&server, &question, reply.decision, reply.reason, &key))?;
+    let answered = runtime.block_on(asks::answer(
+        &server,
+        &question,
+        reply.decision,
+        reply.reason,
+        &key,
+    ))?;
     match answered {
         Answered::First if out.json => out.json(&json!({ "ask": question.ask, "answered": true })),
         Answered::First => out.line("Answered."),
-        Answered::TooLate => return Err(Failure(format!("somebody else has answered `{}` before", question.ask))),
+        Answered::TooLate => {
+            return Err(Failure(format!(
+                "somebody else has answered `{}` before",
+                question.ask
+            )));
+        }
     }
     Ok(Finding::Fine)
 }
@@ -110,20 +165,42 @@ fn is_named(question: &Question, id: &str) -> bool {
 const MIN_ID: usize = 4;
 
 fn none_waits(id: &str) -> Failure {
-    Failure(format!("no question `{id}` waits in this fleet; `hookwire approvals list --fleet …` lists them"))
+    Failure(format!(
+        "no question `{id}` waits in this fleet; `hookwire approvals list --fleet …` lists them"
+    ))
 }
 
-/// A question as a host has asked it. What it says comes from there, so it is shown like any text that isn't ours.
+/// A question as a host has asked it. What it says comes from there, so it is shown like any text
+/// that isn't ours.
 fn show_question(question: &Question, extent: Extent, out: &mut Output) {
-    let Question { who, ask, expires, .. } = question;
-    let Shown { asked, project, request } = Shown::of(question);
+    let Question {
+        who, ask, expires, ..
+    } = question;
+    let Shown {
+        asked,
+        project,
+        request,
+    } = Shown::of(question);
     if out.json {
-        return out.json(&json!({ "ask": ask, "host": who.host, "expires": expires, "question": asked }));
+        return out
+            .json(&json!({ "ask": ask, "host": who.host, "expires": expires, "question": asked }));
     }
     match request {
         Some(request) => {
-            let place = format!("{}:{}", who.host, request.cwd.as_deref().unwrap_or(&project));
-            show(&ApprovalRequest { cwd: Some(place), ..request }, &project, extent, out);
+            let place = format!(
+                "{}:{}",
+                who.host,
+                request.cwd.as_deref().unwrap_or(&project)
+            );
+            show(
+                &ApprovalRequest {
+                    cwd: Some(place),
+                    ..request
+                },
+                &project,
+                extent,
+                out,
+            );
         }
         None => show_unknown(ask.as_str(), &asked, out),
     }
@@ -131,6 +208,9 @@ fn show_question(question: &Question, extent: Extent, out: &mut Output) {
 
 /// A question of another version of hookwire.
 fn show_unknown(ask: &str, asked: &Value, out: &mut Output) {
-    out.line(&format!("{}  asked by another version of hookwire:", out.tone(Tone::Strong, ask)));
+    out.line(&format!(
+        "{}  asked by another version of hookwire:",
+        out.tone(Tone::Strong, ask)
+    ));
     out.line(&format!("          {asked}"));
 }

@@ -1,4 +1,5 @@
-//! How a canary does beside what all others have: shown, and a reason to hold it or to take it back.
+//! How a canary does beside what all others have: shown, and a reason to hold it or to take it
+//! back.
 
 use super::super::Failure;
 use super::super::output::{Output, Tone, tell};
@@ -22,10 +23,17 @@ pub(super) struct Pair<'a> {
 impl<'a> Pair<'a> {
     /// What a channel has, if that is a canary beside something else that all others have.
     pub(super) fn of(channel: &'a Name, seen: &'a Channel) -> Option<Pair<'a>> {
-        let (before, canary) = (seen.all.published.as_ref()?, seen.canary.published.as_ref()?);
+        let (before, canary) = (
+            seen.all.published.as_ref()?,
+            seen.canary.published.as_ref()?,
+        );
         let is_newer = canary.manifest.revision > before.manifest.revision;
         let is_other = canary.manifest.content() != before.manifest.content();
-        (is_newer && is_other).then_some(Pair { channel, canary, before })
+        (is_newer && is_other).then_some(Pair {
+            channel,
+            canary,
+            before,
+        })
     }
 
     /// The rates that hosts report at the moment.
@@ -36,9 +44,15 @@ impl<'a> Pair<'a> {
 
     /// The rates that these hosts report.
     pub(super) fn compare_hosts(&self, hosts: &[Reported]) -> Compared {
-        let of_channel = hosts.iter().filter(|it| it.is_there() && it.report.channel.as_ref() == Some(self.channel));
+        let of_channel = hosts
+            .iter()
+            .filter(|it| it.is_there() && it.report.channel.as_ref() == Some(self.channel));
         let judged = of_channel.flat_map(|it| &it.report.judged);
-        Compared::of(judged, self.canary.manifest.revision, &self.before.manifest.content())
+        Compared::of(
+            judged,
+            self.canary.manifest.revision,
+            &self.before.manifest.content(),
+        )
     }
 
     /// Watches the canary for so long, or until it does clearly worse.
@@ -49,7 +63,9 @@ impl<'a> Pair<'a> {
             match self.compare(server).await {
                 Ok(now) => compared = now,
                 // It may come back in time, and what was seen before still holds.
-                Err(Failure(problem)) => tell(format_args!("the canary can't be looked at now: {problem}")),
+                Err(Failure(problem)) => {
+                    tell(format_args!("the canary can't be looked at now: {problem}"))
+                }
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || !compared.worse().is_empty() {
@@ -61,15 +77,28 @@ impl<'a> Pair<'a> {
 
     /// Prints the rates of both, and what is clearly worse.
     pub(super) fn tell(&self, compared: &Compared, out: &mut Output) {
-        let head = format!("{:<26} {:>10} {:>10} {:>10} {:>10}", "", "events", "denied", "in doubt", "failed");
+        let head = format!(
+            "{:<26} {:>10} {:>10} {:>10} {:>10}",
+            "", "events", "denied", "in doubt", "failed"
+        );
         let head = out.tone(Tone::Dim, &head);
         out.line(&head);
-        let rows = [("canary, ", self.canary, &compared.canary), ("", self.before, &compared.before)];
+        let rows = [
+            ("canary, ", self.canary, &compared.canary),
+            ("", self.before, &compared.before),
+        ];
         for (which, published, counts) in rows {
-            out.line(&row(&format!("{which}revision {}", published.manifest.revision), counts));
+            out.line(&row(
+                &format!("{which}revision {}", published.manifest.revision),
+                counts,
+            ));
         }
         let words = in_words(compared);
-        let tone = if compared.worse().is_empty() { Tone::Dim } else { Tone::Bad };
+        let tone = if compared.worse().is_empty() {
+            Tone::Dim
+        } else {
+            Tone::Bad
+        };
         out.line(&out.tone(tone, &words));
     }
 }

@@ -1,5 +1,5 @@
-//! Tries the cases of a bundle, in a process of its own: whatever they do, it ends in time, and nothing of it stays in
-//! the host.
+//! Tries the cases of a bundle, in a process of its own: whatever they do, it ends in time, and
+//! nothing of it stays in the host.
 
 use super::super::scratch::scratch;
 use hookwire_base::support::file;
@@ -22,16 +22,23 @@ const MAX_TOLD: u64 = 2000;
 /// What isn't as expected, or why that isn't known.
 pub(super) fn try_cases(files: &Path) -> Result<(), String> {
     let untried = |error: std::io::Error| format!("its cases can't be tried: {error}");
-    // Somewhere else, because the project around the directory is copied with it, and the home directory may be one.
+    // Somewhere else, because the project around the directory is copied with it, and the home
+    // directory may be one.
     let place = scratch("fleet").map_err(untried)?;
     let copy = place.path().join("bundle");
     copy_all(files, &copy).map_err(untried)?;
     let said = place.path().join("said");
     let program = std::env::current_exe().map_err(untried)?;
     let mut command = Command::new(program);
-    command.args(["test", "--color", "never"]).arg(&copy).current_dir(place.path());
+    command
+        .args(["test", "--color", "never"])
+        .arg(&copy)
+        .current_dir(place.path());
     let output = File::create(&said).map_err(untried)?;
-    command.stdin(Stdio::null()).stdout(output.try_clone().map_err(untried)?).stderr(output);
+    command
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().map_err(untried)?)
+        .stderr(output);
     let mut child = command.spawn().map_err(untried)?;
     let end = Instant::now() + WAIT;
     let status = loop {
@@ -52,8 +59,15 @@ pub(super) fn try_cases(files: &Path) -> Result<(), String> {
     let mut text = String::new();
     let _ = file::open(&said).and_then(|(file, _)| file.take(MAX_TOLD).read_to_string(&mut text));
     let text = text.replace(&format!("{}/", copy.display()), "");
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|it| !it.is_empty()).collect();
-    Err(format!("its cases aren't as expected: {}", lines.join("; ")))
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|it| !it.is_empty())
+        .collect();
+    Err(format!(
+        "its cases aren't as expected: {}",
+        lines.join("; ")
+    ))
 }
 
 /// Copies a directory of regular files and directories, whose size is bounded where it comes from.

@@ -23,7 +23,8 @@ pub(super) struct InitArgs {
     /// How many bytes of verdicts are kept, the newest; the servers set that space aside.
     #[arg(long, value_name = "BYTES", default_value_t = Plan::default().audit_bytes)]
     audit_bytes: i64,
-    /// A rate that holds for all hosts together, as NAME=LIMIT/WINDOW, such as pushes=50/1h; may be given several times.
+    /// A rate that holds for all hosts together, as NAME=LIMIT/WINDOW, such as pushes=50/1h; may be
+    /// given several times.
     #[arg(long, value_name = "NAME=LIMIT/WINDOW")]
     quota: Vec<GivenQuota>,
     /// Change streams that are there and differ.
@@ -43,12 +44,18 @@ impl FromStr for GivenQuota {
         let (limit, window) = rate.split_once('/').ok_or_else(wrong)?;
         let name: Name = name.parse().map_err(|error| format!("{error}"))?;
         let limit = limit.parse().ok().filter(|it| *it > 0).ok_or_else(wrong)?;
-        let window = humantime::parse_duration(window).map_err(|error| format!("`{window}`: {error}"))?;
+        let window =
+            humantime::parse_duration(window).map_err(|error| format!("`{window}`: {error}"))?;
         // Its limits stand in the name: a host that means others finds none.
         let full = full_name(&name, limit, window);
-        let name = full
-            .ok_or_else(|| format!("`{text}`: a window is of whole seconds, and the name of 40 characters at most"))?;
-        Ok(GivenQuota(Quota { name, limit, window }))
+        let name = full.ok_or_else(|| {
+            format!("`{text}`: a window is of whole seconds, and the name of 40 characters at most")
+        })?;
+        Ok(GivenQuota(Quota {
+            name,
+            limit,
+            window,
+        }))
     }
 }
 
@@ -78,7 +85,9 @@ pub(super) async fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Fa
         }
         let word = out.tone(tone, word);
         out.line(&format!("{name:<14} {word}"));
-        differences.iter().for_each(|it| out.line(&format!("  {}", safe(it))));
+        differences
+            .iter()
+            .for_each(|it| out.line(&format!("  {}", safe(it))));
     }
     if finding == Finding::Found && !out.json {
         out.line("`--update` changes what differs; what a smaller limit has no room for is lost.");

@@ -17,17 +17,23 @@ use tokio::runtime::{Handle, Runtime};
 pub(in crate::cli) struct Joining(Option<(Arc<Member>, Option<Followed>)>);
 
 impl Joining {
-    /// Verifies what was published earlier and begins to connect, before the host reads its definitions.
+    /// Verifies what was published earlier and begins to connect, before the host reads its
+    /// definitions.
     pub(in crate::cli) fn begin(
         given: Option<&str>,
         system: bool,
         root: &Path,
         runtime: &Runtime,
     ) -> Result<Joining, Failure> {
-        let Some(settings) = Settings::find(given, system).map_err(Failure)? else { return Ok(Joining(None)) };
+        let Some(settings) = Settings::find(given, system).map_err(Failure)? else {
+            return Ok(Joining(None));
+        };
         let mut followed = Followed::open(&settings, try_cases).map_err(Failure)?;
         if followed.is_none() {
-            tracing::info!("{}: no key is pinned, so no published definitions are followed.", settings.place());
+            tracing::info!(
+                "{}: no key is pinned, so no published definitions are followed.",
+                settings.place()
+            );
         }
         let member = {
             let _guard = runtime.enter();
@@ -46,18 +52,31 @@ impl Joining {
 
     /// The options of a host that has joined.
     pub(in crate::cli) fn options(&self, options: HostOptions) -> HostOptions {
-        let signed = self.0.as_ref().and_then(|(_, followed)| Some(followed.as_ref()?.signed.clone()));
-        HostOptions { fleet: signed, ..options }
+        let signed = self
+            .0
+            .as_ref()
+            .and_then(|(_, followed)| Some(followed.as_ref()?.signed.clone()));
+        HostOptions {
+            fleet: signed,
+            ..options
+        }
     }
 
     /// Follows and reports from now on; verdicts, counts and questions go to the servers.
     ///
     /// # Errors
     /// Nothing can be kept for it on this machine.
-    pub(in crate::cli) fn follow(self, host: &Arc<Host>, runtime: &Runtime) -> Result<Joined, Failure> {
-        let Some((member, followed)) = self.0 else { return Ok(Joined(None)) };
+    pub(in crate::cli) fn follow(
+        self,
+        host: &Arc<Host>,
+        runtime: &Runtime,
+    ) -> Result<Joined, Failure> {
+        let Some((member, followed)) = self.0 else {
+            return Ok(Joined(None));
+        };
         let acts = Acts::start(host, runtime.handle(), &member);
-        let acts = acts.map_err(|problem| Failure(format!("{}: {problem}", member.settings.place())))?;
+        let acts =
+            acts.map_err(|problem| Failure(format!("{}: {problem}", member.settings.place())))?;
         let joined = Joined(Some((Arc::new(acts), runtime.handle().clone())));
         runtime.spawn(definitions::follow(Arc::downgrade(host), member, followed));
         Ok(joined)
@@ -78,8 +97,13 @@ impl Joined {
 }
 
 /// What was published and is in force on this machine, verified, for a command that joins nothing.
-pub(in crate::cli) fn published(given: Option<&str>, system: bool) -> Result<Option<Signed>, Failure> {
-    let Some(settings) = Settings::find(given, system).map_err(Failure)? else { return Ok(None) };
+pub(in crate::cli) fn published(
+    given: Option<&str>,
+    system: bool,
+) -> Result<Option<Signed>, Failure> {
+    let Some(settings) = Settings::find(given, system).map_err(Failure)? else {
+        return Ok(None);
+    };
     let followed = Followed::open(&settings, try_cases).map_err(Failure)?;
     Ok(followed.map(|it| it.signed))
 }

@@ -22,12 +22,14 @@ pub(super) struct KeyArgs {
 
 #[derive(clap::Args)]
 pub(super) struct PassphraseArgs {
-    /// A file with the passphrase on its first line. Without it, HOOKWIRE_PASSPHRASE counts, else you are asked.
+    /// A file with the passphrase on its first line. Without it, HOOKWIRE_PASSPHRASE counts, else
+    /// you are asked.
     #[arg(long, value_name = "FILE")]
     pub(super) passphrase_file: Option<PathBuf>,
 }
 
-/// The variable that may hold the passphrase: an argument list can be read by every user of the machine.
+/// The variable that may hold the passphrase: an argument list can be read by every user of the
+/// machine.
 const PASSPHRASE: &str = "HOOKWIRE_PASSPHRASE";
 /// A passphrase that is shorter is guessed.
 const MIN_LENGTH: usize = 12;
@@ -36,10 +38,17 @@ pub(super) fn run(args: &KeyArgs, out: &mut Output) -> Result<Finding, Failure> 
     let (public, sealed) = if args.file.exists() {
         describe(&args.file)?
     } else {
-        let passphrase = if args.no_passphrase { None } else { Some(args.passphrase.new_one()?) };
+        let passphrase = if args.no_passphrase {
+            None
+        } else {
+            Some(args.passphrase.new_one()?)
+        };
         let key = SecretKey::generate()?;
         key.write(&args.file, passphrase.as_deref())?;
-        tell(format_args!("made {}; keep a copy where it is safe: nobody can make it again", args.file.display()));
+        tell(format_args!(
+            "made {}; keep a copy where it is safe: nobody can make it again",
+            args.file.display()
+        ));
         (key.public(), passphrase.is_some())
     };
     if out.json {
@@ -55,7 +64,10 @@ impl PassphraseArgs {
     pub(super) fn read_keys(&self, files: &[PathBuf]) -> Result<Vec<SecretKey>, Failure> {
         let mut keys = Vec::new();
         for file in files {
-            let ask = || self.given().or_else(|| asked(&format!("Passphrase of {}: ", file.display())).ok());
+            let ask = || {
+                self.given()
+                    .or_else(|| asked(&format!("Passphrase of {}: ", file.display())).ok())
+            };
             let key = SecretKey::read(file, ask).map_err(|error| match error {
                 hookwire_fleet::key::KeyError::File(problem) => Failure(problem),
                 error => Failure(format!("{}: {error}", file.display())),
@@ -135,5 +147,9 @@ impl Drop for Hidden {
 
 fn stty(what: &str) {
     // Where there is none, a passphrase is seen while it is typed.
-    let _ = Command::new("stty").arg(what).stdin(Stdio::inherit()).stderr(Stdio::null()).status();
+    let _ = Command::new("stty")
+        .arg(what)
+        .stdin(Stdio::inherit())
+        .stderr(Stdio::null())
+        .status();
 }

@@ -33,13 +33,16 @@ pub(super) struct FleetArgs {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Make the streams and buckets that a fleet needs, as an administrator. Hosts never do. Exits with 1 if one differs.
+    /// Make the streams and buckets that a fleet needs, as an administrator. Hosts never do. Exits
+    /// with 1 if one differs.
     Init(init::InitArgs),
-    /// Make a key that signs what is published, and print what hosts pin. For a file that is there, only print that.
+    /// Make a key that signs what is published, and print what hosts pin. For a file that is there,
+    /// only print that.
     Key(key::KeyArgs),
     /// Publish definitions to the hosts of a fleet, signed. Exits with 1 if a host refuses them.
     Publish(publish::PublishArgs),
-    /// Show the hosts and which published definitions are in force there. Exits with 1 if a host has others or refuses some.
+    /// Show the hosts and which published definitions are in force there. Exits with 1 if a host
+    /// has others or refuses some.
     Status(status::StatusArgs),
     /// Watch what all hosts judge, as it happens.
     Tail(tail::TailArgs),
@@ -50,7 +53,8 @@ enum Action {
 /// Which servers, as whom.
 #[derive(clap::Args)]
 pub(super) struct ServerArgs {
-    /// A settings file, or servers as nats://HOST[,HOST]; without it, the machine's or your own fleet.conf.
+    /// A settings file, or servers as nats://HOST[,HOST]; without it, the machine's or your own
+    /// fleet.conf.
     #[arg(long, value_name = "FILE|nats://HOST")]
     pub(super) fleet: Option<String>,
 }
@@ -77,7 +81,10 @@ impl ServerArgs {
         let settings = self.settings()?;
         let place = settings.place();
         let server = Server::connect(&settings.server, WAIT).await;
-        Ok((server.map_err(|error| Failure(format!("{place}: {error}")))?, settings.definitions))
+        Ok((
+            server.map_err(|error| Failure(format!("{place}: {error}")))?,
+            settings.definitions,
+        ))
     }
 }
 

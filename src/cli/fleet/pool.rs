@@ -46,8 +46,12 @@ impl Answering {
         host: &Arc<Host>,
         runtime: &Runtime,
     ) -> Result<Answering, Failure> {
-        let Some(pool) = pool else { return Ok(Answering(None)) };
-        let name: Name = pool.parse().map_err(|error| Failure(format!("--pool: {error}")))?;
+        let Some(pool) = pool else {
+            return Ok(Answering(None));
+        };
+        let name: Name = pool
+            .parse()
+            .map_err(|error| Failure(format!("--pool: {error}")))?;
         let Some(member) = joining.member() else {
             return Err(Failure(format!(
                 "--pool {name}: of which fleet? Write `--fleet FILE` or `--fleet nats://HOST`"
@@ -59,17 +63,34 @@ impl Answering {
         let (server, host, runs) = (member.server.clone(), host.clone(), handle.clone());
         runtime.spawn(async move {
             let _ends = ends;
-            let ready = || tell(format_args!("answering for the pool {name} at {}", server.servers()));
+            let ready = || {
+                tell(format_args!(
+                    "answering for the pool {name} at {}",
+                    server.servers()
+                ))
+            };
             let judge = move |request: Bytes, time| {
                 let (host, runs) = (host.clone(), runs.clone());
                 async move { judge(&host, &runs, &request, time).await }
             };
-            let served = pool::serve(&server, &name, Limits::default(), ready, judge, stops.cancelled()).await;
+            let served = pool::serve(
+                &server,
+                &name,
+                Limits::default(),
+                ready,
+                judge,
+                stops.cancelled(),
+            )
+            .await;
             if let Err(error) = served {
                 tracing::error!("This host answers for the pool {name} no more: {error}");
             }
         });
-        Ok(Answering(Some(Arc::new(Task { runtime: handle, stop, ended }))))
+        Ok(Answering(Some(Arc::new(Task {
+            runtime: handle,
+            stop,
+            ended,
+        }))))
     }
 
     /// Takes nothing more, and returns when what was begun is done. To be called off the runtime.
@@ -80,7 +101,8 @@ impl Answering {
         }
     }
 
-    /// Waits until the pool can't be answered for any more. Whoever makes it leave ends the process.
+    /// Waits until the pool can't be answered for any more. Whoever makes it leave ends the
+    /// process.
     pub(in crate::cli) fn wait(&self) {
         let Some(task) = &self.0 else { return };
         task.runtime.block_on(task.ended.cancelled());
@@ -101,26 +123,42 @@ struct Request<'a> {
 }
 
 /// The reply to a request of a client that waits so long. The error is for the client.
-async fn judge(host: &Arc<Host>, runtime: &Handle, request: &[u8], time: Duration) -> Result<Vec<u8>, String> {
+async fn judge(
+    host: &Arc<Host>,
+    runtime: &Handle,
+    request: &[u8],
+    time: Duration,
+) -> Result<Vec<u8>, String> {
     let message = read(request, time)?;
     let reply = single::answer(host, runtime, message.as_bytes()).await;
-    if reply.is_empty() { Err("it has no reply to that".into()) } else { Ok(reply) }
+    if reply.is_empty() {
+        Err("it has no reply to that".into())
+    } else {
+        Ok(reply)
+    }
 }
 
-/// The request as the host gets it. It is written anew, so that what is judged is what was looked at here.
+/// The request as the host gets it. It is written anew, so that what is judged is what was looked
+/// at here.
 fn read(request: &[u8], time: Duration) -> Result<String, String> {
     let text = std::str::from_utf8(request).map_err(|_| "the request is not UTF-8".to_string())?;
     let unreadable = |error: serde_json::Error| format!("the request can't be read: {error}");
     let Request { id, method, params } = serde_json::from_str(text).map_err(unreadable)?;
     if !METHODS.contains(&&*method) {
-        return Err(format!("a pool answers {}, not {method:?}", METHODS.join(" and ")));
+        return Err(format!(
+            "a pool answers {}, not {method:?}",
+            METHODS.join(" and ")
+        ));
     }
     let params = match json::parse(params.get()) {
         Ok(params) => hurried(params, time).to_string(),
         // The host says what is wrong with it.
         Err(_) => params.get().to_string(),
     };
-    Ok(format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{params}}}"#, id.get()))
+    Ok(format!(
+        r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{params}}}"#,
+        id.get()
+    ))
 }
 
 /// The params with a deadline that is no later than their client's.
@@ -128,7 +166,10 @@ fn hurried(mut params: Value, time: Duration) -> Value {
     const DEADLINE: &str = "deadlineMs";
     let most = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let sent = params.get(DEADLINE);
-    if let (Some(object), true) = (params.as_object(), sent.is_none_or(|it| it.as_u64().is_some_and(|it| it > most))) {
+    if let (Some(object), true) = (
+        params.as_object(),
+        sent.is_none_or(|it| it.as_u64().is_some_and(|it| it > most)),
+    ) {
         let mut object = object.clone();
         object.insert(DEADLINE.into(), most.max(1).into());
         params = Value::Object(object);
@@ -147,19 +188,34 @@ impl Pool {
     pub(in crate::cli) fn of(hooks: &StandingArgs) -> Result<Option<Pool>, Failure> {
         let system = !hooks.host.definitions.isolated;
         let settings = Settings::find(hooks.fleet.as_deref(), system).map_err(Failure)?;
-        Ok(settings.and_then(|settings| Some(Pool { name: settings.pool.clone()?, settings })))
+        Ok(settings.and_then(|settings| {
+            Some(Pool {
+                name: settings.pool.clone()?,
+                settings,
+            })
+        }))
     }
 
     /// Asks it what the command is to do.
     pub(in crate::cli) fn ask(&self, question: &Question<'_>) -> Result<Said, Failure> {
-        let about = |problem: &dyn std::fmt::Display| Failure(format!("{}: {problem}", self.settings.place()));
+        let about = |problem: &dyn std::fmt::Display| {
+            Failure(format!("{}: {problem}", self.settings.place()))
+        };
         runtime()?.block_on(async {
             let end = Instant::now() + question.time_limit;
             let connecting = CONNECTING.min(question.time_limit / 2);
-            let server = Server::connect(&self.settings.server, connecting).await.map_err(|error| about(&error))?;
+            let server = Server::connect(&self.settings.server, connecting)
+                .await
+                .map_err(|error| about(&error))?;
             let left = end.saturating_duration_since(Instant::now());
-            let request = Question { time_limit: left, ..question.clone() }.request();
-            let answer = pool::ask(&server, &self.name, request.into(), left).await.map_err(|error| about(&error))?;
+            let request = Question {
+                time_limit: left,
+                ..question.clone()
+            }
+            .request();
+            let answer = pool::ask(&server, &self.name, request.into(), left)
+                .await
+                .map_err(|error| about(&error))?;
             let answer = serde_json::from_slice(&answer).map_err(|error| about(&error))?;
             Question::read(answer).map_err(|unanswered| match unanswered {
                 Unanswered::Unreached(error) | Unanswered::Lost(error) => about(&error),
@@ -180,11 +236,15 @@ mod tests {
         for (request, expected) in [
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"hooks/dispatch","params":{"event":"Stop"}}"#,
-                Ok(r#"{"jsonrpc":"2.0","id":7,"method":"hooks/dispatch","params":{"deadlineMs":500,"event":"Stop"}}"#),
+                Ok(
+                    r#"{"jsonrpc":"2.0","id":7,"method":"hooks/dispatch","params":{"deadlineMs":500,"event":"Stop"}}"#,
+                ),
             ),
             (
                 r#"{"id":"a","method":"hooks\u002fdispatch","params":{"deadlineMs":900}}"#,
-                Ok(r#"{"jsonrpc":"2.0","id":"a","method":"hooks/dispatch","params":{"deadlineMs":500}}"#),
+                Ok(
+                    r#"{"jsonrpc":"2.0","id":"a","method":"hooks/dispatch","params":{"deadlineMs":500}}"#,
+                ),
             ),
             (
                 r#"{"id":1,"method":"hooks/answer","params":{"deadlineMs":9}}"#,
@@ -194,11 +254,26 @@ mod tests {
                 r#"{"id":1,"method":"hooks/answer","params":{"a":1,"a":2}}"#,
                 Ok(r#"{"jsonrpc":"2.0","id":1,"method":"hooks/answer","params":{"a":1,"a":2}}"#),
             ),
-            (r#"{"id":1,"method":"state/set","params":{}}"#, Err("not \"state/set\"")),
-            (r#"{"id":1,"method":"approvals/answer","params":{}}"#, Err("a pool answers")),
-            (r#"{"id":1,"method":"hooks/dispatch","method":"state/set","params":{}}"#, Err("duplicate field")),
-            (r#"[{"id":1,"method":"hooks/dispatch","params":{}}]"#, Err("can't be read")),
-            (r#"{"method":"hooks/dispatch","params":{}}"#, Err("missing field `id`")),
+            (
+                r#"{"id":1,"method":"state/set","params":{}}"#,
+                Err("not \"state/set\""),
+            ),
+            (
+                r#"{"id":1,"method":"approvals/answer","params":{}}"#,
+                Err("a pool answers"),
+            ),
+            (
+                r#"{"id":1,"method":"hooks/dispatch","method":"state/set","params":{}}"#,
+                Err("duplicate field"),
+            ),
+            (
+                r#"[{"id":1,"method":"hooks/dispatch","params":{}}]"#,
+                Err("can't be read"),
+            ),
+            (
+                r#"{"method":"hooks/dispatch","params":{}}"#,
+                Err("missing field `id`"),
+            ),
             ("", Err("can't be read")),
         ] {
             let found = read(request.as_bytes(), time);

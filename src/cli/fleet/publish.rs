@@ -1,4 +1,5 @@
-//! `hookwire fleet publish`: a directory of definitions, signed, for all hosts of a channel or some of them first.
+//! `hookwire fleet publish`: a directory of definitions, signed, for all hosts of a channel or some
+//! of them first.
 
 use super::super::output::{Output, Tone, safe, tell};
 use super::super::{Failure, Finding};
@@ -16,7 +17,8 @@ use hookwire_fleet::hosts::{Reported, all, now};
 use hookwire_fleet::key::SecretKey;
 use hookwire_fleet::name::{Identity, Name};
 use hookwire_fleet::publish::{
-    Became, Channel, Published, Reports, Sent, expires_in, files_of, history, publish, replace_canary,
+    Became, Channel, Published, Reports, Sent, expires_in, files_of, history, publish,
+    replace_canary,
 };
 use hookwire_fleet::server::Server;
 use serde_json::json;
@@ -32,7 +34,8 @@ pub(super) struct PublishArgs {
     /// Publish to all hosts what the canary has.
     #[arg(long, conflicts_with = "canary")]
     promote: bool,
-    /// Publish again what was there before, or the revision that is named: to all hosts, under a new revision.
+    /// Publish again what was there before, or the revision that is named: to all hosts, under a
+    /// new revision.
     #[arg(long, value_name = "REVISION", num_args = 0..=1, default_missing_value = "0", conflicts_with = "canary")]
     roll_back: Option<u64>,
     #[command(flatten)]
@@ -48,14 +51,15 @@ pub(super) struct PublishArgs {
     /// To a part of the hosts first: so many of a hundred. It is always the same ones.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "5", value_parser = permille)]
     canary: Option<u16>,
-    /// Watch the canary for so long, and take it back if it denies, doubts or fails clearly more often than what all
-    /// others have. Exits with 1 then.
+    /// Watch the canary for so long, and take it back if it denies, doubts or fails clearly more
+    /// often than what all others have. Exits with 1 then.
     #[arg(long, value_name = "DURATION", requires = "canary", conflicts_with = "revision", value_parser = humantime::parse_duration)]
     watch: Option<Duration>,
     /// Promote a canary that denies, doubts or fails clearly more often, too.
     #[arg(long, requires = "promote")]
     despite_rates: bool,
-    /// The revision, where what is there was signed by a key that nobody has any more. It must be above all before.
+    /// The revision, where what is there was signed by a key that nobody has any more. It must be
+    /// above all before.
     #[arg(long, value_name = "N")]
     revision: Option<u64>,
     /// For how long hosts take it. Where it is in force by then, it stays.
@@ -67,19 +71,21 @@ pub(super) struct PublishArgs {
     /// A word for people who look at it.
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
-    /// How long to wait for the first host that says what became of it; the others have 5 seconds more at most.
+    /// How long to wait for the first host that says what became of it; the others have 5 seconds
+    /// more at most.
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = humantime::parse_duration)]
     wait: Duration,
     /// Only check the definitions and try their cases.
     #[arg(long, requires = "dir")]
     dry_run: bool,
-    /// Judge the fleet's verdicts of so long again by these definitions, and show what would change. Exits with 1 if
-    /// something would.
+    /// Judge the fleet's verdicts of so long again by these definitions, and show what would
+    /// change. Exits with 1 if something would.
     #[arg(long, value_name = "DURATION", requires = "dry_run", value_parser = humantime::parse_duration)]
     replay: Option<Duration>,
 }
 
-/// How long all other hosts are waited for, once one has said what became of a bundle, and how many refusals are shown.
+/// How long all other hosts are waited for, once one has said what became of a bundle, and how many
+/// refusals are shown.
 const MOMENT: Duration = Duration::from_secs(5);
 const MAX_SHOWN: usize = 5;
 
@@ -87,11 +93,19 @@ fn permille(text: &str) -> Result<u16, String> {
     let wrong = || "write a part of a hundred, from 0.1 to 99.9".to_string();
     let percent: f64 = text.trim_end_matches('%').parse().map_err(|_| wrong())?;
     let permille = (percent * 10.0).round();
-    if (1.0..=999.0).contains(&permille) { Ok(permille as u16) } else { Err(wrong()) }
+    if (1.0..=999.0).contains(&permille) {
+        Ok(permille as u16)
+    } else {
+        Err(wrong())
+    }
 }
 
 pub(super) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let given = args.dir.as_deref().map(|dir| checked(dir, out)).transpose()?;
+    let given = args
+        .dir
+        .as_deref()
+        .map(|dir| checked(dir, out))
+        .transpose()?;
     if args.dry_run {
         return match (&args.dir, given, args.replay) {
             (Some(dir), Some(files), Some(since)) => {
@@ -101,7 +115,9 @@ pub(super) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failu
         };
     }
     if args.key.is_empty() {
-        return Err(Failure("name the key that signs: `--key FILE`; `hookwire fleet key FILE` makes one".into()));
+        return Err(Failure(
+            "name the key that signs: `--key FILE`; `hookwire fleet key FILE` makes one".into(),
+        ));
     }
     // Before the server is asked, because a person may take a while to type it.
     let keys = args.passphrase.read_keys(&args.key)?;
@@ -118,13 +134,32 @@ fn checked(dir: &Path, out: &mut Output) -> Result<Files, Failure> {
     if files.entries.is_empty() {
         return Err(about("there is nothing in it".into()));
     }
-    (Soundness { code: true, cases: try_cases }).check(&files, dir).map_err(about)?;
+    (Soundness {
+        code: true,
+        cases: try_cases,
+    })
+    .check(&files, dir)
+    .map_err(about)?;
     if !out.json {
-        let cases = if has_cases(&files) { ", all cases as expected" } else { "; there are no cases" };
-        out.line(&format!("checked {}{cases}", number_of(files.entries.len(), "file")));
+        let cases = if has_cases(&files) {
+            ", all cases as expected"
+        } else {
+            "; there are no cases"
+        };
+        out.line(&format!(
+            "checked {}{cases}",
+            number_of(files.entries.len(), "file")
+        ));
     }
-    if let Err(problem) = (Soundness { code: false, cases: |_| Ok(()) }).permits(&files, dir) {
-        tell(format_args!("hosts that permit no code will refuse it: {problem}"));
+    if let Err(problem) = (Soundness {
+        code: false,
+        cases: |_| Ok(()),
+    })
+    .permits(&files, dir)
+    {
+        tell(format_args!(
+            "hosts that permit no code will refuse it: {problem}"
+        ));
     }
     Ok(files)
 }
@@ -138,7 +173,13 @@ async fn send(
     let (server, followed) = args.server.connect().await?;
     let (channel, signers) = whom(args, followed, keys)?;
     let seen = Channel::read(&server, &channel, &signers).await?;
-    let sender = Sender { args, server: &server, channel: &channel, signers: &signers, keys };
+    let sender = Sender {
+        args,
+        server: &server,
+        channel: &channel,
+        signers: &signers,
+        keys,
+    };
     if args.promote && sender.is_held(&seen, out).await? {
         return Ok(Finding::Found);
     }
@@ -146,7 +187,9 @@ async fn send(
         Some(files) => files,
         None => sender.earlier_files(args.roll_back, &seen, out).await?,
     };
-    let (sent, became) = sender.put(&files, args.canary, args.message.clone(), &seen, out).await?;
+    let (sent, became) = sender
+        .put(&files, args.canary, args.message.clone(), &seen, out)
+        .await?;
     let finding = tell_what_became(became, &sent, args.wait, out);
     match args.watch {
         Some(wait) if finding == Finding::Fine => sender.watch(&sent.manifest, wait, out).await,
@@ -176,7 +219,9 @@ impl Sender<'_> {
         if self.args.despite_rates {
             return Ok(false);
         }
-        let Some(pair) = Pair::of(self.channel, seen) else { return Ok(false) };
+        let Some(pair) = Pair::of(self.channel, seen) else {
+            return Ok(false);
+        };
         let compared = pair.compare(self.server).await?;
         let is_held = !compared.worse().is_empty();
         match (out.json, is_held) {
@@ -191,10 +236,18 @@ impl Sender<'_> {
     }
 
     /// The files that were published before, and are to be again.
-    async fn earlier_files(&self, roll_back: Option<u64>, seen: &Channel, out: &mut Output) -> Result<Files, Failure> {
+    async fn earlier_files(
+        &self,
+        roll_back: Option<u64>,
+        seen: &Channel,
+        out: &mut Output,
+    ) -> Result<Files, Failure> {
         let earlier = earlier(roll_back, self.server, self.channel, self.signers, seen).await?;
         if !out.json {
-            out.line(&format!("the files of revision {}, again", earlier.manifest.revision));
+            out.line(&format!(
+                "the files of revision {}, again",
+                earlier.manifest.revision
+            ));
         }
         Ok(files_of(self.server, &earlier.manifest).await?)
     }
@@ -211,7 +264,9 @@ impl Sender<'_> {
         let (args, channel) = (self.args, self.channel);
         let next = || {
             seen.next_revision().map_err(|problem| {
-                Failure(format!("{problem}; pin the key that has signed it, or name the next --revision"))
+                Failure(format!(
+                    "{problem}; pin the key that has signed it, or name the next --revision"
+                ))
             })
         };
         // It is in force on no host that has these keys pinned, and each tells of it.
@@ -234,41 +289,80 @@ impl Sender<'_> {
         };
         let mut reports = Reports::listen(self.server).await?;
         let began = Instant::now();
-        let sent = publish(self.server, &manifest, files, &self.keys.iter().collect::<Vec<_>>(), seen).await?;
+        let sent = publish(
+            self.server,
+            &manifest,
+            files,
+            &self.keys.iter().collect::<Vec<_>>(),
+            seen,
+        )
+        .await?;
         if !out.json {
             let to = match canary {
-                Some(permille) => format!("the canary of {channel}, {} %", f64::from(permille) / 10.0),
+                Some(permille) => {
+                    format!("the canary of {channel}, {} %", f64::from(permille) / 10.0)
+                }
                 None => channel.to_string(),
             };
             let digest: String = sent.digest.to_string().chars().take(12).collect();
-            out.line(&format!("published revision {} to {to}: {digest}", manifest.revision));
+            out.line(&format!(
+                "published revision {} to {to}: {digest}",
+                manifest.revision
+            ));
         }
         if let Some(problem) = stale {
-            let replaced = replace_canary(self.server, &manifest, &self.keys.iter().collect::<Vec<_>>(), seen).await;
+            let replaced = replace_canary(
+                self.server,
+                &manifest,
+                &self.keys.iter().collect::<Vec<_>>(),
+                seen,
+            )
+            .await;
             match replaced {
                 Ok(()) if out.json => {}
-                Ok(()) => {
-                    out.line(&format!("took away the canary of {channel}, which can't be believed: {}", safe(problem)))
-                }
-                Err(error) => {
-                    tell(format_args!("the canary of {channel} can't be believed ({problem}) and stays: {error}"))
-                }
+                Ok(()) => out.line(&format!(
+                    "took away the canary of {channel}, which can't be believed: {}",
+                    safe(problem)
+                )),
+                Err(error) => tell(format_args!(
+                    "the canary of {channel} can't be believed ({problem}) and stays: {error}"
+                )),
             }
         }
         let became = self.hear(&mut reports, &manifest, &sent).await;
-        Ok((Done { manifest, took: began.elapsed() }, became))
+        Ok((
+            Done {
+                manifest,
+                took: began.elapsed(),
+            },
+            became,
+        ))
     }
 
-    /// What hosts say of a bundle: the first one is waited for, and then, for a moment, all others that are there.
+    /// What hosts say of a bundle: the first one is waited for, and then, for a moment, all others
+    /// that are there.
     async fn hear(&self, reports: &mut Reports, manifest: &Manifest, sent: &Sent) -> Vec<Became> {
         let (known, _) = all(self.server).await.unwrap_or_default();
         let is_meant = |it: &Reported| {
-            it.is_there() && it.report.channel.as_ref() == Some(self.channel) && manifest.is_for(it.who.host.as_str())
+            it.is_there()
+                && it.report.channel.as_ref() == Some(self.channel)
+                && manifest.is_for(it.who.host.as_str())
         };
-        let mut missing: BTreeSet<Identity> = known.into_iter().filter(is_meant).map(|it| it.who).collect();
+        let mut missing: BTreeSet<Identity> = known
+            .into_iter()
+            .filter(is_meant)
+            .map(|it| it.who)
+            .collect();
         let mut said: BTreeMap<Identity, Became> = BTreeMap::new();
         let mut end = Instant::now() + self.args.wait;
-        while let Some(became) = reports.next(self.channel, sent, end.saturating_duration_since(Instant::now())).await {
+        while let Some(became) = reports
+            .next(
+                self.channel,
+                sent,
+                end.saturating_duration_since(Instant::now()),
+            )
+            .await
+        {
             if said.is_empty() {
                 end = end.min(Instant::now() + MOMENT);
             }
@@ -283,16 +377,24 @@ impl Sender<'_> {
     }
 
     /// Watches a canary, and takes it back if it does clearly worse.
-    async fn watch(&self, canary: &Manifest, wait: Duration, out: &mut Output) -> Result<Finding, Failure> {
+    async fn watch(
+        &self,
+        canary: &Manifest,
+        wait: Duration,
+        out: &mut Output,
+    ) -> Result<Finding, Failure> {
         let seen = Channel::read(self.server, self.channel, self.signers).await?;
-        let Some(pair) = Pair::of(self.channel, &seen).filter(|it| it.canary.manifest == *canary) else {
-            let problem =
-                "nothing was published for all hosts before, or the same files: there is nothing to compare with";
+        let Some(pair) = Pair::of(self.channel, &seen).filter(|it| it.canary.manifest == *canary)
+        else {
+            let problem = "nothing was published for all hosts before, or the same files: there is nothing to compare with";
             tell(problem);
             return Ok(Finding::Fine);
         };
         if !out.json {
-            out.line(&format!("watching the canary for {}", humantime::format_duration(wait)));
+            out.line(&format!(
+                "watching the canary for {}",
+                humantime::format_duration(wait)
+            ));
         }
         let compared = pair.watch(self.server, wait).await;
         let is_worse = !compared.worse().is_empty();
@@ -303,7 +405,9 @@ impl Sender<'_> {
         }
         if !is_worse {
             if !out.json {
-                out.line("It stays a canary; `hookwire fleet publish --promote` publishes it to all.");
+                out.line(
+                    "It stays a canary; `hookwire fleet publish --promote` publishes it to all.",
+                );
             }
             return Ok(Finding::Fine);
         }
@@ -316,7 +420,10 @@ impl Sender<'_> {
             )));
         }
         let files = self.earlier_files(Some(0), &seen, out).await?;
-        let message = format!("instead of the canary of revision {}, which did worse", canary.revision);
+        let message = format!(
+            "instead of the canary of revision {}, which did worse",
+            canary.revision
+        );
         let (sent, became) = self.put(&files, None, Some(message), &seen, out).await?;
         tell_what_became(became, &sent, self.args.wait, out);
         Ok(Finding::Found)
@@ -339,19 +446,34 @@ async fn replay(
     let channel = args.channel.clone().unwrap_or(pins.channel);
     let seen = Channel::read(&server, &channel, &pins.signers).await?;
     if let Some(problem) = &seen.all.problem {
-        return Err(Failure(format!("what {channel} has at the moment can't be believed: {problem}")));
+        return Err(Failure(format!(
+            "what {channel} has at the moment can't be believed: {problem}"
+        )));
     }
     super::replay::compare(&server, &seen, bundle, since, out).await
 }
 
 /// The channel, and whose signatures are believed there.
-fn whom(args: &PublishArgs, followed: Option<Followed>, keys: &[SecretKey]) -> Result<(Name, Signers), Failure> {
-    let own = || Signers::new(keys.iter().map(SecretKey::public), 1).map_err(|error| Failure(error.to_string()));
+fn whom(
+    args: &PublishArgs,
+    followed: Option<Followed>,
+    keys: &[SecretKey],
+) -> Result<(Name, Signers), Failure> {
+    let own = || {
+        Signers::new(keys.iter().map(SecretKey::public), 1)
+            .map_err(|error| Failure(error.to_string()))
+    };
     let Some(Followed { pins, .. }) = followed else {
-        let channel = args.channel.clone().unwrap_or_else(|| Name::nearest(hookwire_engine::fleet::settings::CHANNEL));
+        let channel = args
+            .channel
+            .clone()
+            .unwrap_or_else(|| Name::nearest(hookwire_engine::fleet::settings::CHANNEL));
         return Ok((channel, own()?));
     };
-    let n_pinned = keys.iter().filter(|key| pins.signers.keys().any(|it| *it == key.public())).count();
+    let n_pinned = keys
+        .iter()
+        .filter(|key| pins.signers.keys().any(|it| *it == key.public()))
+        .count();
     if n_pinned < pins.signers.threshold() {
         return Err(Failure(format!(
             "{n_pinned} of these keys are pinned in your settings, and hosts want {}; name more with --key",
@@ -369,19 +491,34 @@ async fn earlier(
     signers: &Signers,
     seen: &Channel,
 ) -> Result<Published, Failure> {
-    let newest = seen.all.published.as_ref().map_or(0, |it| it.manifest.revision);
-    let canary = seen.canary.published.clone().filter(|it| it.manifest.revision > newest);
+    let newest = seen
+        .all
+        .published
+        .as_ref()
+        .map_or(0, |it| it.manifest.revision);
+    let canary = seen
+        .canary
+        .published
+        .clone()
+        .filter(|it| it.manifest.revision > newest);
     let Some(wanted) = roll_back else {
         if let Some(problem) = &seen.canary.problem {
             return Err(Failure(format!(
                 "the canary of {channel} can't be believed: {problem}; `hookwire fleet publish DIR` replaces it"
             )));
         }
-        return canary
-            .ok_or_else(|| Failure(format!("{channel} has no canary that is newer than what all hosts have")));
+        return canary.ok_or_else(|| {
+            Failure(format!(
+                "{channel} has no canary that is newer than what all hosts have"
+            ))
+        });
     };
     let mut all = history(server, channel, signers).await?;
-    let none = |what: &str| Failure(format!("{channel} has {what}; the last ten that were for all hosts are kept"));
+    let none = |what: &str| {
+        Failure(format!(
+            "{channel} has {what}; the last ten that were for all hosts are kept"
+        ))
+    };
     if wanted > 0 {
         let found = all.into_iter().find(|it| it.manifest.revision == wanted);
         return found.ok_or_else(|| none(&format!("no revision {wanted}")));
@@ -391,7 +528,10 @@ async fn earlier(
         return all.pop().ok_or_else(|| none("nothing for all hosts"));
     }
     let last = all.pop().ok_or_else(|| none("nothing published"))?;
-    let before = all.into_iter().rev().find(|it| it.manifest.content() != last.manifest.content());
+    let before = all
+        .into_iter()
+        .rev()
+        .find(|it| it.manifest.content() != last.manifest.content());
     before.ok_or_else(|| none("no other files that were published before"))
 }
 
@@ -405,7 +545,11 @@ fn tell_what_became(became: Vec<Became>, sent: &Done, wait: Duration, out: &mut 
             Became::Refused(who, reason) => refused.push((who, reason)),
         }
     }
-    let finding = if refused.is_empty() { Finding::Fine } else { Finding::Found };
+    let finding = if refused.is_empty() {
+        Finding::Fine
+    } else {
+        Finding::Found
+    };
     if out.json {
         let first = refused.first().map(|(who, _)| who).or(taken.first());
         out.json(&json!({ "revision": revision, "host": first.map(ToString::to_string),
@@ -419,7 +563,10 @@ fn tell_what_became(became: Vec<Became>, sent: &Done, wait: Duration, out: &mut 
         out.line(&format!("{word} by {who}: {}", safe(reason)));
     }
     let word = out.tone(Tone::Good, "in force");
-    let after = format!("after {:.1} s; `hookwire fleet status` shows all", took.as_secs_f64());
+    let after = format!(
+        "after {:.1} s; `hookwire fleet status` shows all",
+        took.as_secs_f64()
+    );
     match (&*taken, refused.len()) {
         ([], 0) => out.line(&format!(
             "no host has said within {} what became of it; `hookwire fleet status` shows those that are there",

@@ -22,9 +22,10 @@ pub(super) struct QueryArgs {
     /// Only the verdicts of this host.
     #[arg(long, value_name = "NAME")]
     host: Option<Name>,
-    /// What is looked for, as for `hookwire history query`: words, and `decision:deny`, `agent:codex`, `tool:Bash`, `session:ID`,
-    /// `event:NAME`, `hook:NAME`, `project:DIR`, `since:7d`, `until:2026-11-28`. A `-` before one leaves out what it is about;
-    /// where the query begins with one, two dashes (--) stand before it.
+    /// What is looked for, as for `hookwire history query`: words, and `decision:deny`,
+    /// `agent:codex`, `tool:Bash`, `session:ID`, `event:NAME`, `hook:NAME`, `project:DIR`,
+    /// `since:7d`, `until:2026-11-28`. A `-` before one leaves out what it is about; where the
+    /// query begins with one, two dashes (--) stand before it.
     query: Vec<String>,
 }
 
@@ -32,19 +33,24 @@ pub(super) struct QueryArgs {
 pub(super) async fn run(args: &QueryArgs, out: &mut Output) -> Result<Finding, Failure> {
     let query = args.query.join(" ");
     let since = crate::history::span(&query).map_err(Failure)?.since;
-    let since = since.and_then(|since| since.checked_sub(stream::SKEW)).unwrap_or(SystemTime::UNIX_EPOCH);
+    let since = since
+        .and_then(|since| since.checked_sub(stream::SKEW))
+        .unwrap_or(SystemTime::UNIX_EPOCH);
     let (server, _) = args.server.connect().await?;
     let mut reader = start(&server, args.host.clone(), Some(since)).await?;
     let (mut records, mut n_found, mut is_over) = (Vec::new(), 0, false);
     while !is_over && !out.is_gone() {
         match reader.next_stored().await {
-            // The end of an `async` hook is no verdict. What was lost may have been what is looked for.
+            // The end of an `async` hook is no verdict. What was lost may have been what is looked
+            // for.
             Some(stored) => match read(stored)? {
                 Some(record) if record.get("lost").is_some() => {
                     n_found += show_found(&query, &std::mem::take(&mut records), out)?;
                     print(&Clean::new(record), out);
                 }
-                Some(record) if record.get("verdict").is_some() => records.push((stream::name(&record), record)),
+                Some(record) if record.get("verdict").is_some() => {
+                    records.push((stream::name(&record), record))
+                }
                 Some(_) | None => {}
             },
             None => is_over = true,
@@ -61,8 +67,13 @@ pub(super) async fn run(args: &QueryArgs, out: &mut Output) -> Result<Finding, F
 
 /// Prints those of some records that a query finds.
 #[cfg(feature = "history")]
-fn show_found(query: &str, records: &[(String, Value)], out: &mut Output) -> Result<usize, Failure> {
-    let found = crate::history::sift(query, records, crate::history::Order::Oldest).map_err(Failure)?;
+fn show_found(
+    query: &str,
+    records: &[(String, Value)],
+    out: &mut Output,
+) -> Result<usize, Failure> {
+    let found =
+        crate::history::sift(query, records, crate::history::Order::Oldest).map_err(Failure)?;
     let n_found = found.len();
     found.into_iter().for_each(|it| print(&Clean::new(it), out));
     Ok(n_found)
@@ -71,5 +82,7 @@ fn show_found(query: &str, records: &[(String, Value)], out: &mut Output) -> Res
 #[cfg(not(feature = "history"))]
 pub(super) async fn run(args: &QueryArgs, _: &mut Output) -> Result<Finding, Failure> {
     let _ = (&args.server, &args.host, &args.query);
-    Err(Failure("this hookwire was built without `history`, which reads queries".into()))
+    Err(Failure(
+        "this hookwire was built without `history`, which reads queries".into(),
+    ))
 }

@@ -11,8 +11,15 @@ use serde_json::Value;
 
 pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
     super::super::ending::run(async |_| {
-        let (server, _) = ServerArgs { fleet: args.fleet.clone() }.connect().await?;
-        let name = |key: &str| key.parse::<Name>().map_err(|error| Failure(format!("the key: {error}")));
+        let (server, _) = ServerArgs {
+            fleet: args.fleet.clone(),
+        }
+        .connect()
+        .await?;
+        let name = |key: &str| {
+            key.parse::<Name>()
+                .map_err(|error| Failure(format!("the key: {error}")))
+        };
         let found = |found| if found { Finding::Fine } else { Finding::Found };
         Ok(match &args.action {
             StateAction::Get { key } => {
@@ -22,7 +29,10 @@ pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding,
             }
             StateAction::Set { key, value, ttl } => {
                 let value = json_or_text(value);
-                update(&server, &name(key)?, WAIT, |_| Ok(Change::Set(value.clone(), *ttl))).await?;
+                update(&server, &name(key)?, WAIT, |_| {
+                    Ok(Change::Set(value.clone(), *ttl))
+                })
+                .await?;
                 Finding::Fine
             }
             StateAction::Increment { key, by, ttl } => {
@@ -30,8 +40,9 @@ pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding,
                 let count = |present: Option<&Value>| {
                     let counted = match present {
                         None => by.clone(),
-                        Some(Value::Number(number)) => add(number, by)
-                            .ok_or_else(|| format!("the sum of {number} and {by} doesn't fit into 64 bits"))?,
+                        Some(Value::Number(number)) => add(number, by).ok_or_else(|| {
+                            format!("the sum of {number} and {by} doesn't fit into 64 bits")
+                        })?,
                         Some(_) => return Err(format!("the value of `{key}` is not a number")),
                     };
                     sum = Value::Number(counted);
@@ -41,12 +52,22 @@ pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding,
                 print_value(out, &sum);
                 Finding::Fine
             }
-            StateAction::CompareAndSet { key, value, expected, ttl } => {
-                let (value, expected) = (json_or_text(value), expected.as_deref().map(json_or_text));
+            StateAction::CompareAndSet {
+                key,
+                value,
+                expected,
+                ttl,
+            } => {
+                let (value, expected) =
+                    (json_or_text(value), expected.as_deref().map(json_or_text));
                 let mut is_set = false;
                 let swap = |present: Option<&Value>| {
                     is_set = present == expected.as_ref();
-                    Ok(if is_set { Change::Set(value.clone(), *ttl) } else { Change::None })
+                    Ok(if is_set {
+                        Change::Set(value.clone(), *ttl)
+                    } else {
+                        Change::None
+                    })
                 };
                 update(&server, &name(key)?, WAIT, swap).await?;
                 found(is_set)

@@ -22,7 +22,8 @@ pub(super) struct StatusArgs {
     /// Only the hosts of this channel.
     #[arg(long, value_name = "NAME")]
     channel: Option<Name>,
-    /// Take a machine's hosts that aren't heard of any more, or one of them, out of what the fleet knows, as an administrator.
+    /// Take a machine's hosts that aren't heard of any more, or one of them, out of what the fleet
+    /// knows, as an administrator.
     #[arg(long, value_name = "HOST|HOST.INSTANCE", conflicts_with = "channel")]
     forget: Option<String>,
 }
@@ -33,10 +34,16 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
     if let Some(named) = &args.forget {
         return take_out(&server, named, &hosts, out).await;
     }
-    let named = args.channel.clone().or_else(|| followed.as_ref().map(|it| it.pins.channel.clone()));
+    let named = args
+        .channel
+        .clone()
+        .or_else(|| followed.as_ref().map(|it| it.pins.channel.clone()));
     let name = named.unwrap_or_else(|| Name::nearest(CHANNEL));
     let hosts: Vec<Reported> = match &args.channel {
-        Some(channel) => hosts.into_iter().filter(|it| it.report.channel.as_ref() == Some(channel)).collect(),
+        Some(channel) => hosts
+            .into_iter()
+            .filter(|it| it.report.channel.as_ref() == Some(channel))
+            .collect(),
         None => hosts,
     };
     // Without pinned keys nobody knows what the channel really has.
@@ -45,7 +52,11 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
         None => None,
     };
     if !out.json {
-        out.line(&format!("{} (nats-server {})", safe(server.servers()), safe(&server.version())));
+        out.line(&format!(
+            "{} (nats-server {})",
+            safe(server.servers()),
+            safe(&server.version())
+        ));
         match &channel {
             Some(channel) => {
                 tell_channel(&name, channel, &hosts, out);
@@ -53,13 +64,18 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
                     pair.tell(&pair.compare_hosts(&hosts), out);
                 }
             }
-            None => out.line(&format!("channel {name}: your settings pin no keys, so only hosts say what is in force")),
+            None => out.line(&format!(
+                "channel {name}: your settings pin no keys, so only hosts say what is in force"
+            )),
         }
         if unread > 0 {
             out.line(&format!("{} can't be read", number_of(unread, "report")));
         }
     }
-    let newest = channel.as_ref().and_then(|it| it.all.published.as_ref()).map(|it| it.manifest.revision);
+    let newest = channel
+        .as_ref()
+        .and_then(|it| it.all.published.as_ref())
+        .map(|it| it.manifest.revision);
     let mut finding = Finding::Fine;
     for host in &hosts {
         // Other channels have other revisions.
@@ -90,13 +106,21 @@ fn presence(host: &Reported) -> &'static str {
 }
 
 /// Takes hosts out that aren't there.
-async fn take_out(server: &Server, named: &str, hosts: &[Reported], out: &mut Output) -> Result<Finding, Failure> {
+async fn take_out(
+    server: &Server,
+    named: &str,
+    hosts: &[Reported],
+    out: &mut Output,
+) -> Result<Finding, Failure> {
     let is_named = |it: &&Reported| it.who.host.as_str() == named || it.who.to_string() == named;
     let found: Vec<&Reported> = hosts.iter().filter(is_named).collect();
     if found.is_empty() {
-        return Err(Failure(format!("the fleet knows no host {named}; `hookwire fleet status` lists them")));
+        return Err(Failure(format!(
+            "the fleet knows no host {named}; `hookwire fleet status` lists them"
+        )));
     }
-    let (there, gone): (Vec<&Reported>, Vec<&Reported>) = found.into_iter().partition(|it| it.is_there());
+    let (there, gone): (Vec<&Reported>, Vec<&Reported>) =
+        found.into_iter().partition(|it| it.is_there());
     for host in &gone {
         forget(server, &host.who).await?;
         if out.json {
@@ -106,28 +130,58 @@ async fn take_out(server: &Server, named: &str, hosts: &[Reported], out: &mut Ou
         }
     }
     for host in &there {
-        tell(format_args!("{} stays: it has reported {} s ago", host.who, host.ago.as_secs()));
+        tell(format_args!(
+            "{} stays: it has reported {} s ago",
+            host.who,
+            host.ago.as_secs()
+        ));
     }
-    Ok(if there.is_empty() { Finding::Fine } else { Finding::Found })
+    Ok(if there.is_empty() {
+        Finding::Fine
+    } else {
+        Finding::Found
+    })
 }
 
 fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Output) {
     let mut slot = |slot: &Slot, words: &str| match (&slot.published, &slot.problem) {
-        (Some(Published { manifest, digest, .. }), _) => {
+        (
+            Some(Published {
+                manifest, digest, ..
+            }),
+            _,
+        ) => {
             // One that isn't heard of is one of them; it has ended only if it has said so.
-            let is_of_channel =
-                |it: &&Reported| it.presence() != Presence::Ended && it.report.channel.as_ref() == Some(name);
+            let is_of_channel = |it: &&Reported| {
+                it.presence() != Presence::Ended && it.report.channel.as_ref() == Some(name)
+            };
             let of_channel = hosts.iter().filter(is_of_channel);
-            let has =
-                |it: &&Reported| it.is_there() && it.report.in_force.as_ref().is_some_and(|it| it.digest == *digest);
+            let has = |it: &&Reported| {
+                it.is_there()
+                    && it
+                        .report
+                        .in_force
+                        .as_ref()
+                        .is_some_and(|it| it.digest == *digest)
+            };
             let (n, there) = (of_channel.clone().filter(has).count(), of_channel.count());
             let expires = match manifest.expires.checked_sub(now()) {
-                // What was published for 90 days has 90 days left, not 89 and some seconds fewer than a day.
-                Some(left) if left >= 2 * DAY => format!("expires in {} days", (left + DAY / 2) / DAY),
-                Some(left) => format!("expires in {}", humantime::format_duration(Duration::from_secs(left / 60 * 60))),
+                // What was published for 90 days has 90 days left, not 89 and some seconds fewer
+                // than a day.
+                Some(left) if left >= 2 * DAY => {
+                    format!("expires in {} days", (left + DAY / 2) / DAY)
+                }
+                Some(left) => format!(
+                    "expires in {}",
+                    humantime::format_duration(Duration::from_secs(left / 60 * 60))
+                ),
                 None => "expired".into(),
             };
-            let message = manifest.message.as_ref().map(|it| format!("; {}", safe(it))).unwrap_or_default();
+            let message = manifest
+                .message
+                .as_ref()
+                .map(|it| format!("; {}", safe(it)))
+                .unwrap_or_default();
             let share = match manifest.stage {
                 Stage::All => String::new(),
                 Stage::Canary { permille } => format!(" for {} %", f64::from(permille) / 10.0),
@@ -142,12 +196,18 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
             let problem = out.tone(Tone::Bad, &safe(problem));
             out.line(&format!("channel {name}: {words}{problem}"));
         }
-        (None, None) if words.is_empty() => out.line(&format!("channel {name}: nothing is published")),
+        (None, None) if words.is_empty() => {
+            out.line(&format!("channel {name}: nothing is published"))
+        }
         (None, None) => {}
     };
     slot(&channel.all, "");
     let is_over = |canary: &Published| {
-        channel.all.published.as_ref().is_some_and(|all| all.manifest.revision > canary.manifest.revision)
+        channel
+            .all
+            .published
+            .as_ref()
+            .is_some_and(|all| all.manifest.revision > canary.manifest.revision)
     };
     if !channel.canary.published.as_ref().is_some_and(is_over) {
         slot(&channel.canary, "canary: ");
@@ -164,5 +224,9 @@ fn tell_host(host: &Reported, state: &State, out: &mut Output) {
         (false, false) => Tone::Dim,
     };
     let (who, words) = (host.who.to_string(), out.tone(tone, &state.words));
-    out.line(&format!("{who:<28} {words}; {} s ago, hookwire {}", host.ago.as_secs(), safe(&host.report.version)));
+    out.line(&format!(
+        "{who:<28} {words}; {} s ago, hookwire {}",
+        host.ago.as_secs(),
+        safe(&host.report.version)
+    ));
 }

@@ -24,7 +24,11 @@ pub(super) struct TailArgs {
 }
 
 pub(super) async fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let since = args.since.map(|ago| SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH));
+    let since = args.since.map(|ago| {
+        SystemTime::now()
+            .checked_sub(ago)
+            .unwrap_or(SystemTime::UNIX_EPOCH)
+    });
     let (server, _) = args.server.connect().await?;
     let mut reader = start(&server, args.host.clone(), since).await?;
     loop {

@@ -9,8 +9,20 @@ use hookwire_fleet::verdicts::{From, Reader, Stored};
 use serde_json::Value;
 use std::time::SystemTime;
 
-pub(super) async fn start(server: &Server, host: Option<Name>, since: Option<SystemTime>) -> Result<Reader, Failure> {
-    Ok(Reader::start(server, &From { host, since, back: 0 }).await?)
+pub(super) async fn start(
+    server: &Server,
+    host: Option<Name>,
+    since: Option<SystemTime>,
+) -> Result<Reader, Failure> {
+    Ok(Reader::start(
+        server,
+        &From {
+            host,
+            since,
+            back: 0,
+        },
+    )
+    .await?)
 }
 
 /// A verdict of the stream as a record. What can't be read is told and left out.

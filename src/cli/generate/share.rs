@@ -1,4 +1,5 @@
-//! `hookwire generate share`: man pages and completion scripts, where shells and `man` look for them.
+//! `hookwire generate share`: man pages and completion scripts, where shells and `man` look for
+//! them.
 
 use super::super::{Cli, Failure, Finding};
 use super::completions::script;
@@ -21,7 +22,8 @@ const SCRIPTS: [(Shell, &str); 3] = [
 ];
 
 pub(super) fn run(args: &ShareArgs) -> Result<Finding, Failure> {
-    let failed = |path: &Path, error: std::io::Error| Failure(format!("{}: {error}", path.display()));
+    let failed =
+        |path: &Path, error: std::io::Error| Failure(format!("{}: {error}", path.display()));
     for (shell, place) in SCRIPTS {
         let path = args.dir.join(place);
         let dir = path.parent().unwrap_or(&args.dir);

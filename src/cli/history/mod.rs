@@ -38,11 +38,20 @@ mod kept {
     use crate::history::{History, Order, directory};
     use hookwire_base::support::amounts::rfc3339;
 
-    /// Where events are missing in the time of a query, the oldest first: when, of which run of a host, and how many.
+    /// Where events are missing in the time of a query, the oldest first: when, of which run of a
+    /// host, and how many.
     pub(super) fn gaps(query: &str) -> Result<Vec<(String, String, u64)>, Failure> {
-        let Some(dir) = directory().filter(|it| it.is_dir()) else { return Ok(Vec::new()) };
-        let gaps = History::open(&dir).and_then(|it| it.gaps(query)).map_err(Failure)?;
-        Ok(gaps.into_iter().rev().map(|it| (rfc3339(it.at), it.run, it.events)).collect())
+        let Some(dir) = directory().filter(|it| it.is_dir()) else {
+            return Ok(Vec::new());
+        };
+        let gaps = History::open(&dir)
+            .and_then(|it| it.gaps(query))
+            .map_err(Failure)?;
+        Ok(gaps
+            .into_iter()
+            .rev()
+            .map(|it| (rfc3339(it.at), it.run, it.events))
+            .collect())
     }
 
     /// Hands on the newest so many events, or all, in the order of time.
@@ -52,10 +61,18 @@ mod kept {
         take: &mut dyn FnMut(&str) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
         // To look is not to begin one.
-        let Some(dir) = directory().filter(|it| it.is_dir()) else { return Ok(()) };
+        let Some(dir) = directory().filter(|it| it.is_dir()) else {
+            return Ok(());
+        };
         let history = History::open(&dir).map_err(Failure)?;
-        let Some(last) = last else { return history.each(query, None, |it| take(&it.line)).map_err(Failure) };
-        let newest = history.search(query, None, Order::Newest, last).map_err(Failure)?;
+        let Some(last) = last else {
+            return history
+                .each(query, None, |it| take(&it.line))
+                .map_err(Failure);
+        };
+        let newest = history
+            .search(query, None, Order::Newest, last)
+            .map_err(Failure)?;
         let _ = newest.iter().rev().try_for_each(|it| take(&it.line));
         Ok(())
     }
@@ -69,7 +86,11 @@ mod kept {
         Ok(Vec::new())
     }
 
-    pub(super) fn each(_: &str, _: Option<usize>, _: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<(), Failure> {
+    pub(super) fn each(
+        _: &str,
+        _: Option<usize>,
+        _: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<(), Failure> {
         Err(Failure("this hookwire was built without `history`".into()))
     }
 }

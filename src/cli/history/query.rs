@@ -10,8 +10,9 @@ use std::ops::ControlFlow;
 
 #[derive(clap::Args)]
 pub(super) struct QueryArgs {
-    /// What is looked for: words, and `decision:deny`, `agent:codex`, `tool:Bash`, `session:ID`, `event:NAME`, `hook:NAME`,
-    /// `project:DIR`, `since:7d`, `until:2026-11-28`. A `-` before one leaves out what it is about.
+    /// What is looked for: words, and `decision:deny`, `agent:codex`, `tool:Bash`, `session:ID`,
+    /// `event:NAME`, `hook:NAME`, `project:DIR`, `since:7d`, `until:2026-11-28`. A `-` before one
+    /// leaves out what it is about.
     #[arg(allow_hyphen_values = true)]
     query: Vec<String>,
     /// The newest so many.
@@ -29,7 +30,11 @@ pub(super) fn run(args: &QueryArgs, out: &mut Output) -> Result<Finding, Failure
     kept::each(&query, last, &mut |line| {
         print(&Clean::new(parse(line).unwrap_or_default()), out);
         n_shown += 1;
-        if out.is_gone() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if out.is_gone() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     })?;
     if n_shown == 0 && !out.json {
         out.line("Nothing is there. The page of `hookwire inspect` switches recording on.");
@@ -37,9 +42,16 @@ pub(super) fn run(args: &QueryArgs, out: &mut Output) -> Result<Finding, Failure
     for (at, run, events) in kept::gaps(&query)? {
         if out.json {
             // As `tail` has it, which `replay` passes over.
-            out.line(&format!(r#"{{"lost":{events},"at":{},"run":{}}}"#, json!(at), json!(run)));
+            out.line(&format!(
+                r#"{{"lost":{events},"at":{},"run":{}}}"#,
+                json!(at),
+                json!(run)
+            ));
         } else {
-            let lacks = format!("{events} of host {} aren't here: they came faster than they were written", safe(&run));
+            let lacks = format!(
+                "{events} of host {} aren't here: they came faster than they were written",
+                safe(&run)
+            );
             out.line(&out.tone(Tone::Warn, &format!("{at}  {lacks}")));
         }
     }

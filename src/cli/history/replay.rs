@@ -25,19 +25,19 @@ use tokio::runtime::Runtime;
 
 #[derive(clap::Args)]
 pub(super) struct ReplayArgs {
-    /// One JSON event a line, or what a capture of an agent's hooks holds, `{"stdin": event}`, or what
-    /// `hookwire tail --format json` prints. - is stdin.
+    /// One JSON event a line, or what a capture of an agent's hooks holds, `{"stdin": event}`, or
+    /// what `hookwire tail --format json` prints. - is stdin.
     file: PathBuf,
-    /// Other definitions, a directory or a file: show only the events that they judge otherwise. Exits with 1 if
-    /// there are any.
+    /// Other definitions, a directory or a file: show only the events that they judge otherwise.
+    /// Exits with 1 if there are any.
     #[arg(long, value_name = "PATH")]
     against: Option<PathBuf>,
-    /// Show only the events that are judged otherwise than the file says, as `hookwire tail --format json` prints
-    /// it. Exits with 1 if there are any.
+    /// Show only the events that are judged otherwise than the file says, as `hookwire tail
+    /// --format json` prints it. Exits with 1 if there are any.
     #[arg(long, conflicts_with = "against")]
     changed: bool,
-    /// Show only the events that are judged otherwise than this file says, which `hookwire history replay --format json`
-    /// printed of the same session. Exits with 1 if there are any.
+    /// Show only the events that are judged otherwise than this file says, which `hookwire history
+    /// replay --format json` printed of the same session. Exits with 1 if there are any.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["against", "changed"])]
     expect: Option<PathBuf>,
     /// The vocabulary of the events.
@@ -78,7 +78,8 @@ fn expected(path: &Path) -> Result<HashMap<usize, Verdict>, Failure> {
     for (index, text) in std::io::BufReader::new(file).lines().enumerate() {
         let text = text.map_err(|error| at(error.to_string()))?;
         if !text.trim().is_empty() {
-            let row: Row = serde_json::from_str(&text).map_err(|error| at(format!("line {}: {error}", index + 1)))?;
+            let row: Row = serde_json::from_str(&text)
+                .map_err(|error| at(format!("line {}: {error}", index + 1)))?;
             expected.insert(row.line, row.verdict);
         }
     }
@@ -89,27 +90,50 @@ pub(super) fn run(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Failur
     ending::run(async |runtime| replayed(args, runtime, out).await)
 }
 
-async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Result<Finding, Failure> {
+async fn replayed(
+    args: &ReplayArgs,
+    runtime: &Runtime,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
     let file = match args.file.as_os_str().as_encoded_bytes() {
         b"-" => Ok(std::io::stdin().as_fd().try_clone_to_owned()?.into()),
         _ => file::open_given(&args.file),
     };
-    let file = file.map_err(|error| Failure(format!("{}: {}", args.file.display(), in_words(&error))))?;
+    let file =
+        file.map_err(|error| Failure(format!("{}: {}", args.file.display(), in_words(&error))))?;
     if args.file.is_dir() {
         let recorded = args.file.join(RECORDED);
-        let instead = if recorded.exists() { format!("; write {}", recorded.display()) } else { String::new() };
-        return Err(Failure(format!("{}: it is a directory{instead}", args.file.display())));
+        let instead = if recorded.exists() {
+            format!("; write {}", recorded.display())
+        } else {
+            String::new()
+        };
+        return Err(Failure(format!(
+            "{}: it is a directory{instead}",
+            args.file.display()
+        )));
     }
     let file = tokio::fs::File::from_std(file);
     // What a call ran then is not what it would run now.
-    let host_of =
-        |hooks: &HostArgs| hooks.definitions.host(HostOptions { purpose: Purpose::Replay, ..hooks.options()? });
+    let host_of = |hooks: &HostArgs| {
+        hooks.definitions.host(HostOptions {
+            purpose: Purpose::Replay,
+            ..hooks.options()?
+        })
+    };
     let hooks = args.hooks.with_installed();
     let host = host_of(&hooks)?;
     let against = |path: &PathBuf| {
         let before = args.hooks.definitions.clone();
-        let definitions = DefinitionArgs { hooks: vec![path.clone()], live: false, ..before };
-        host_of(&HostArgs { definitions, ..hooks.clone() })
+        let definitions = DefinitionArgs {
+            hooks: vec![path.clone()],
+            live: false,
+            ..before
+        };
+        host_of(&HostArgs {
+            definitions,
+            ..hooks.clone()
+        })
     };
     let other = args.against.as_ref().map(against).transpose()?;
     let mut expected = args.expect.as_deref().map(expected).transpose()?;
@@ -128,11 +152,19 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
         if line.trim().is_empty() || is_remark(&line) {
             continue;
         }
-        let Recorded { event, dialect, verdict: was } = match Recorded::read(&line, args.dialect) {
+        let Recorded {
+            event,
+            dialect,
+            verdict: was,
+        } = match Recorded::read(&line, args.dialect) {
             Ok(recorded) => recorded,
             Err(problem) => {
                 n_bad += 1;
-                tell(format_args!("{}:{number}: {}", args.file.display(), safe(&problem)));
+                tell(format_args!(
+                    "{}:{number}: {}",
+                    args.file.display(),
+                    safe(&problem)
+                ));
                 continue;
             }
         };
@@ -140,8 +172,14 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
         n_read += 1;
         n_denied += usize::from(verdict.decision == Decision::Deny);
         for outcome in &verdict.outcomes {
-            let Some(it) = &outcome.observed else { continue };
-            *observed.entry(outcome.hook.clone()).or_default().entry(it.would()).or_default() += 1;
+            let Some(it) = &outcome.observed else {
+                continue;
+            };
+            *observed
+                .entry(outcome.hook.clone())
+                .or_default()
+                .entry(it.would())
+                .or_default() += 1;
         }
         let before = match (&other, &mut expected) {
             (Some(other), _) => Some(other.judge_as(dialect, &event).await.0),
@@ -150,7 +188,9 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
         };
         if is_comparing {
             // What isn't expected at all is new; what was recorded without a verdict can't differ.
-            let is_changed = before.as_ref().map_or(args.expect.is_some(), |before| before.differs(&verdict));
+            let is_changed = before
+                .as_ref()
+                .map_or(args.expect.is_some(), |before| before.differs(&verdict));
             if !is_changed {
                 continue;
             }
@@ -169,25 +209,53 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
                 before: before.as_ref(),
             });
         } else {
-            let about = About { event: &event.name, subject: &event_summary(&event) };
-            print_row(out, number, about, &verdict, elapsed.as_micros(), before.as_ref());
+            let about = About {
+                event: &event.name,
+                subject: &event_summary(&event),
+            };
+            print_row(
+                out,
+                number,
+                about,
+                &verdict,
+                elapsed.as_micros(),
+                before.as_ref(),
+            );
         }
     }
     ending::settle(&host).await;
     let n_missing = expected.map_or(0, |left| left.len());
     if n_missing > 0 {
-        tell(format_args!("{n_missing} expected verdicts are about lines that {} doesn't have", args.file.display()));
+        tell(format_args!(
+            "{n_missing} expected verdicts are about lines that {} doesn't have",
+            args.file.display()
+        ));
     }
     if !out.json {
-        let changed = if is_comparing { format!(", {n_changed} judged otherwise") } else { String::new() };
+        let changed = if is_comparing {
+            format!(", {n_changed} judged otherwise")
+        } else {
+            String::new()
+        };
         let summary = format!("{n_read} events, {n_denied} denied, {n_bad} unreadable{changed}");
         let summary = out.tone(Tone::Dim, &summary);
         out.line(&summary);
         for (hook, counts) in &observed {
-            let counts = counts.iter().rev().map(|(would, n)| format!("{} {n}", would.as_str()));
-            let line = format!("{} would {} (observe)", safe(hook), counts.collect::<Vec<_>>().join(", "));
+            let counts = counts
+                .iter()
+                .rev()
+                .map(|(would, n)| format!("{} {n}", would.as_str()));
+            let line = format!(
+                "{} would {} (observe)",
+                safe(hook),
+                counts.collect::<Vec<_>>().join(", ")
+            );
             out.line(&out.tone(Tone::Dim, &line));
         }
     }
-    Ok(if n_bad + n_changed + n_missing > 0 { Finding::Found } else { Finding::Fine })
+    Ok(if n_bad + n_changed + n_missing > 0 {
+        Finding::Found
+    } else {
+        Finding::Fine
+    })
 }

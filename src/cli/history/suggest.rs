@@ -50,13 +50,23 @@ pub(super) fn run(args: &SuggestArgs, out: &mut Output) -> Result<Finding, Failu
 
 /// Why, where it goes, the text, the cases.
 fn show(proposal: &Proposal, out: &mut Output) {
-    let Proposal { name, reason, hook, definition, cases, .. } = proposal;
+    let Proposal {
+        name,
+        reason,
+        hook,
+        definition,
+        cases,
+        ..
+    } = proposal;
     out.line(&out.tone(Tone::Strong, reason));
     let place = match hook {
         Some(hook) => format!("into the hook `{hook}`:"),
         None => format!(".hookwire/{name}.yaml:"),
     };
-    for (place, text) in [(place, definition), (format!("its cases, .hookwire/{name}.test.yaml:"), cases)] {
+    for (place, text) in [
+        (place, definition),
+        (format!("its cases, .hookwire/{name}.test.yaml:"), cases),
+    ] {
         out.line(&out.tone(Tone::Dim, &place));
         text.lines().for_each(|line| out.line(&format!("  {line}")));
     }

@@ -18,8 +18,14 @@ pub(super) struct StatusArgs {
 pub(super) fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failure> {
     let mut hosts = running::find(args.root.as_deref())?;
     let is_none = hosts.is_empty();
-    let asked: Vec<_> = hosts.iter_mut().map(|host| (host.about(), host.socket.clone())).collect();
-    let roots: Vec<String> = asked.iter().filter_map(|(about, _)| Some(about.as_ref().ok()?.root.clone())).collect();
+    let asked: Vec<_> = hosts
+        .iter_mut()
+        .map(|host| (host.about(), host.socket.clone()))
+        .collect();
+    let roots: Vec<String> = asked
+        .iter()
+        .filter_map(|(about, _)| Some(about.as_ref().ok()?.root.clone()))
+        .collect();
     for (about, path) in asked {
         if out.json {
             out.json(&match about {
@@ -32,8 +38,15 @@ pub(super) fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failur
             continue;
         }
         match about {
-            Ok(it) => show(&it, roots.iter().filter(|root| **root == it.root).count() > 1, out),
-            Err(error) => out.line(&out.tone(Tone::Bad, &format!("{}: it doesn't answer: {error}", path.display()))),
+            Ok(it) => show(
+                &it,
+                roots.iter().filter(|root| **root == it.root).count() > 1,
+                out,
+            ),
+            Err(error) => out.line(&out.tone(
+                Tone::Bad,
+                &format!("{}: it doesn't answer: {error}", path.display()),
+            )),
         }
     }
     if is_none && !out.json {
@@ -42,13 +55,23 @@ pub(super) fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failur
     Ok(Finding::Fine)
 }
 
-/// A host in lines, the project first. Where it `is_one_of_several` of its project, its arguments tell it apart.
+/// A host in lines, the project first. Where it `is_one_of_several` of its project, its arguments
+/// tell it apart.
 fn show(host: &About, is_one_of_several: bool, out: &mut Output) {
     let root = out.tone(Tone::Strong, &host.root);
-    let age = age(&host.started).map(|age| format!(", for {age}")).unwrap_or_default();
-    out.line(&format!("{root}  process {}{age}, version {}", host.pid, host.version));
+    let age = age(&host.started)
+        .map(|age| format!(", for {age}"))
+        .unwrap_or_default();
+    out.line(&format!(
+        "{root}  process {}{age}, version {}",
+        host.pid, host.version
+    ));
     let hooks = number_of(host.n_hooks, "hook");
-    out.line(&format!("  {hooks} in force, generation {}; {}", host.generation, connected(&host.clients)));
+    out.line(&format!(
+        "  {hooks} in force, generation {}; {}",
+        host.generation,
+        connected(&host.clients)
+    ));
     if is_one_of_several {
         let started = format!("  started as {}", safe(&host.program.command_line()));
         out.line(&out.tone(Tone::Dim, &started));
@@ -60,7 +83,10 @@ fn show(host: &About, is_one_of_several: bool, out: &mut Output) {
     let n_lost = usize::try_from(not_recorded(host)).unwrap_or(usize::MAX);
     if n_lost > 0 {
         let mark = out.tone(Tone::Warn, "not recorded");
-        out.line(&format!("  {mark}: the history lacks {} of it", number_of(n_lost, "event")));
+        out.line(&format!(
+            "  {mark}: the history lacks {} of it",
+            number_of(n_lost, "event")
+        ));
     }
 }
 
@@ -69,9 +95,13 @@ fn show(host: &About, is_one_of_several: bool, out: &mut Output) {
 fn not_recorded(host: &About) -> u64 {
     use crate::history::{History, directory};
     // To look is not to begin one.
-    let Some(dir) = directory().filter(|it| it.is_dir()) else { return 0 };
+    let Some(dir) = directory().filter(|it| it.is_dir()) else {
+        return 0;
+    };
     let run = format!("{}@{}", host.pid, host.started);
-    History::open(&dir).and_then(|it| it.lost(Some(&run))).unwrap_or_default()
+    History::open(&dir)
+        .and_then(|it| it.lost(Some(&run)))
+        .unwrap_or_default()
 }
 
 #[cfg(not(feature = "history"))]
@@ -82,15 +112,24 @@ fn not_recorded(_: &About) -> u64 {
 /// Who is connected, in words.
 fn connected(clients: &[String]) -> String {
     let unnamed = clients.iter().filter(|name| name.is_empty()).count();
-    let named = clients.iter().filter(|name| !name.is_empty()).map(|name| safe(name));
+    let named = clients
+        .iter()
+        .filter(|name| !name.is_empty())
+        .map(|name| safe(name));
     let unnamed = (unnamed > 0).then(|| format!("{unnamed} without a name"));
     let all: Vec<String> = named.chain(unnamed).collect();
-    if all.is_empty() { "nobody is connected".into() } else { format!("connected: {}", all.join(", ")) }
+    if all.is_empty() {
+        "nobody is connected".into()
+    } else {
+        format!("connected: {}", all.join(", "))
+    }
 }
 
 /// How long ago a time was, to the second.
 fn age(started: &str) -> Option<humantime::FormattedDuration> {
     let started = humantime::parse_rfc3339(started).ok()?;
     let age = SystemTime::now().duration_since(started).ok()?;
-    Some(humantime::format_duration(Duration::from_secs(age.as_secs())))
+    Some(humantime::format_duration(Duration::from_secs(
+        age.as_secs(),
+    )))
 }

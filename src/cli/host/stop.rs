@@ -30,7 +30,11 @@ pub(super) fn run(args: &StopArgs, out: &mut Output) -> Result<Finding, Failure>
     for host in hosts {
         has_failed |= !end(host, out);
     }
-    Ok(if has_failed { Finding::Found } else { Finding::Fine })
+    Ok(if has_failed {
+        Finding::Found
+    } else {
+        Finding::Fine
+    })
 }
 
 /// Ends one host, and says what became of it; whether it ended.
@@ -49,7 +53,9 @@ fn end(mut host: Running, out: &mut Output) -> bool {
     match &ended {
         Ok(Stopped::Gone) => out.line(&format!("{root}: process {pid} has ended.")),
         Ok(Stopped::WhenLeft) => {
-            out.line(&format!("{root}: process {pid} takes nobody any more and ends when its clients have gone."));
+            out.line(&format!(
+                "{root}: process {pid} takes nobody any more and ends when its clients have gone."
+            ));
         }
         Err(error) => tell(format_args!("{root}: process {pid} runs on: {error}")),
     }

@@ -24,7 +24,11 @@ impl Coverage {
             for (field, rule, found) in hook.rules(facts) {
                 let may_hold = found.holds != Some(false);
                 // A doubt reaches no rule of `if`: `$CMD` would reach every one about commands.
-                let is_reached = if field == "if" { found.holds == Some(true) } else { may_hold };
+                let is_reached = if field == "if" {
+                    found.holds == Some(true)
+                } else {
+                    may_hold
+                };
                 reach(format!("{field}: {}", rule.text()), is_asked && is_reached);
                 if field == "if" {
                     is_hit = Some(may_hold || is_hit == Some(true));
@@ -36,16 +40,25 @@ impl Coverage {
             }
             if hook.when.is_some() {
                 reach("when: true".into(), applies.is_ok());
-                reach("when: false".into(), matches!(applies, Err(Condition::When)));
+                reach(
+                    "when: false".into(),
+                    matches!(applies, Err(Condition::When)),
+                );
             }
             if let (None, Some(fail)) = (hook.handler.fixed(), hook.fail) {
                 let has_failed = |it: &Outcome| it.hook == hook.name && it.error.is_some();
-                reach(format!("fail: {}", fail.as_str()), verdict.outcomes.iter().any(has_failed));
+                reach(
+                    format!("fail: {}", fail.as_str()),
+                    verdict.outcomes.iter().any(has_failed),
+                );
             }
         }
     }
 
     pub(super) fn unreached(&self) -> impl Iterator<Item = &(Arc<str>, String)> {
-        self.0.iter().filter(|(_, is_reached)| !**is_reached).map(|(part, _)| part)
+        self.0
+            .iter()
+            .filter(|(_, is_reached)| !**is_reached)
+            .map(|(part, _)| part)
     }
 }

@@ -46,11 +46,12 @@ pub(super) struct TestArgs {
     /// Only cases whose name contains this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
-    /// Tell which rules of `if` and `unless`, which sides of `when` and which failures no case reaches.
+    /// Tell which rules of `if` and `unless`, which sides of `when` and which failures no case
+    /// reaches.
     #[arg(long)]
     coverage: bool,
-    /// Write what comes out into the cases that expect something else or nothing, for you to review. The rest of the
-    /// file stays as it is.
+    /// Write what comes out into the cases that expect something else or nothing, for you to
+    /// review. The rest of the file stays as it is.
     #[arg(long)]
     update: bool,
     /// Try the cases again whenever a file beside them changes.
@@ -100,7 +101,13 @@ impl Tested {
             false => mistakes.iter().map(|it| tried(Some(it))).collect(),
         };
         let (broken, untouched) = (Vec::new(), Vec::new());
-        Tested { file: file.display().to_string(), results, broken, untouched, coverage: None }
+        Tested {
+            file: file.display().to_string(),
+            results,
+            broken,
+            untouched,
+            coverage: None,
+        }
     }
 }
 
@@ -113,7 +120,10 @@ struct Unread {
 
 impl<E: Into<Failure>> From<E> for Unread {
     fn from(error: E) -> Unread {
-        Unread { problem: error.into().0, mistakes: Vec::new() }
+        Unread {
+            problem: error.into().0,
+            mistakes: Vec::new(),
+        }
     }
 }
 
@@ -154,14 +164,21 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 type Stamps = BTreeSet<(PathBuf, Option<SystemTime>, u64)>;
 
-/// The files beside the given ones and in the given directories, each with its time and length. A report about the cases
-/// isn't among them, because to write it is no change of the cases.
+/// The files beside the given ones and in the given directories, each with its time and length. A
+/// report about the cases isn't among them, because to write it is no change of the cases.
 fn stamps(given: &[PathBuf]) -> Stamps {
-    fn look(dir: &Path, depth: usize, is_report: &dyn Fn(&Path, &Metadata) -> bool, found: &mut Stamps) {
+    fn look(
+        dir: &Path,
+        depth: usize,
+        is_report: &dyn Fn(&Path, &Metadata) -> bool,
+        found: &mut Stamps,
+    ) {
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
             let (path, about) = (entry.path(), entry.metadata());
             match about {
-                Ok(about) if about.is_dir() && depth < MAX_DEPTH => look(&path, depth + 1, is_report, found),
+                Ok(about) if about.is_dir() && depth < MAX_DEPTH => {
+                    look(&path, depth + 1, is_report, found)
+                }
                 Ok(about) if is_report(&path, &about) => {}
                 Ok(about) => drop(found.insert((path, about.modified().ok(), about.len()))),
                 Err(_) => {}
@@ -169,21 +186,44 @@ fn stamps(given: &[PathBuf]) -> Stamps {
         }
     }
     // Where the results go.
-    let outputs = [std::io::stdout().as_fd().try_clone_to_owned(), std::io::stderr().as_fd().try_clone_to_owned()];
-    let outputs = outputs.into_iter().flatten().filter_map(|fd| File::from(fd).metadata().ok());
+    let outputs = [
+        std::io::stdout().as_fd().try_clone_to_owned(),
+        std::io::stderr().as_fd().try_clone_to_owned(),
+    ];
+    let outputs = outputs
+        .into_iter()
+        .flatten()
+        .filter_map(|fd| File::from(fd).metadata().ok());
     let outputs: Vec<_> = outputs.map(|about| (about.dev(), about.ino())).collect();
     let is_report = |path: &Path, about: &Metadata| {
-        path.extension().is_some_and(|it| ["xml", "tap", "log"].iter().any(|report| it.eq_ignore_ascii_case(report)))
-            || outputs.contains(&(about.dev(), about.ino()))
+        path.extension().is_some_and(|it| {
+            ["xml", "tap", "log"]
+                .iter()
+                .any(|report| it.eq_ignore_ascii_case(report))
+        }) || outputs.contains(&(about.dev(), about.ino()))
     };
     let mut found = BTreeSet::new();
     for path in given {
-        look(if path.is_dir() { path } else { cases::directory(path) }, 0, &is_report, &mut found);
+        look(
+            if path.is_dir() {
+                path
+            } else {
+                cases::directory(path)
+            },
+            0,
+            &is_report,
+            &mut found,
+        );
     }
     found
 }
 
-async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut Output) -> Result<Finding, Failure> {
+async fn once(
+    given: &[PathBuf],
+    args: &TestArgs,
+    runtime: &Runtime,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
     let mut files = BTreeSet::new();
     for path in given {
         collect(path, &mut files, 0).map_err(|error| match error.kind() {
@@ -192,9 +232,14 @@ async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut O
         })?;
     }
     if files.is_empty() {
-        let given: Vec<_> = given.iter().map(|path| path.display().to_string()).collect();
+        let given: Vec<_> = given
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         let given = given.join(", ");
-        return Err(Failure(format!("{given}: no cases; write them beside `guard.yaml` into `guard.test.yaml`")));
+        return Err(Failure(format!(
+            "{given}: no cases; write them beside `guard.yaml` into `guard.test.yaml`"
+        )));
     }
     let mut tested = Vec::new();
     let mut copied = None;
@@ -220,27 +265,39 @@ async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut O
         Format::Tap => out.bytes(report::tap(&tested).as_bytes()),
         Format::Junit => out.bytes(report::junit(&tested).as_bytes()),
         Format::Github => {
-            reports::github(&report::findings(&tested)).lines().for_each(|line| out.line(line));
+            reports::github(&report::findings(&tested))
+                .lines()
+                .for_each(|line| out.line(line));
         }
         Format::Sarif => out.json(&reports::sarif(&report::findings(&tested))),
     }
     if tested.iter().all(|it| it.results.is_empty()) && !args.filter.is_empty() {
-        return Err(Failure(format!("--filter {}: no case is called so", shell_word::argument(&args.filter))));
+        return Err(Failure(format!(
+            "--filter {}: no case is called so",
+            shell_word::argument(&args.filter)
+        )));
     }
     if !problems.is_empty() {
         return Err(Failure(problems.join("\n")));
     }
-    let failed = tested.iter().any(|it| it.results.iter().any(Tried::has_failed));
+    let failed = tested
+        .iter()
+        .any(|it| it.results.iter().any(Tried::has_failed));
     if let Some((_, left_out)) = copied.filter(|(_, left_out)| failed && !left_out.is_empty()) {
         tell(format_args!(
             "not in the copy of the project that hooks run in, because too large: {}",
             left_out.join(", ")
         ));
     }
-    Ok(if failed { Finding::Found } else { Finding::Fine })
+    Ok(if failed {
+        Finding::Found
+    } else {
+        Finding::Fine
+    })
 }
 
-/// The message for a path that isn't there: people may mean a file by its beginning, or a case by its name.
+/// The message for a path that isn't there: people may mean a file by its beginning, or a case by
+/// its name.
 fn missing(path: &Path) -> Failure {
     if path == definitions() {
         let path = path.display();
@@ -252,22 +309,42 @@ fn missing(path: &Path) -> Failure {
     // Without a directory, there is nothing to name.
     let _ = collect(&definitions(), &mut files, 0);
     let name = path.display().to_string();
-    let stem = |file: &Path| file.file_name()?.to_str()?.split('.').next().map(str::to_string);
-    let known: Vec<(String, String)> =
-        files.iter().filter_map(|it| Some((stem(it)?, it.display().to_string()))).collect();
+    let stem = |file: &Path| {
+        file.file_name()?
+            .to_str()?
+            .split('.')
+            .next()
+            .map(str::to_string)
+    };
+    let known: Vec<(String, String)> = files
+        .iter()
+        .filter_map(|it| Some((stem(it)?, it.display().to_string())))
+        .collect();
     let near = closest(&name, known.iter().map(|(stem, _)| &**stem));
     let near = near.and_then(|near| known.iter().find(|(stem, _)| stem == near));
-    let there: Vec<&str> = known.iter().take(MAX_NAMED).map(|(_, file)| &**file).collect();
+    let there: Vec<&str> = known
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(_, file)| &**file)
+        .collect();
     let what = match (near, there.len()) {
         (Some((_, file)), _) => format!("did you mean {file}?"),
         (None, 0) => {
-            format!("{DEFINITIONS} has no cases either; write some beside `guard.yaml` into `guard.test.yaml`")
+            format!(
+                "{DEFINITIONS} has no cases either; write some beside `guard.yaml` into `guard.test.yaml`"
+            )
         }
-        (None, n) if n < known.len() => format!("there are {} and {} more", there.join(", "), known.len() - n),
+        (None, n) if n < known.len() => format!(
+            "there are {} and {} more",
+            there.join(", "),
+            known.len() - n
+        ),
         (None, _) => format!("there is {}", there.join(", ")),
     };
     let pick = shell_word::argument(&name);
-    Failure(format!("{name}: no such file or directory; {what} (cases by name: `--filter {pick}`)"))
+    Failure(format!(
+        "{name}: no such file or directory; {what} (cases by name: `--filter {pick}`)"
+    ))
 }
 
 /// The most files that a message names.
@@ -277,14 +354,20 @@ const MAX_NAMED: usize = 8;
 const MAX_DEPTH: usize = 16;
 
 /// The files of cases in a directory and in those below it; another path as it is.
-pub(super) fn collect(path: &Path, files: &mut BTreeSet<PathBuf>, depth: usize) -> std::io::Result<()> {
+pub(super) fn collect(
+    path: &Path,
+    files: &mut BTreeSet<PathBuf>,
+    depth: usize,
+) -> std::io::Result<()> {
     if !path.metadata()?.is_dir() {
         files.insert(path.to_path_buf());
         return Ok(());
     }
     for entry in std::fs::read_dir(path)? {
         let path = entry?.path();
-        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let is_hidden = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         if path.is_dir() && !path.is_symlink() && !is_hidden && depth < MAX_DEPTH {
             collect(&path, files, depth + 1)?;
         } else if cases::is_cases_file(&path) {
@@ -308,7 +391,12 @@ fn copy_of<'c>(subject: &Path, last: &'c mut LastCopied) -> std::io::Result<&'c 
     }
 }
 
-async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut LastCopied) -> Result<Tested, Unread> {
+async fn test(
+    file: &Path,
+    args: &TestArgs,
+    runtime: &Runtime,
+    copied: &mut LastCopied,
+) -> Result<Tested, Unread> {
     let name = file.display().to_string();
     let text = file::read_given(file).map_err(|error| Failure(format!("{name}: {error}")))?;
     let read = if args.update {
@@ -318,11 +406,20 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut Last
     };
     let Cases { setup, cases, .. } = read.map_err(|mistakes| {
         let lines: Vec<String> = mistakes.iter().map(Diagnostic::one_line).collect();
-        if lines.iter().any(|line| line.contains("unknown field `hooks`")) {
+        if lines
+            .iter()
+            .any(|line| line.contains("unknown field `hooks`"))
+        {
             let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-            return Failure(format!("{name}: these are definitions; their cases are in `{stem}.test.yaml`")).into();
+            return Failure(format!(
+                "{name}: these are definitions; their cases are in `{stem}.test.yaml`"
+            ))
+            .into();
         }
-        Unread { problem: lines.join("\n"), mistakes }
+        Unread {
+            problem: lines.join("\n"),
+            mistakes,
+        }
     })?;
     let subject = std::path::absolute(cases::subject(file))?;
     let unplaced = |error: std::io::Error| Failure(format!("{}: {error}", subject.display()));
@@ -331,7 +428,10 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut Last
     let place = place.map_err(|error| Failure(format!("no directory to test in: {error}")))?;
     if let Some(setup) = &setup {
         let mut shell = Command::new("sh");
-        shell.args(["-euc", setup]).current_dir(place.work()).env("TMPDIR", place.temporary());
+        shell
+            .args(["-euc", setup])
+            .current_dir(place.work())
+            .env("TMPDIR", place.temporary());
         shell.stdin(Stdio::null()).stdout(std::io::stderr());
         forget_git(shell.as_std_mut());
         let status = shell.kill_on_drop(true).status().await?;
@@ -341,39 +441,89 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut Last
     }
     let hooks = place.of(&real);
     let (copied, known) = (hooks.display().to_string(), subject.display().to_string());
-    let mut bench = Bench::new(&place, hooks, cases::directory(file).to_path_buf(), args.coverage);
+    let mut bench = Bench::new(
+        &place,
+        hooks,
+        cases::directory(file).to_path_buf(),
+        args.coverage,
+    );
     let hooks = bench.host.hooks();
     // A policy judges without hooks.
-    if hooks.hooks.is_empty() && hooks.broken.is_empty() && hooks.policies.is_empty() && !cases.is_empty() {
-        let problem = "no definitions judge its cases: `guard.test.yaml` stands beside `guard.yaml`";
+    if hooks.hooks.is_empty()
+        && hooks.broken.is_empty()
+        && hooks.policies.is_empty()
+        && !cases.is_empty()
+    {
+        let problem =
+            "no definitions judge its cases: `guard.test.yaml` stands beside `guard.yaml`";
         return Err(Failure(format!("{name}: {problem}")).into());
     }
     let _socket = super::serve::share(&bench.host, runtime, super::serve::MAX_MESSAGE);
     let mut results = Vec::new();
     let mut came_out = Vec::new();
-    for (position, case) in cases.iter().enumerate().filter(|(_, case)| case.name.contains(&args.filter)) {
+    for (position, case) in cases
+        .iter()
+        .enumerate()
+        .filter(|(_, case)| case.name.contains(&args.filter))
+    {
         let started = Instant::now();
         let judged = bench.judge(case).await;
         let took = started.elapsed();
-        let mismatch = judged.as_ref().map_or_else(|problem| Some(problem.clone()), |verdict| case.mismatch(verdict));
+        let mismatch = judged.as_ref().map_or_else(
+            |problem| Some(problem.clone()),
+            |verdict| case.mismatch(verdict),
+        );
         let mismatch = mismatch.map(|text| text.replace(&copied, &known));
-        let is_broken = mismatch.is_some() && judged.as_ref().is_ok_and(|verdict| !verdict.errors.is_empty());
-        let news = judged.ok().filter(|_| args.update && mismatch.is_some()).and_then(|it| CameOut::new(case, &it));
+        let is_broken = mismatch.is_some()
+            && judged
+                .as_ref()
+                .is_ok_and(|verdict| !verdict.errors.is_empty());
+        let news = judged
+            .ok()
+            .filter(|_| args.update && mismatch.is_some())
+            .and_then(|it| CameOut::new(case, &it));
         let Case { name, line, .. } = case;
         let is_updated = news.is_some();
         came_out.extend(news.map(|news| (position, news)));
         let (name, mistake) = (name.clone(), None);
-        results.push(Tried { name, line: *line, took, mismatch, is_broken, is_updated, mistake });
+        results.push(Tried {
+            name,
+            line: *line,
+            took,
+            mismatch,
+            is_broken,
+            is_updated,
+            mistake,
+        });
     }
     if !came_out.is_empty() {
-        let updated =
-            update::updated(&name, &text, &came_out).map_err(|problem| Failure(format!("{name}: {problem}")))?;
-        replace(file, &root_of(file), &updated, 0o644).map_err(|error| Failure(format!("{name}: {error}")))?;
+        let updated = update::updated(&name, &text, &came_out)
+            .map_err(|problem| Failure(format!("{name}: {problem}")))?;
+        replace(file, &root_of(file), &updated, 0o644)
+            .map_err(|error| Failure(format!("{name}: {error}")))?;
     }
-    let broken = bench.host.hooks().broken.iter().map(|it| it.replace(&copied, &known)).collect();
-    let mut untouched: Vec<_> = bench.host.hooks().hooks.iter().map(|hook| hook.name.clone()).collect();
+    let broken = bench
+        .host
+        .hooks()
+        .broken
+        .iter()
+        .map(|it| it.replace(&copied, &known))
+        .collect();
+    let mut untouched: Vec<_> = bench
+        .host
+        .hooks()
+        .hooks
+        .iter()
+        .map(|hook| hook.name.clone())
+        .collect();
     untouched.retain(|name| !bench.reached.contains(name));
-    Ok(Tested { file: name, results, broken, untouched, coverage: bench.coverage })
+    Ok(Tested {
+        file: name,
+        results,
+        broken,
+        untouched,
+        coverage: bench.coverage,
+    })
 }
 
 /// How long a person would have for an answer; in a test nobody waits.
@@ -399,12 +549,23 @@ impl Bench {
             hooks: vec![hooks],
             state: store.clone(),
             ask_elsewhere: Some(ASKED_FOR),
-            purpose: Purpose::Test { fakes: fakes.clone(), temporary: place.temporary() },
+            purpose: Purpose::Test {
+                fakes: fakes.clone(),
+                temporary: place.temporary(),
+            },
             ..HostOptions::default()
         });
         let home = places::home().unwrap_or_else(|| PathBuf::from("/"));
         let coverage = has_coverage.then(Coverage::default);
-        Bench { host, store, fakes, home, files, reached: BTreeSet::new(), coverage }
+        Bench {
+            host,
+            store,
+            fakes,
+            home,
+            files,
+            reached: BTreeSet::new(),
+            coverage,
+        }
     }
 
     /// The verdict on the last event of a case, or why there is none that counts.
@@ -413,28 +574,48 @@ impl Bench {
         let is_known = |name: &str| hooks.hooks.iter().any(|hook| *hook.name == *name);
         if let Some((place, stranger)) = case.names().find(|(_, name)| !is_known(name)) {
             let near = closest(stranger, hooks.hooks.iter().map(|hook| &*hook.name));
-            return Err(format!("`{place}` names `{stranger}`, but no hook is called so{}", did_you_mean(near)));
+            return Err(format!(
+                "`{place}` names `{stranger}`, but no hook is called so{}",
+                did_you_mean(near)
+            ));
         }
         let root = self.host.root().to_path_buf();
         let session = format!("{}-{}", std::process::id(), case.line);
-        let scene = Scene { dir: &root, home: &self.home, files: &self.files, session: &session };
+        let scene = Scene {
+            dir: &root,
+            home: &self.home,
+            files: &self.files,
+            session: &session,
+        };
         let happenings = case.happenings(&scene)?;
         self.fakes.answer(case.fakes.clone());
         let mut last = None;
         let began = self.fakes.ahead();
-        for Happening { mut event, dialect, wait } in happenings {
+        for Happening {
+            mut event,
+            dialect,
+            wait,
+        } in happenings
+        {
             self.fakes.pass(wait);
             self.store.pass(wait);
             event.time = Some(self.fakes.time(began));
             let event = Arc::new(event);
             // Without anybody who answers, an `ask` is what comes out.
-            let honours = Honours { ask: !case.fakes.has_person(), ..Honours::default() };
-            let verdict = self.host.judge(event.clone(), &dialect.contract, honours, None).await;
+            let honours = Honours {
+                ask: !case.fakes.has_person(),
+                ..Honours::default()
+            };
+            let verdict = self
+                .host
+                .judge(event.clone(), &dialect.contract, honours, None)
+                .await;
             if let Some(coverage) = &mut self.coverage {
                 let facts = Facts::new(event, &root).with_names(&hooks.tool_names);
                 coverage.note(&hooks, &facts, &verdict);
             }
-            self.reached.extend(verdict.outcomes.iter().map(|outcome| outcome.hook.clone()));
+            self.reached
+                .extend(verdict.outcomes.iter().map(|outcome| outcome.hook.clone()));
             last = Some(verdict);
         }
         // Hooks that nobody waits for may ask, too.

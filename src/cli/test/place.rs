@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// Where the cases of one file take place, removed in the end: an empty directory to work in, one for temporary files, and a
-/// copy of the project, because hooks write beside their definitions and further away.
+/// Where the cases of one file take place, removed in the end: an empty directory to work in, one
+/// for temporary files, and a copy of the project, because hooks write beside their definitions and
+/// further away.
 pub(super) struct Place<'p> {
     dir: TempDir,
     project: &'p Path,
@@ -24,16 +25,21 @@ pub(super) struct Copied {
     pristine: Stamps,
 }
 
-/// How much a directory of definitions may hold, in bytes, and how much of what is beside it is copied.
+/// How much a directory of definitions may hold, in bytes, and how much of what is beside it is
+/// copied.
 const MAX_COPIED: u64 = 64 * 1024 * 1024;
 /// So many files and directories of what is beside it are copied.
 const MAX_FILES: usize = 20_000;
-/// The directory that isn't copied: in a worktree it is a link, through which a command could change the real repository.
+/// The directory that isn't copied: in a worktree it is a link, through which a command could
+/// change the real repository.
 const GIT: &str = ".git";
 
 impl Place<'_> {
     pub(super) fn new(copied: &Copied) -> Result<Place<'_>> {
-        let place = Place { dir: scratch("test")?, project: copied.dir.path() };
+        let place = Place {
+            dir: scratch("test")?,
+            project: copied.dir.path(),
+        };
         for dir in [place.work(), place.temporary()] {
             std::fs::create_dir(dir)?;
         }
@@ -64,7 +70,11 @@ pub(super) fn located(subject: &Path) -> Result<PathBuf> {
 
 /// The directory of definitions that a file, or a directory itself, is in.
 fn directory(subject: &Path) -> Result<&Path> {
-    let dir = if subject.is_dir() { Some(subject) } else { subject.parent() };
+    let dir = if subject.is_dir() {
+        Some(subject)
+    } else {
+        subject.parent()
+    };
     dir.ok_or_else(|| Error::other("it has no directory"))
 }
 
@@ -74,32 +84,43 @@ fn project_of(dir: &Path) -> &Path {
     dir.ancestors().find(is_project).unwrap_or(dir)
 }
 
-/// A path in a copy: as deep as the real one, so that no number of `..` that leads somewhere in the project leads out of the
-/// copy.
+/// A path in a copy: as deep as the real one, so that no number of `..` that leads somewhere in the
+/// project leads out of the copy.
 fn below(copy: &Path, real: &Path) -> PathBuf {
     copy.join(real.strip_prefix("/").unwrap_or(real))
 }
 
 impl Copied {
-    /// Copies the project of some definitions: their directory, and of the rest what isn't too large, the smallest first.
-    /// Gives the names of what was left out, too.
+    /// Copies the project of some definitions: their directory, and of the rest what isn't too
+    /// large, the smallest first. Gives the names of what was left out, too.
     pub(super) fn new(subject: &Path) -> Result<(Copied, Vec<String>)> {
         let dir = directory(subject)?;
         let root = project_of(dir);
         // Its name is known to `children`.
-        let copy = Copied { root: root.to_path_buf(), dir: scratch("project")?, pristine: Stamps::new() };
+        let copy = Copied {
+            root: root.to_path_buf(),
+            dir: scratch("project")?,
+            pristine: Stamps::new(),
+        };
         std::fs::create_dir_all(copy.of(dir))?;
         if !copy.tree(dir, &mut Room::default())? {
-            return Err(Error::other("it holds more than 64 MiB, too much to test a copy of it"));
+            return Err(Error::other(
+                "it holds more than 64 MiB, too much to test a copy of it",
+            ));
         }
-        let left_out = if dir == root { Vec::new() } else { copy.surroundings(dir)? };
+        let left_out = if dir == root {
+            Vec::new()
+        } else {
+            copy.surroundings(dir)?
+        };
         let pristine = stamps(copy.dir.path());
         Ok((Copied { pristine, ..copy }, left_out))
     }
 
     /// Whether the definitions are a part of the project.
     pub(super) fn is_of(&self, subject: &Path) -> bool {
-        directory(subject).is_ok_and(|dir| below(self.dir.path(), dir).is_dir() && project_of(dir) == self.root)
+        directory(subject)
+            .is_ok_and(|dir| below(self.dir.path(), dir).is_dir() && project_of(dir) == self.root)
     }
 
     /// Undoes what hooks have done to the copy.
@@ -112,7 +133,13 @@ impl Copied {
                 std::fs::remove_file(path)
             };
             // The directory around it may be gone already.
-            gone.or_else(|error| if path.is_symlink() || path.exists() { Err(error) } else { Ok(()) })?;
+            gone.or_else(|error| {
+                if path.is_symlink() || path.exists() {
+                    Err(error)
+                } else {
+                    Ok(())
+                }
+            })?;
         }
         let now = stamps(self.dir.path());
         for Stamp { path, .. } in self.pristine.difference(&now) {
@@ -125,31 +152,50 @@ impl Copied {
     /// Copies what is beside a directory, on all levels up to the root. Gives what is left out.
     fn surroundings(&self, dir: &Path) -> Result<Vec<String>> {
         let within = |level: &&Path| level.starts_with(&self.root);
-        let levels = dir.ancestors().skip(1).take_while(within).zip(dir.ancestors());
+        let levels = dir
+            .ancestors()
+            .skip(1)
+            .take_while(within)
+            .zip(dir.ancestors());
         let mut beside = Vec::new();
-        for path in levels.flat_map(|(level, inner)| children(level).filter(move |path| path != inner)) {
+        for path in
+            levels.flat_map(|(level, inner)| children(level).filter(move |path| path != inner))
+        {
             let mut room = Room::default();
             // A directory that doesn't fit at all comes last.
-            let size = self.walk(&path, &mut room, |_| Ok(()))?.then(|| MAX_COPIED - room.bytes);
+            let size = self
+                .walk(&path, &mut room, |_| Ok(()))?
+                .then(|| MAX_COPIED - room.bytes);
             beside.push((size.unwrap_or(u64::MAX), path));
         }
         beside.sort();
         let (mut room, mut left_out) = (Room::default(), Vec::new());
         for (size, path) in beside {
             if size > room.bytes || !self.tree(&path, &mut room)? {
-                left_out.push(path.strip_prefix(&self.root).unwrap_or(&path).display().to_string());
+                left_out.push(
+                    path.strip_prefix(&self.root)
+                        .unwrap_or(&path)
+                        .display()
+                        .to_string(),
+                );
             }
         }
         Ok(left_out)
     }
 
-    /// Copies a file, or a directory with all that it holds, as far as there is room; says whether there was.
+    /// Copies a file, or a directory with all that it holds, as far as there is room; says whether
+    /// there was.
     fn tree(&self, real: &Path, room: &mut Room) -> Result<bool> {
         self.walk(real, room, |path| self.entry(path))
     }
 
     /// Visits what is to be copied of a file or a directory: a directory before what it holds.
-    fn walk(&self, real: &Path, room: &mut Room, visit: impl Fn(&Path) -> Result<()>) -> Result<bool> {
+    fn walk(
+        &self,
+        real: &Path,
+        room: &mut Room,
+        visit: impl Fn(&Path) -> Result<()>,
+    ) -> Result<bool> {
         let mut todo = vec![real.to_path_buf()];
         while let Some(path) = todo.pop() {
             if self.target_within(&path).is_none() {
@@ -174,15 +220,16 @@ impl Copied {
     /// Copies one file or directory, without what a directory holds.
     fn entry(&self, real: &Path) -> Result<()> {
         let copy = self.of(real);
-        // A link within the project is one within the copy. What another one leads to is copied, because a hook that writes
-        // there would change the real one.
+        // A link within the project is one within the copy. What another one leads to is copied,
+        // because a hook that writes there would change the real one.
         if let Some(target) = self.target_within(real) {
             return std::os::unix::fs::symlink(self.of(&target), copy);
         }
         if real.is_dir() {
             std::fs::create_dir_all(copy)
         } else {
-            // A file that can't be read is of no use to hooks either, and a pipe or a socket is no part of a project.
+            // A file that can't be read is of no use to hooks either, and a pipe or a socket is no
+            // part of a project.
             let _ = real.is_file().then(|| std::fs::copy(real, copy));
             Ok(())
         }
@@ -190,7 +237,10 @@ impl Copied {
 
     /// Where a link leads, if that is in the project.
     fn target_within(&self, link: &Path) -> Option<PathBuf> {
-        let target = link.is_symlink().then(|| link.canonicalize().ok()).flatten()?;
+        let target = link
+            .is_symlink()
+            .then(|| link.canonicalize().ok())
+            .flatten()?;
         target.starts_with(&self.root).then_some(target)
     }
 }
@@ -203,7 +253,10 @@ struct Room {
 
 impl Default for Room {
     fn default() -> Room {
-        Room { bytes: MAX_COPIED, files: MAX_FILES }
+        Room {
+            bytes: MAX_COPIED,
+            files: MAX_FILES,
+        }
     }
 }
 
@@ -211,7 +264,8 @@ impl Room {
     /// Takes what a file needs, if there is as much.
     fn takes(&mut self, about: &Metadata) -> bool {
         let bytes = if about.is_file() { about.len() } else { 0 };
-        let (Some(bytes), Some(files)) = (self.bytes.checked_sub(bytes), self.files.checked_sub(1)) else {
+        let (Some(bytes), Some(files)) = (self.bytes.checked_sub(bytes), self.files.checked_sub(1))
+        else {
             return false;
         };
         *self = Room { bytes, files };
@@ -219,7 +273,8 @@ impl Room {
     }
 }
 
-/// The entries of a directory that are copied: neither `.git` nor the copies that `hookwire test` has made.
+/// The entries of a directory that are copied: neither `.git` nor the copies that `hookwire test`
+/// has made.
 fn children(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = dir.read_dir().into_iter().flatten().flatten();
     let is_copied = |entry: &DirEntry| {
@@ -245,11 +300,21 @@ fn stamps(dir: &Path) -> Stamps {
     let mut todo = vec![dir.to_path_buf()];
     while let Some(dir) = todo.pop() {
         for entry in dir.read_dir().into_iter().flatten().flatten() {
-            let Ok(about) = entry.metadata() else { continue };
+            let Ok(about) = entry.metadata() else {
+                continue;
+            };
             let path = entry.path();
-            let (written, length) = if about.is_dir() { (None, 0) } else { (about.modified().ok(), about.len()) };
+            let (written, length) = if about.is_dir() {
+                (None, 0)
+            } else {
+                (about.modified().ok(), about.len())
+            };
             todo.extend(about.is_dir().then(|| path.clone()));
-            found.insert(Stamp { path, written, length });
+            found.insert(Stamp {
+                path,
+                written,
+                length,
+            });
         }
     }
     found

@@ -1,4 +1,5 @@
-//! `hookwire test --update`: what came out becomes what is expected, and nothing else in the file changes.
+//! `hookwire test --update`: what came out becomes what is expected, and nothing else in the file
+//! changes.
 
 use hookwire_base::syntax::formats::{self, Format};
 use hookwire_base::syntax::node::Step;
@@ -17,7 +18,10 @@ pub(super) fn updated(file: &str, text: &str, news: &[(usize, CameOut)]) -> Resu
     for (position, came_out) in news {
         let case = [Step::Key("cases"), Step::Index(*position)];
         // A new member stands behind `expect`, or behind the member that was written before it.
-        let mut at = if items.get(*position).is_some_and(|it| it.get("expect").is_some()) {
+        let mut at = if items
+            .get(*position)
+            .is_some_and(|it| it.get("expect").is_some())
+        {
             At::Behind("expect")
         } else {
             At::End
@@ -35,17 +39,29 @@ pub(super) fn updated(file: &str, text: &str, news: &[(usize, CameOut)]) -> Resu
         }
     }
     let updated = rewritten(text, format, &ops).ok_or_else(by_hand)?;
-    // The file may be written in many ways, so the edited text is read again: it must mean what came out.
+    // The file may be written in many ways, so the edited text is read again: it must mean what
+    // came out.
     let (cases, _) = cases::read_unfinished(file, &updated).map_err(|_| by_hand())?;
-    let is_written =
-        |(position, news): &(usize, CameOut)| cases.cases.get(*position).is_some_and(|it| it.expects(news));
-    if news.iter().all(is_written) { Ok(updated) } else { Err(by_hand()) }
+    let is_written = |(position, news): &(usize, CameOut)| {
+        cases
+            .cases
+            .get(*position)
+            .is_some_and(|it| it.expects(news))
+    };
+    if news.iter().all(is_written) {
+        Ok(updated)
+    } else {
+        Err(by_hand())
+    }
 }
 
 /// The members with which a case expects what came out.
 fn members(news: &CameOut) -> [(&'static str, Option<Value>); 5] {
-    let outcomes: Map<String, Value> =
-        news.outcomes.iter().map(|(hook, part)| (hook.clone(), part.as_str().into())).collect();
+    let outcomes: Map<String, Value> = news
+        .outcomes
+        .iter()
+        .map(|(hook, part)| (hook.clone(), part.as_str().into()))
+        .collect();
     [
         ("expect", Some(news.expected.to_value())),
         ("reason", news.reason.as_deref().map(Value::from)),
@@ -69,8 +85,13 @@ mod tests {
             outcomes: [].into(),
             observed: None,
         };
-        let allow =
-            || CameOut { expected: Expected::Allow, reason: None, failure: None, outcomes: [].into(), observed: None };
+        let allow = || CameOut {
+            expected: Expected::Allow,
+            reason: None,
+            failure: None,
+            outcomes: [].into(),
+            observed: None,
+        };
         let failed = || CameOut {
             expected: Expected::Ask,
             reason: None,
@@ -104,7 +125,12 @@ mod tests {
                 allow(),
                 "cases:\n  - { bash: ls, expect: allow }\n",
             ),
-            ("a.yaml", "cases: [{ bash: ls }]", allow(), "cases: [{ bash: ls, expect: allow }]"),
+            (
+                "a.yaml",
+                "cases: [{ bash: ls }]",
+                allow(),
+                "cases: [{ bash: ls, expect: allow }]",
+            ),
             (
                 "a.yaml",
                 "cases:\n  - bash: ls # list\n    expect: allow # no\n    # why\n    before:\n      - bash: a\n",
@@ -148,12 +174,21 @@ mod tests {
                 "cases = [{ bash = \"ls\", expect = { command = \"pnpm i\" } }]",
             ),
         ] {
-            assert_eq!(updated(file, before, &[(0, news)]).as_deref(), Ok(after), "{before}");
+            assert_eq!(
+                updated(file, before, &[(0, news)]).as_deref(),
+                Ok(after),
+                "{before}"
+            );
         }
         let folded = "cases:\n  - bash: ls\n    expect: deny\n    reason: >-\n      a\n      b\n";
         let written = "cases:\n  - bash: ls\n    expect: deny\n    reason: >-\n      Off: no.\n";
-        assert_eq!(updated("a.yaml", folded, &[(0, deny())]).as_deref(), Ok(written));
+        assert_eq!(
+            updated("a.yaml", folded, &[(0, deny())]).as_deref(),
+            Ok(written)
+        );
         let shared = "all: &r x\ncases:\n  - bash: ls\n    expect: deny\n    reason: &x a\n  - bash: a\n    expect: deny\n    reason: *x\n";
-        assert!(updated("a.yaml", shared, &[(0, deny())]).is_err_and(|error| error.contains("by hand")));
+        assert!(
+            updated("a.yaml", shared, &[(0, deny())]).is_err_and(|error| error.contains("by hand"))
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A host of the demo, as on a machine of its own: an account, a directory of what it keeps, and a process.
+//! A host of the demo, as on a machine of its own: an account, a directory of what it keeps, and a
+//! process.
 
 use super::LIMIT;
 use crate::cli::Failure;
@@ -30,7 +31,8 @@ pub(super) struct Machine {
     killed: Killed,
 }
 
-/// How many answers processes of a host gave that were killed, and how many verdicts its disk had then.
+/// How many answers processes of a host gave that were killed, and how many verdicts its disk had
+/// then.
 #[derive(Default)]
 struct Killed {
     answered: u64,
@@ -44,12 +46,21 @@ impl Machine {
     /// Starts its host.
     pub(super) fn start(name: &str, root: &Path) -> Result<Machine, Failure> {
         let (process, agent) = serve(name, root)?;
-        Ok(Machine { name: name.into(), root: root.into(), agent, process, killed: Killed::default() })
+        Ok(Machine {
+            name: name.into(),
+            root: root.into(),
+            agent,
+            process,
+            killed: Killed::default(),
+        })
     }
 
-    /// Waits until the disk has a verdict for each answer, kills the host as `kill -9` does while its agent is `waiting`, and
-    /// starts it again. Gives how many verdicts the disk had.
-    pub(super) async fn kill(&mut self, waiting: JoinHandle<Result<Verdict, Failure>>) -> Result<u64, Failure> {
+    /// Waits until the disk has a verdict for each answer, kills the host as `kill -9` does while
+    /// its agent is `waiting`, and starts it again. Gives how many verdicts the disk had.
+    pub(super) async fn kill(
+        &mut self,
+        waiting: JoinHandle<Result<Verdict, Failure>>,
+    ) -> Result<u64, Failure> {
         // A disk tells nobody what is written.
         let written = async {
             while self.on_disk()? < self.owed() {
@@ -63,10 +74,15 @@ impl Machine {
         self.process.kill();
         if let Ok(verdict) = waiting.await? {
             let decision = verdict.decision.as_str();
-            return Err(Failure(format!("a host that was killed while it was asked has answered: {decision}")));
+            return Err(Failure(format!(
+                "a host that was killed while it was asked has answered: {decision}"
+            )));
         }
         let on_disk = self.on_disk()?;
-        self.killed = Killed { answered: self.judged(), on_disk };
+        self.killed = Killed {
+            answered: self.judged(),
+            on_disk,
+        };
         (self.process, self.agent) = serve(&self.name, &self.root)?;
         Ok(on_disk)
     }
@@ -81,7 +97,8 @@ impl Machine {
         self.killed.on_disk + self.agent.answered()
     }
 
-    /// How many verdicts its disk has, sent or not. A segment of a spool goes after 4 MiB, which no demo fills.
+    /// How many verdicts its disk has, sent or not. A segment of a spool goes after 4 MiB, which no
+    /// demo fills.
     pub(super) fn on_disk(&self) -> std::io::Result<u64> {
         let mut n = 0;
         let mut dirs = vec![self.root.join(&self.name).join("fleet/spools")];
@@ -90,7 +107,10 @@ impl Machine {
                 let path = entry?.path();
                 match path.extension().is_some_and(|it| it == "jsonl") {
                     true => {
-                        n += file::read_small(&path, u64::MAX - 1)?.iter().filter(|it| **it == b'\n').count() as u64
+                        n += file::read_small(&path, u64::MAX - 1)?
+                            .iter()
+                            .filter(|it| **it == b'\n')
+                            .count() as u64
                     }
                     false if path.is_dir() => dirs.push(path),
                     false => {}
@@ -104,20 +124,43 @@ impl Machine {
 /// Starts this program as `serve --fleet`, in a project that all hosts have, with data of its own.
 fn serve(name: &str, root: &Path) -> Result<(Process, Agent), Failure> {
     let (ours, theirs) = UnixStream::pair()?;
-    let log = File::options().create(true).append(true).open(root.join(format!("{name}.log")))?;
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .open(root.join(format!("{name}.log")))?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--log", "warn", "--color", "never", "--user-dir"]).arg(root.join("user"));
-    command.arg("--data-dir").arg(root.join(name)).args(["serve", "--isolated", "--no-share", "--root"]);
-    command.arg(root.join("project")).arg("--fleet").arg(root.join(format!("{name}.conf")));
-    command.stdin(OwnedFd::from(theirs.try_clone()?)).stdout(OwnedFd::from(theirs)).stderr(log);
+    command
+        .args(["--log", "warn", "--color", "never", "--user-dir"])
+        .arg(root.join("user"));
+    command.arg("--data-dir").arg(root.join(name)).args([
+        "serve",
+        "--isolated",
+        "--no-share",
+        "--root",
+    ]);
+    command
+        .arg(root.join("project"))
+        .arg("--fleet")
+        .arg(root.join(format!("{name}.conf")));
+    command
+        .stdin(OwnedFd::from(theirs.try_clone()?))
+        .stdout(OwnedFd::from(theirs))
+        .stderr(log);
     let process = Process(Some(command.process_group(0).spawn()?));
     // The command holds the host's end of the socket, and that the host has ended would not show.
     drop(command);
     let client = Arc::new(Mutex::new(Client::new(ours, LIMIT)?));
-    Ok((process, Agent { client, answers: Arc::default() }))
+    Ok((
+        process,
+        Agent {
+            client,
+            answers: Arc::default(),
+        },
+    ))
 }
 
-/// A process that is killed with the value, and with it what it has started in its group, such as a trial of cases.
+/// A process that is killed with the value, and with it what it has started in its group, such as a
+/// trial of cases.
 struct Process(Option<Child>);
 
 impl Process {

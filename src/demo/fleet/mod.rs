@@ -1,8 +1,8 @@
 //! `hookwire demo --fleet`: five hosts and a server between them, of which some are killed.
 //!
-//! All of it is real: the server is a nats-server with the accounts of `examples/fleet`, each host is this binary as `serve
-//! --fleet`, and the publisher and the approver type the commands that are printed. What is printed is what they said, or
-//! what the stream of verdicts has.
+//! All of it is real: the server is a nats-server with the accounts of `examples/fleet`, each host
+//! is this binary as `serve --fleet`, and the publisher and the approver type the commands that are
+//! printed. What is printed is what they said, or what the stream of verdicts has.
 
 mod machine;
 mod server;
@@ -71,7 +71,8 @@ pub(super) fn run(nats: Option<&Path>, out: &mut Output) -> Result<Finding, Fail
     let program = server::program(nats)?;
     ending::run(async |_| {
         let place = scratch("demo")?;
-        // Ends with its processes before the directory goes, be it here or because a signal has come.
+        // Ends with its processes before the directory goes, be it here or because a signal has
+        // come.
         let mut stage = Stage::set(&program, place.path()).await?;
         stage.play(out).await
     })
@@ -118,8 +119,19 @@ impl Stage {
             machines.push(Machine::start(name, root)?);
         }
         wait_for_all(&mut reports, &names, "join", |_| true).await?;
-        let (approver, auditor) = (connect(root, "approver").await?, connect(root, "auditor").await?);
-        Ok(Stage { root: root.into(), machines, server, reports, publisher, approver, auditor })
+        let (approver, auditor) = (
+            connect(root, "approver").await?,
+            connect(root, "auditor").await?,
+        );
+        Ok(Stage {
+            root: root.into(),
+            machines,
+            server,
+            reports,
+            publisher,
+            approver,
+            auditor,
+        })
     }
 
     async fn play(&mut self, out: &mut Output) -> Result<Finding, Failure> {
@@ -151,11 +163,17 @@ impl Stage {
         let verdict = self.all_deny("git push --force").await?;
         let took = began.elapsed().as_secs_f64();
         asked("web-1 … web-5", "git push --force", &verdict, out);
-        detail(out, "", Tone::Dim, &format!("All five deny it {took:.1} s after you began to publish."));
+        detail(
+            out,
+            "",
+            Tone::Dim,
+            &format!("All five deny it {took:.1} s after you began to publish."),
+        );
         Ok(())
     }
 
-    /// What isn't sound doesn't leave the publisher; what hosts don't permit is refused by each of them.
+    /// What isn't sound doesn't leave the publisher; what hosts don't permit is refused by each of
+    /// them.
     async fn publish_what_is_refused(&mut self, out: &mut Output) -> Result<(), Failure> {
         scene("You publish a typo, and then a hook that runs code.", out);
         self.write("guard.yaml", &GUARD.replace("deny:", "den:"))?;
@@ -163,32 +181,63 @@ impl Stage {
         self.write("guard.yaml", &format!("{GUARD}{RUNS_CODE}"))?;
         self.types(PUBLISH, 1, out).await?;
         let is_refused = |it: &Report| it.refused.as_ref().is_some_and(|it| it.revision == Some(2));
-        let refused = |it: &Report| is_refused(it) && it.in_force.as_ref().is_some_and(|it| it.revision == 1);
+        let refused =
+            |it: &Report| is_refused(it) && it.in_force.as_ref().is_some_and(|it| it.revision == 1);
         // The first has been heard by the publisher; a host that reports again says it again.
         self.everywhere("refuse it", refused).await?;
         let verdict = self.all_deny("git push --force").await?;
         asked("web-1 … web-5", "git push --force", &verdict, out);
-        detail(out, "", Tone::Dim, "All five refuse revision 2 and go on with revision 1.");
+        detail(
+            out,
+            "",
+            Tone::Dim,
+            "All five refuse revision 2 and go on with revision 1.",
+        );
         Ok(())
     }
 
     /// A rate that all hosts share.
     async fn count_together(&mut self, out: &mut Output) -> Result<(), Failure> {
-        scene("You publish what counts for all: three deploys an hour, and a question.", out);
+        scene(
+            "You publish what counts for all: three deploys an hour, and a question.",
+            out,
+        );
         self.write("guard.yaml", &format!("{GUARD}{SHARED}"))?;
         self.types(PUBLISH, 0, out).await?;
         self.in_force(3).await?;
         let agents = self.machines.iter().map(|it| &it.agent).cycle().take(ASKS);
         let asks = agents.map(|agent| async { agent.asks("make deploy").await });
-        let verdicts = join_all(asks).await.into_iter().collect::<Result<Vec<Verdict>, Failure>>()?;
-        let (allowed, denied): (Vec<_>, Vec<_>) = verdicts.iter().partition(|it| it.decision == Decision::Allow);
+        let verdicts = join_all(asks)
+            .await
+            .into_iter()
+            .collect::<Result<Vec<Verdict>, Failure>>()?;
+        let (allowed, denied): (Vec<_>, Vec<_>) = verdicts
+            .iter()
+            .partition(|it| it.decision == Decision::Allow);
         if allowed.len() != ADMITTED {
-            return Err(defect(&format!("{} of {ASKS} were admitted, and not {ADMITTED}", allowed.len())));
+            return Err(defect(&format!(
+                "{} of {ASKS} were admitted, and not {ADMITTED}",
+                allowed.len()
+            )));
         }
         if let Some(denied) = denied.first() {
-            asked("web-1 … web-5", "make deploy, twice each, at once", denied, out);
+            asked(
+                "web-1 … web-5",
+                "make deploy, twice each, at once",
+                denied,
+                out,
+            );
         }
-        detail(out, "", Tone::Dim, &format!("Of {ASKS} asks, {} pass and {} don't.", allowed.len(), denied.len()));
+        detail(
+            out,
+            "",
+            Tone::Dim,
+            &format!(
+                "Of {ASKS} asks, {} pass and {} don't.",
+                allowed.len(),
+                denied.len()
+            ),
+        );
         Ok(())
     }
 
@@ -206,7 +255,12 @@ impl Stage {
             }
             notices.wait(Duration::from_secs(1)).await;
         }
-        self.types("approvals approve --fleet approver.conf --key alice.key --yes", 0, out).await?;
+        self.types(
+            "approvals approve --fleet approver.conf --key alice.key --yes",
+            0,
+            out,
+        )
+        .await?;
         let verdict = asking.await??;
         asked("web-2", "gh pr merge 7", &verdict, out);
         expect(&verdict, Decision::Allow)
@@ -223,16 +277,32 @@ impl Stage {
         let gate = self.machine(0)?.agent.asks("make deploy").await?;
         expect(&gate, Decision::Deny)?;
         asked("web-1", "make deploy", &gate, out);
-        detail(out, "", Tone::Dim, &format!("{n} more calls are judged; the verdicts wait on five disks."));
-        scene("web-3 is killed (kill -9) while it is asked, and starts again.", out);
+        detail(
+            out,
+            "",
+            Tone::Dim,
+            &format!("{n} more calls are judged; the verdicts wait on five disks."),
+        );
+        scene(
+            "web-3 is killed (kill -9) while it is asked, and starts again.",
+            out,
+        );
         let agent = self.machine(KILLED)?.agent.clone();
         let waiting = tokio::spawn(async move { agent.asks("gh pr merge 8").await });
-        let machine = self.machines.get_mut(KILLED).ok_or_else(|| Failure("no host is to be killed".into()))?;
+        let machine = self
+            .machines
+            .get_mut(KILLED)
+            .ok_or_else(|| Failure("no host is to be killed".into()))?;
         let on_disk = machine.kill(waiting).await?;
         let verdict = machine.agent.asks("git push --force").await?;
         expect(&verdict, Decision::Deny)?;
         asked("web-3", "git push --force", &verdict, out);
-        detail(out, "", Tone::Dim, &format!("{on_disk} verdicts were on its disk."));
+        detail(
+            out,
+            "",
+            Tone::Dim,
+            &format!("{on_disk} verdicts were on its disk."),
+        );
         Ok(())
     }
 
@@ -243,10 +313,17 @@ impl Stage {
         self.server.start().await?;
         self.auditor.ready(LIMIT).await?;
         let mut reader = Reader::start(&self.auditor, &everything()).await?;
-        let owed: BTreeMap<&str, u64> = self.machines.iter().map(|it| (&*it.name, it.owed())).collect();
+        let owed: BTreeMap<&str, u64> = self
+            .machines
+            .iter()
+            .map(|it| (&*it.name, it.owed()))
+            .collect();
         let mut stream = Stream::default();
         let all = async {
-            while owed.iter().any(|(host, owed)| stream.of(host).different < *owed) {
+            while owed
+                .iter()
+                .any(|(host, owed)| stream.of(host).different < *owed)
+            {
                 stream.add(reader.next().await?);
             }
             Ok::<(), Failure>(())
@@ -256,7 +333,12 @@ impl Stage {
             // The table says what is missing.
             Err(_) => "Something that was spooled has not arrived",
         };
-        detail(out, "", Tone::Dim, &format!("{arrived} after {:.1} s.", began.elapsed().as_secs_f64()));
+        detail(
+            out,
+            "",
+            Tone::Dim,
+            &format!("{arrived} after {:.1} s.", began.elapsed().as_secs_f64()),
+        );
         Ok(())
     }
 
@@ -285,7 +367,11 @@ impl Stage {
             let Counted { different, twice } = stream.of(&machine.name);
             let lost = machine.owed().saturating_sub(different);
             wrong += lost + twice;
-            let tone = if lost + twice == 0 { Tone::Good } else { Tone::Bad };
+            let tone = if lost + twice == 0 {
+                Tone::Good
+            } else {
+                Tone::Bad
+            };
             let verdict = out.tone(tone, &format!("{lost:>7} {twice:>7}"));
             let (name, judged, on_disk) = (&machine.name, machine.judged(), machine.on_disk()?);
             out.line(&format!(
@@ -305,20 +391,25 @@ impl Stage {
 
     /// Runs a command as somebody types it, and shows what it says.
     async fn types(&self, line: &str, code: i32, out: &mut Output) -> Result<(), Failure> {
-        let shown = line.replace(" --fleet publisher.conf", "").replace(" --fleet approver.conf", "");
+        let shown = line
+            .replace(" --fleet publisher.conf", "")
+            .replace(" --fleet approver.conf", "");
         out.line(&out.tone(Tone::Strong, &format!("    $ hookwire {shown}")));
         let ran = hookwire(&self.root, line).await?;
         // What stops a command is on stderr; what is there beside is said again by the hosts.
         let said = if code == 2 { &ran.stderr } else { &ran.stdout };
         for said in said.lines().filter(|it| !it.trim().is_empty()) {
             let (head, rest) = wrapped(said.trim(), WIDTH - 6);
-            std::iter::once(head).chain(rest).for_each(|it| out.line(&format!("      {it}")));
+            std::iter::once(head)
+                .chain(rest)
+                .for_each(|it| out.line(&format!("      {it}")));
         }
         match ran.code == Some(code) {
             true => Ok(()),
-            false => {
-                Err(Failure(format!("`hookwire {line}` has ended with {:?}, and not {code}: {}", ran.code, ran.stderr)))
-            }
+            false => Err(Failure(format!(
+                "`hookwire {line}` has ended with {:?}, and not {code}: {}",
+                ran.code, ran.stderr
+            ))),
         }
     }
 
@@ -327,16 +418,27 @@ impl Stage {
     }
 
     fn machine(&self, n: usize) -> Result<&Machine, Failure> {
-        self.machines.get(n).ok_or_else(|| Failure(format!("there is no host {n}")))
+        self.machines
+            .get(n)
+            .ok_or_else(|| Failure(format!("there is no host {n}")))
     }
 
     /// Waits until all hosts say that a revision is in force.
     async fn in_force(&mut self, revision: u64) -> Result<(), Failure> {
-        let has = |it: &Report| it.in_force.as_ref().is_some_and(|it| it.revision == revision);
-        self.everywhere(&format!("have revision {revision}"), has).await
+        let has = |it: &Report| {
+            it.in_force
+                .as_ref()
+                .is_some_and(|it| it.revision == revision)
+        };
+        self.everywhere(&format!("have revision {revision}"), has)
+            .await
     }
 
-    async fn everywhere(&mut self, what: &str, is_so: impl Fn(&Report) -> bool) -> Result<(), Failure> {
+    async fn everywhere(
+        &mut self,
+        what: &str,
+        is_so: impl Fn(&Report) -> bool,
+    ) -> Result<(), Failure> {
         let names: Vec<String> = self.machines.iter().map(|it| it.name.clone()).collect();
         wait_for_all(&mut self.reports, &names, what, is_so).await
     }
@@ -366,7 +468,10 @@ async fn wait_for_all(
     let mut missing: BTreeSet<&str> = names.iter().map(String::as_str).collect();
     let all = async {
         while !missing.is_empty() {
-            let (who, report) = reports.report().await.ok_or_else(|| Failure("no reports come any more".into()))?;
+            let (who, report) = reports
+                .report()
+                .await
+                .ok_or_else(|| Failure("no reports come any more".into()))?;
             if is_so(&report) {
                 missing.remove(who.host.as_str());
             }
@@ -375,7 +480,10 @@ async fn wait_for_all(
     };
     match tokio::time::timeout(LIMIT, all).await {
         Ok(done) => done,
-        Err(_) => Err(Failure(format!("after {} s these hosts don't {what}: {missing:?}", LIMIT.as_secs()))),
+        Err(_) => Err(Failure(format!(
+            "after {} s these hosts don't {what}: {missing:?}",
+            LIMIT.as_secs()
+        ))),
     }
 }
 
@@ -392,19 +500,28 @@ struct Counted {
 impl Stream {
     fn add(&mut self, stored: Stored) {
         let of_host = self.0.entry(stored.host.to_string()).or_default();
-        *of_host.entry((stored.spool.to_string(), stored.number)).or_default() += 1;
+        *of_host
+            .entry((stored.spool.to_string(), stored.number))
+            .or_default() += 1;
     }
 
     fn of(&self, host: &str) -> Counted {
         let all = self.0.get(host);
         let counts = || all.into_iter().flat_map(BTreeMap::values);
-        Counted { different: counts().count() as u64, twice: counts().filter(|it| **it > 1).count() as u64 }
+        Counted {
+            different: counts().count() as u64,
+            twice: counts().filter(|it| **it > 1).count() as u64,
+        }
     }
 }
 
 /// The whole stream.
 fn everything() -> From {
-    From { host: None, since: Some(SystemTime::UNIX_EPOCH), back: 0 }
+    From {
+        host: None,
+        since: Some(SystemTime::UNIX_EPOCH),
+        back: 0,
+    }
 }
 
 async fn connect(root: &Path, user: &str) -> Result<Server, Failure> {
@@ -423,18 +540,37 @@ struct Ran {
 /// Runs this program with arguments that are parted by spaces.
 async fn hookwire(root: &Path, line: &str) -> Result<Ran, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--log", "error", "--color", "never", "--user-dir"]).arg(root.join("user"));
-    command.arg("--data-dir").arg(root.join("desk")).args(line.split(' '));
-    command.current_dir(root).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(["--log", "error", "--color", "never", "--user-dir"])
+        .arg(root.join("user"));
+    command
+        .arg("--data-dir")
+        .arg(root.join("desk"))
+        .args(line.split(' '));
+    command
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let child = command.process_group(0).kill_on_drop(true).spawn()?;
     let mut group = Group(child.id().and_then(|it| Pid::from_raw(it.cast_signed())));
     let ran = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
     if ran.is_ok() {
         group.0 = None;
     }
-    let ran = ran.map_err(|_| Failure(format!("`hookwire {line}` takes more than {} s", LIMIT.as_secs())))??;
-    let [stdout, stderr] = [ran.stdout, ran.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
-    Ok(Ran { code: ran.status.code(), stdout, stderr })
+    let ran = ran.map_err(|_| {
+        Failure(format!(
+            "`hookwire {line}` takes more than {} s",
+            LIMIT.as_secs()
+        ))
+    })??;
+    let [stdout, stderr] =
+        [ran.stdout, ran.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    Ok(Ran {
+        code: ran.status.code(),
+        stdout,
+        stderr,
+    })
 }
 
 /// What a command has started is killed with the value, unless the command has ended by itself.
@@ -451,7 +587,10 @@ impl Drop for Group {
 fn succeed(ran: Ran) -> Result<String, Failure> {
     match ran.code {
         Some(0) => Ok(ran.stdout),
-        code => Err(Failure(format!("a command of the demo has ended with {code:?}: {}", ran.stderr.trim()))),
+        code => Err(Failure(format!(
+            "a command of the demo has ended with {code:?}: {}",
+            ran.stderr.trim()
+        ))),
     }
 }
 
@@ -490,5 +629,7 @@ fn expect(verdict: &Verdict, decision: Decision) -> Result<(), Failure> {
 }
 
 fn defect(what: &str) -> Failure {
-    Failure(format!("{what}: this is a defect of hookwire, please report it"))
+    Failure(format!(
+        "{what}: this is a defect of hookwire, please report it"
+    ))
 }

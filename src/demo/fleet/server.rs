@@ -23,21 +23,31 @@ const LISTENING: &str = "Listening for client connections on ";
 const READY: &str = "Server is ready";
 /// Lines of the log that are told if the server ends.
 const LAST_LINES: usize = 3;
-/// Runs a command that ends when this process does, however that ends: the kernel closes the shell's stdin then. The shell
-/// lets go of its stderr, so that the end of the command is the end of the log.
+/// Runs a command that ends when this process does, however that ends: the kernel closes the
+/// shell's stdin then. The shell lets go of its stderr, so that the end of the command is the end
+/// of the log.
 const HOLD: &str = r#""$@" </dev/null & exec 2>/dev/null; read -r _; kill -9 $!; wait"#;
 
-/// The program: the one that is named, else one on the PATH, else what `.ci/nats` has put beside the build.
+/// The program: the one that is named, else one on the PATH, else what `.ci/nats` has put beside
+/// the build.
 pub(super) fn program(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    let on_path = std::env::var_os("PATH").map(|it| std::env::split_paths(&it).collect()).unwrap_or_default();
+    let on_path = std::env::var_os("PATH")
+        .map(|it| std::env::split_paths(&it).collect())
+        .unwrap_or_default();
     let on_path: Vec<PathBuf> = on_path;
     let own = std::env::current_exe().ok();
-    let beside = own.as_deref().and_then(|it| it.parent()?.parent()).map(|it| it.join("tools/nats/bin"));
+    let beside = own
+        .as_deref()
+        .and_then(|it| it.parent()?.parent())
+        .map(|it| it.join("tools/nats/bin"));
     let found: Vec<PathBuf> = match given {
         Some(given) => vec![given.to_path_buf()],
-        None => {
-            on_path.into_iter().chain(beside).map(|dir| dir.join("nats-server")).filter(|it| it.is_file()).collect()
-        }
+        None => on_path
+            .into_iter()
+            .chain(beside)
+            .map(|dir| dir.join("nats-server"))
+            .filter(|it| it.is_file())
+            .collect(),
     };
     let mut old = None;
     for program in found {
@@ -57,10 +67,16 @@ pub(super) fn program(given: Option<&Path>) -> Result<PathBuf, Failure> {
 
 /// What a program says of its version.
 pub(super) fn version(program: &Path) -> Result<String, String> {
-    let ran =
-        Command::new(program).arg("--version").stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let ran = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-    let version = said.trim().strip_prefix("nats-server: v").map(str::to_string);
+    let version = said
+        .trim()
+        .strip_prefix("nats-server: v")
+        .map(str::to_string);
     version.ok_or_else(|| "it doesn't say that it is a nats-server".into())
 }
 
@@ -83,7 +99,9 @@ impl BusServer {
         let mut accounts = before.to_string();
         for host in hosts {
             let variable = variable(host);
-            let own = format!("{FIRST}{block}").replace("host-a", host).replace("HOOKWIRE_HOST_A", &variable);
+            let own = format!("{FIRST}{block}")
+                .replace("host-a", host)
+                .replace("HOOKWIRE_HOST_A", &variable);
             accounts.push_str(&own);
         }
         accounts.push_str(SECOND);
@@ -94,34 +112,61 @@ impl BusServer {
                 .next()
                 .map(str::to_string)
         };
-        let passwords = variables.filter_map(name).map(|it| Ok((it, password()?))).collect::<Result<_, Failure>>()?;
+        let passwords = variables
+            .filter_map(name)
+            .map(|it| Ok((it, password()?)))
+            .collect::<Result<_, Failure>>()?;
         std::fs::create_dir(dir)?;
         write_private(&dir.join("accounts.conf"), &accounts)?;
         let (program, dir) = (program.to_path_buf(), dir.to_path_buf());
-        Ok(BusServer { program, dir, address: None, passwords, process: None })
+        Ok(BusServer {
+            program,
+            dir,
+            address: None,
+            passwords,
+            process: None,
+        })
     }
 
     /// Starts it; returns when it is ready.
     pub(super) async fn start(&mut self) -> Result<(), Failure> {
         let config = self.dir.join("nats-server.conf");
         let text = CONFIG
-            .replace("0.0.0.0:4222", self.address.as_deref().unwrap_or("127.0.0.1:-1"))
-            .replace("/var/lib/nats", &self.dir.join("store").display().to_string());
+            .replace(
+                "0.0.0.0:4222",
+                self.address.as_deref().unwrap_or("127.0.0.1:-1"),
+            )
+            .replace(
+                "/var/lib/nats",
+                &self.dir.join("store").display().to_string(),
+            );
         write_private(&config, &text)?;
         let mut command = Command::new("sh");
-        command.args(["-c", HOLD, "sh"]).arg(&self.program).arg("-c").arg(&config);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).envs(&self.passwords);
+        command
+            .args(["-c", HOLD, "sh"])
+            .arg(&self.program)
+            .arg("-c")
+            .arg(&config);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .envs(&self.passwords);
         // In a group of its own, because Ctrl-C would end the shell before it has ended the server.
         let mut shell = command.process_group(0).spawn()?;
         let log = shell.stderr.take();
         self.process = Some(Held(shell));
         let (tell, told) = oneshot::channel();
-        let log = log.map(ChildStderr::from_std).transpose()?.ok_or_else(|| Failure("the server has no log".into()))?;
+        let log = log
+            .map(ChildStderr::from_std)
+            .transpose()?
+            .ok_or_else(|| Failure("the server has no log".into()))?;
         tokio::spawn(read_log(log, tell));
         let told = tokio::time::timeout(LIMIT, told).await;
         let address = told.map_err(|_| Failure("the server isn't ready in time".into()))?;
         let address = address.map_err(|_| Failure("the server's log can't be read".into()))?;
-        self.address = Some(address.map_err(|said| Failure(format!("the server has ended: {said}")))?);
+        self.address =
+            Some(address.map_err(|said| Failure(format!("the server has ended: {said}")))?);
         Ok(())
     }
 
@@ -135,13 +180,20 @@ impl BusServer {
     }
 
     /// Writes the settings of a user, with these lines at their end.
-    pub(super) fn write_settings(&self, path: &Path, user: &str, more: &str) -> Result<(), Failure> {
+    pub(super) fn write_settings(
+        &self,
+        path: &Path,
+        user: &str,
+        more: &str,
+    ) -> Result<(), Failure> {
         let password = self.passwords.get(&variable(user));
-        let password = password.ok_or_else(|| Failure(format!("the example's accounts have no {user}")))?;
+        let password =
+            password.ok_or_else(|| Failure(format!("the example's accounts have no {user}")))?;
         let file = path.with_extension("password");
         write_private(&file, &format!("{password}\n"))?;
         let address = format!("nats://{}", self.address());
-        let text = format!("servers = [{address:?}]\nuser = {user:?}\npasswordFile = {file:?}\n{more}");
+        let text =
+            format!("servers = [{address:?}]\nuser = {user:?}\npasswordFile = {file:?}\n{more}");
         write_private(path, &text)
     }
 }
@@ -151,21 +203,28 @@ fn variable(user: &str) -> String {
     format!("HOOKWIRE_{}", user.to_uppercase().replace('-', "_"))
 }
 
-/// A password for as long as the demo lasts. It begins with a letter, because the server reads what a variable holds as a
-/// value of its configuration, and digits would be a number.
+/// A password for as long as the demo lasts. It begins with a letter, because the server reads what
+/// a variable holds as a value of its configuration, and digits would be a number.
 fn password() -> Result<String, Failure> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| Failure(error.to_string()))?;
-    Ok(std::iter::once("p".to_string()).chain(bytes.iter().map(|it| format!("{it:02x}"))).collect())
+    Ok(std::iter::once("p".to_string())
+        .chain(bytes.iter().map(|it| format!("{it:02x}")))
+        .collect())
 }
 
 fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut file = std::fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = std::fs::OpenOptions::new()
+        .create(true)
+        .write(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
     Ok(file.write_all(text.as_bytes())?)
 }
 
-/// Reads a server's log to its end, because a server whose log nobody reads stands still. Tells where it listens once it is
-/// ready, or what it said last.
+/// Reads a server's log to its end, because a server whose log nobody reads stands still. Tells
+/// where it listens once it is ready, or what it said last.
 async fn read_log(log: ChildStderr, tell: oneshot::Sender<Result<String, String>>) {
     let (mut lines, mut tell) = (BufReader::new(log).lines(), Some(tell));
     let (mut address, mut last) = (String::new(), VecDeque::new());

@@ -1,5 +1,6 @@
-//! The page of a fleet: the verdicts of all hosts, what they ask and what is in force there, as the servers have it. It
-//! asks no host: what only a host can tell, the page of that host's machine has.
+//! The page of a fleet: the verdicts of all hosts, what they ask and what is in force there, as the
+//! servers have it. It asks no host: what only a host can tell, the page of that host's machine
+//! has.
 
 mod past;
 mod questions;
@@ -98,7 +99,13 @@ impl Fleet {
     /// Reads the fleet from now on.
     pub(super) fn start(source: Source, feed: &Arc<Feed>, runtime: &Handle) -> Arc<Fleet> {
         let (feed, runtime) = (feed.clone(), runtime.clone());
-        let fleet = Arc::new(Fleet { source, feed, runtime, known: Mutex::default(), met: Notify::new() });
+        let fleet = Arc::new(Fleet {
+            source,
+            feed,
+            runtime,
+            known: Mutex::default(),
+            met: Notify::new(),
+        });
         fleet.tell();
         fleet.runtime.spawn(verdicts::follow(fleet.clone()));
         fleet.runtime.spawn(questions::follow(fleet.clone()));
@@ -111,7 +118,9 @@ impl Fleet {
     /// Answers a call; waits for servers.
     pub(super) fn answer(&self, call: &Call) -> Answer {
         match call.method() {
-            "inspect/hosts" => call.params::<Nothing>().map(|_| self.describe(&self.known.lock())),
+            "inspect/hosts" => call
+                .params::<Nothing>()
+                .map(|_| self.describe(&self.known.lock())),
             "inspect/approvals" => {
                 call.params::<Nothing>()?;
                 Ok(json!({ "approvals": self.questions() }))
@@ -169,7 +178,9 @@ impl Fleet {
     /// The newest revision, as the pinned keys have signed it.
     async fn newest(&self) -> Option<u64> {
         let Followed { pins, .. } = self.source.followed.as_ref()?;
-        let channel = Channel::read(&self.source.server, &pins.channel, &pins.signers).await.ok()?;
+        let channel = Channel::read(&self.source.server, &pins.channel, &pins.signers)
+            .await
+            .ok()?;
         channel.all.published.map(|it| it.manifest.revision)
     }
 
@@ -180,8 +191,8 @@ impl Fleet {
         }
     }
 
-    /// Says that a part can't be read and why, and waits until it makes sense to try again. What isn't permitted may be so
-    /// for another connection only: the server would log each attempt.
+    /// Says that a part can't be read and why, and waits until it makes sense to try again. What
+    /// isn't permitted may be so for another connection only: the server would log each attempt.
     async fn failed(&self, part: Part, error: &ServerError) {
         // That no server is reached is said once for all.
         if !matches!(error, ServerError::Away { .. }) {
@@ -211,15 +222,22 @@ impl Fleet {
         if known.told.as_ref() == Some(&now) {
             return;
         }
-        self.feed.tell("hosts", now.as_object().cloned().unwrap_or_default());
+        self.feed
+            .tell("hosts", now.as_object().cloned().unwrap_or_default());
         known.told = Some(now);
     }
 
     fn describe(&self, known: &Known) -> Value {
-        let Source { server, given, key, .. } = &self.source;
-        let mut machines: BTreeMap<&Name, Vec<Value>> = known.machines.iter().map(|it| (it, Vec::new())).collect();
+        let Source {
+            server, given, key, ..
+        } = &self.source;
+        let mut machines: BTreeMap<&Name, Vec<Value>> =
+            known.machines.iter().map(|it| (it, Vec::new())).collect();
         for it in &known.reports {
-            machines.entry(&it.who.host).or_default().push(self.report(it, known.newest));
+            machines
+                .entry(&it.who.host)
+                .or_default()
+                .push(self.report(it, known.newest));
         }
         let n_more = machines.len().saturating_sub(MAX_MACHINES);
         let hosts: Vec<Value> = machines
@@ -227,8 +245,11 @@ impl Fleet {
             .take(MAX_MACHINES)
             .map(|(name, reports)| json!({ "id": name, "root": "", "reports": reports }))
             .collect();
-        let problems: Map<String, Value> =
-            known.problems.iter().map(|(part, problem)| (part.name().to_string(), problem.as_str().into())).collect();
+        let problems: Map<String, Value> = known
+            .problems
+            .iter()
+            .map(|(part, problem)| (part.name().to_string(), problem.as_str().into()))
+            .collect();
         let mut fleet = json!({
             "servers": server.servers(), "given": given, "problems": problems, "more": n_more,
             "newest": known.newest, "key": key.as_ref().map(|it| it.public().id()),

@@ -22,7 +22,14 @@ mod bounds {
 impl Fleet {
     /// `inspect/history`. A call may find nothing and say where the next one goes on.
     #[cfg(feature = "history")]
-    pub(super) async fn search(&self, Search { query, before, limit }: &Search) -> Answer {
+    pub(super) async fn search(
+        &self,
+        Search {
+            query,
+            before,
+            limit,
+        }: &Search,
+    ) -> Answer {
         use crate::history::{Order, sift, span};
         use bounds::*;
         use hookwire_engine::fleet::stream::{self, SKEW};
@@ -32,15 +39,24 @@ impl Fleet {
         let span = span(query).map_err(Problem::params)?;
         let until = span.until.and_then(|until| until.checked_add(SKEW));
         let before = match before {
-            Some(before) => Before::Sequence(before.parse().map_err(|_| Problem::params("`before` is no cursor"))?),
+            Some(before) => Before::Sequence(
+                before
+                    .parse()
+                    .map_err(|_| Problem::params("`before` is no cursor"))?,
+            ),
             None => until.map_or(Before::End, Before::Time),
         };
-        let since = span.since.and_then(|it| it.checked_sub(SKEW)).map(hookwire_base::support::amounts::rfc3339);
+        let since = span
+            .since
+            .and_then(|it| it.checked_sub(SKEW))
+            .map(hookwire_base::support::amounts::rfc3339);
         let limit = limit.unwrap_or(ON_PAGE).clamp(1, MAX_ON_PAGE);
         let host = self.only(&span.hosts);
         let started = std::time::Instant::now();
         let problem = |error| Problem::refused(Part::Verdicts.problem(&error));
-        let mut reading = Backwards::start(&self.source.server, host.as_ref(), before).await.map_err(problem)?;
+        let mut reading = Backwards::start(&self.source.server, host.as_ref(), before)
+            .await
+            .map_err(problem)?;
         let (mut events, mut n_looked, mut n_bytes) = (Vec::new(), 0, 0);
         let (mut looked_back, mut is_over) = (Value::Null, false);
         while !is_over
@@ -53,13 +69,18 @@ impl Fleet {
                 is_over = true;
                 break;
             };
-            let records = part.into_iter().filter_map(|it| stream::record(it.ok()?).ok());
+            let records = part
+                .into_iter()
+                .filter_map(|it| stream::record(it.ok()?).ok());
             // The end of an `async` hook, or what was lost, is no verdict.
             let records = records.filter(|it| it.get("verdict").is_some());
             let records: Vec<_> = records.map(|it| (stream::name(&it), it)).collect();
             if let Some((_, oldest)) = records.first() {
                 looked_back = oldest["of"]["storedAt"].clone();
-                is_over = since.as_deref().zip(looked_back.as_str()).is_some_and(|(since, oldest)| oldest < since);
+                is_over = since
+                    .as_deref()
+                    .zip(looked_back.as_str())
+                    .is_some_and(|(since, oldest)| oldest < since);
             }
             n_looked += records.len();
             for record in sift(query, &records, Order::Newest).map_err(Problem::params)? {
@@ -77,18 +98,26 @@ impl Fleet {
         Ok(answer)
     }
 
-    /// The machine that a query names, if it names one: then the others aren't read. Letter case makes no difference.
+    /// The machine that a query names, if it names one: then the others aren't read. Letter case
+    /// makes no difference.
     #[cfg(feature = "history")]
     fn only(&self, hosts: &[String]) -> Option<hookwire_fleet::name::Name> {
         let [host] = hosts else { return None };
         let known = self.known.lock();
-        let mut all = known.reports.iter().map(|it| &it.who.host).chain(&known.machines);
-        all.find(|it| it.as_str().eq_ignore_ascii_case(host)).cloned()
+        let mut all = known
+            .reports
+            .iter()
+            .map(|it| &it.who.host)
+            .chain(&known.machines);
+        all.find(|it| it.as_str().eq_ignore_ascii_case(host))
+            .cloned()
     }
 
     /// `inspect/history`.
     #[cfg(not(feature = "history"))]
     pub(super) async fn search(&self, _: &Search) -> Answer {
-        Err(Problem::refused("this hookwire was built without `history`, which reads queries"))
+        Err(Problem::refused(
+            "this hookwire was built without `history`, which reads queries",
+        ))
     }
 }

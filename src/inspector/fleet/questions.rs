@@ -53,7 +53,12 @@ fn handle(question: &Question) -> String {
 impl Fleet {
     /// The questions that wait, as pages know them.
     pub(super) fn questions(&self) -> Vec<Value> {
-        self.known.lock().questions.iter().map(|it| self.asked(it)).collect()
+        self.known
+            .lock()
+            .questions
+            .iter()
+            .map(|it| self.asked(it))
+            .collect()
     }
 
     fn ask(&self, waiting: Vec<Question>) {
@@ -64,12 +69,19 @@ impl Fleet {
         }
         known.questions = waiting;
         let approvals = known.questions.iter().map(|it| self.asked(it)).collect();
-        self.feed.tell("approvals", Map::from_iter([("approvals".to_string(), Value::Array(approvals))]));
+        self.feed.tell(
+            "approvals",
+            Map::from_iter([("approvals".to_string(), Value::Array(approvals))]),
+        );
     }
 
     /// A question with all that it says.
     fn asked(&self, question: &Question) -> Value {
-        let Shown { asked, project, request } = Shown::of(question);
+        let Shown {
+            asked,
+            project,
+            request,
+        } = Shown::of(question);
         let mut shown = match request {
             Some(request) => json!(request),
             // Nothing of it is left out, because whoever answers is to see the whole.
@@ -78,22 +90,43 @@ impl Fleet {
                 "event": "", "subject": asked,
             }),
         };
-        let key = self.source.key.as_ref().map(hookwire_fleet::key::SecretKey::public);
+        let key = self
+            .source
+            .key
+            .as_ref()
+            .map(hookwire_fleet::key::SecretKey::public);
         shown["host"] = json!(question.who.host);
         shown["root"] = project.into();
         shown["question"] = handle(question).into();
         // By the server's clock, because a host's may be wrong.
         shown["askedAt"] = question.at.into();
         shown["timeoutMs"] = question.expires.saturating_sub(question.at).into();
-        shown["isBelieved"] = key.is_some_and(|key| question.approvers.contains(&key)).into();
+        shown["isBelieved"] = key
+            .is_some_and(|key| question.approvers.contains(&key))
+            .into();
         shown
     }
 
-    /// Answers a question in a person's name, by a signature over the very one that the page has shown.
-    pub(super) async fn reply(&self, Reply { id, question: shown, reply }: Reply) -> Answer {
-        let ApprovalReply { decision, reason, subject, remember } = reply;
+    /// Answers a question in a person's name, by a signature over the very one that the page has
+    /// shown.
+    pub(super) async fn reply(
+        &self,
+        Reply {
+            id,
+            question: shown,
+            reply,
+        }: Reply,
+    ) -> Answer {
+        let ApprovalReply {
+            decision,
+            reason,
+            subject,
+            remember,
+        } = reply;
         if subject.is_some() || remember {
-            return Err(Problem::params("an answer in a fleet is yes or no, with a reason; it carries nothing else"));
+            return Err(Problem::params(
+                "an answer in a fleet is yes or no, with a reason; it carries nothing else",
+            ));
         }
         let Some(key) = &self.source.key else {
             let given = &self.source.given;
@@ -102,7 +135,13 @@ impl Fleet {
                  `hookwire inspect` with --key"
             )));
         };
-        let found = self.known.lock().questions.iter().find(|it| handle(it) == shown).cloned();
+        let found = self
+            .known
+            .lock()
+            .questions
+            .iter()
+            .find(|it| handle(it) == shown)
+            .cloned();
         // The answer would be stored, and nobody would wait for it.
         let is_open = |it: &Question| it.expires / 1000 >= now();
         let question = found.filter(is_open).ok_or_else(|| {
@@ -114,12 +153,28 @@ impl Fleet {
             Approval::Approve => Decision::Approve,
             Approval::Deny => Decision::Deny,
         };
-        let answered = asks::answer(&self.source.server, &question, decision, reason.as_deref(), key).await?;
-        let left = self.known.lock().questions.iter().filter(|it| handle(it) != shown).cloned().collect();
+        let answered = asks::answer(
+            &self.source.server,
+            &question,
+            decision,
+            reason.as_deref(),
+            key,
+        )
+        .await?;
+        let left = self
+            .known
+            .lock()
+            .questions
+            .iter()
+            .filter(|it| handle(it) != shown)
+            .cloned()
+            .collect();
         self.ask(left);
         match answered {
             Answered::First => Ok(Value::Null),
-            Answered::TooLate => Err(Problem::refused(format!("somebody else has answered `{id}` before"))),
+            Answered::TooLate => Err(Problem::refused(format!(
+                "somebody else has answered `{id}` before"
+            ))),
         }
     }
 }

@@ -18,7 +18,10 @@ const BACK: u64 = 1000;
 
 /// Tells pages each verdict as the servers store it.
 pub(super) async fn follow(fleet: Arc<Fleet>) {
-    let from = From { back: BACK, ..From::default() };
+    let from = From {
+        back: BACK,
+        ..From::default()
+    };
     let mut reader = loop {
         match Reader::start(&fleet.source.server, &from).await {
             Ok(reader) => break reader,
@@ -66,12 +69,16 @@ enum News {
     Lost(Map<String, Value>),
 }
 
-/// Reads a record as hostile input: a host may write what it likes, and a page takes it as it is told.
+/// Reads a record as hostile input: a host may write what it likes, and a page takes it as it is
+/// told.
 fn read(record: Value) -> Result<News, String> {
     let host = record["of"]["host"].clone();
-    let of_host = |name: &str, value: Value| Map::from_iter([("host".to_string(), host.clone()), (name.into(), value)]);
+    let of_host = |name: &str, value: Value| {
+        Map::from_iter([("host".to_string(), host.clone()), (name.into(), value)])
+    };
     if let Some(ended) = record.get("ended") {
-        let ended = Ended::deserialize(ended).map_err(|error| format!("an `ended` of {host}: {error}"))?;
+        let ended =
+            Ended::deserialize(ended).map_err(|error| format!("an `ended` of {host}: {error}"))?;
         return Ok(News::Ended(of_host("ended", without_secrets(json!(ended)))));
     }
     if let Some(lost) = record["lost"].as_u64() {
@@ -89,11 +96,15 @@ pub(super) fn judged(mut record: Value) -> Result<Map<String, Value>, String> {
     let check = |record: &Value| {
         let text = record.to_string();
         let read: Record<'_> = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-        serde_json::from_str::<Verdict>(read.verdict.get()).map_err(|error| error.to_string()).map(drop)
+        serde_json::from_str::<Verdict>(read.verdict.get())
+            .map_err(|error| error.to_string())
+            .map(drop)
     };
     check(&record).map_err(|error| format!("{id}: {error}"))?;
     if record.get("params").is_some_and(|it| !it.is_object()) || !record["project"].is_string() {
-        return Err(format!("{id}: its params or its project aren't what a host writes"));
+        return Err(format!(
+            "{id}: its params or its project aren't what a host writes"
+        ));
     }
     let host = record["of"]["host"].take();
     record["of"]["host"] = host.clone();
@@ -116,7 +127,10 @@ mod tests {
             "params": { "event": "PreToolUse" }, "verdict": verdict, "project": "/srv/shop", "of": of,
         });
         let message = judged(record.clone()).unwrap();
-        assert_eq!((&message["host"], &message["id"]), (&json!("web-1"), &json!("web-1.5.7")));
+        assert_eq!(
+            (&message["host"], &message["id"]),
+            (&json!("web-1"), &json!("web-1.5.7"))
+        );
         for (name, value) in [
             ("seq", json!("x")),
             ("at", json!(1)),
@@ -132,7 +146,9 @@ mod tests {
             other[name] = value;
             assert!(judged(other).is_err(), "{name}");
         }
-        assert!(matches!(read(json!({ "lost": 3, "of": of })), Ok(News::Lost(it)) if it["count"] == 3));
+        assert!(
+            matches!(read(json!({ "lost": 3, "of": of })), Ok(News::Lost(it)) if it["count"] == 3)
+        );
         assert!(read(json!({ "ended": { "seq": 1 }, "of": of })).is_err());
     }
 }

@@ -11,7 +11,10 @@ pub(super) fn list(session: &Session) -> RpcResult<ApprovalList> {
     })
 }
 
-pub(super) fn answer(session: &Session, ApprovalAnswer { id, reply }: ApprovalAnswer) -> RpcResult<()> {
+pub(super) fn answer(
+    session: &Session,
+    ApprovalAnswer { id, reply }: ApprovalAnswer,
+) -> RpcResult<()> {
     // An agent would answer what a person is asked about it.
     if session.is_from_held() {
         return Err(RpcError::request(

@@ -1,11 +1,13 @@
-//! What happens to an event: `hooks/dispatch` judges it, `hooks/explain` says which hooks would run,
-//! `hooks/recent` gives what was judged lately.
+//! What happens to an event: `hooks/dispatch` judges it, `hooks/explain` says which hooks would
+//! run, `hooks/recent` gives what was judged lately.
 
 use crate::rpc::VERDICTS;
 use crate::rpc::aside::aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::{as_object, decode_params};
-use crate::rpc::protocol::{AnswerParams, AnswerResult, DialectEvent, ExplainResult, RecentParams, RecentReply};
+use crate::rpc::protocol::{
+    AnswerParams, AnswerResult, DialectEvent, ExplainResult, RecentParams, RecentReply,
+};
 use crate::rpc::session::Session;
 use hookwire_ask::said::Said;
 use hookwire_base::event::Event;
@@ -28,7 +30,8 @@ use tokio::time::Instant;
 const CALL_ID: &str = "/tool/callId";
 /// The members of payloads that tell a moment from the next one like it, beside a call's id.
 const MARKS: [&str; 2] = ["timestamp", "stepIdx"];
-/// Guards read an event to its end: one that is longer than this, in bytes, isn't judged on the reader.
+/// Guards read an event to its end: one that is longer than this, in bytes, isn't judged on the
+/// reader.
 const LONG: usize = 64 * 1024;
 
 /// An event that was sent, with its verdict.
@@ -39,10 +42,19 @@ pub(crate) struct Judged {
 }
 
 /// Judges an event, and writes the verdict behind what is in `out`.
-pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &mut Vec<u8>) -> RpcResult<()> {
+pub(super) async fn dispatch(
+    session: &Session,
+    sent: Value,
+    text: &str,
+    out: &mut Vec<u8>,
+) -> RpcResult<()> {
     let (event, dialect) = read_event(session, as_object(sent)?)?;
     let judged = judge(session, Arc::new(event), dialect, text.len()).await?;
-    let Judged { event, verdict, dialect } = &judged;
+    let Judged {
+        event,
+        verdict,
+        dialect,
+    } = &judged;
     // The verdict is written once, for the client and for the journal.
     let is_translated = dialect.name() != dialects::NATIVE;
     if is_translated {
@@ -52,33 +64,76 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     }
     let start = out.len();
     json_writer::write(out, verdict).map_err(RpcError::internal)?;
-    note(session, &judged, None, text, out.get(start..).unwrap_or_default());
+    note(
+        session,
+        &judged,
+        None,
+        text,
+        out.get(start..).unwrap_or_default(),
+    );
     if is_translated {
         out.push(b'}');
     }
     Ok(())
 }
 
-/// Judges an event as an agent's hook was asked about it, and writes what the hook's command is to do.
-pub(super) async fn answer(session: &Session, sent: Value, _: &str, out: &mut Vec<u8>) -> RpcResult<()> {
-    let AnswerParams { agent, event, fails_open, deadline_ms, sent } = decode_params(&sent)?;
+/// Judges an event as an agent's hook was asked about it, and writes what the hook's command is to
+/// do.
+pub(super) async fn answer(
+    session: &Session,
+    sent: Value,
+    _: &str,
+    out: &mut Vec<u8>,
+) -> RpcResult<()> {
+    let AnswerParams {
+        agent,
+        event,
+        fails_open,
+        deadline_ms,
+        sent,
+    } = decode_params(&sent)?;
     let mut asked = Asked::new(asked::agent(&agent).map_err(RpcError::params)?, event);
     asked.fails_open = fails_open;
     asked.time_limit = deadline_ms.map_or(asked.time_limit, Duration::from_millis);
     let judged = match asked.read(sent.as_bytes(), asked::EVENT) {
         Ok(payload) => {
-            let judged = judge_and_note(session, asked.agent, Via::Command, payload, asked.time_limit).await;
+            let judged = judge_and_note(
+                session,
+                asked.agent,
+                Via::Command,
+                payload,
+                asked.time_limit,
+            )
+            .await;
             judged.map_err(|it| it.message)
         }
         Err(problem) => Err(problem),
     };
-    let said = asked.said(judged.map(|Judged { event, verdict, dialect }| dialect.reply_to(&event, &verdict)));
-    let Said { stdout, stderr, exit } = said;
-    json_writer::write(out, &AnswerResult { stdout, stderr, exit }).map_err(RpcError::internal)
+    let said = asked.said(judged.map(
+        |Judged {
+             event,
+             verdict,
+             dialect,
+         }| dialect.reply_to(&event, &verdict),
+    ));
+    let Said {
+        stdout,
+        stderr,
+        exit,
+    } = said;
+    json_writer::write(
+        out,
+        &AnswerResult {
+            stdout,
+            stderr,
+            exit,
+        },
+    )
+    .map_err(RpcError::internal)
 }
 
-/// Judges an event that came as an agent sends it, in its words. What two entries of the agent ask about is judged once,
-/// if the payload tells it from the next like it.
+/// Judges an event that came as an agent sends it, in its words. What two entries of the agent ask
+/// about is judged once, if the payload tells it from the next like it.
 pub(crate) async fn judge_and_note(
     session: &Session,
     agent: &'static Dialect,
@@ -88,7 +143,8 @@ pub(crate) async fn judge_and_note(
 ) -> RpcResult<Judged> {
     // The journal keeps what a client would have sent.
     let mut text = Vec::new();
-    json_writer::write(&mut text, &asked::Params::new(agent, &payload, time_limit)).map_err(RpcError::internal)?;
+    json_writer::write(&mut text, &asked::Params::new(agent, &payload, time_limit))
+        .map_err(RpcError::internal)?;
     let text = String::from_utf8(text).map_err(RpcError::internal)?;
     let is_marked = MARKS.iter().any(|mark| payload.get(mark).is_some());
     let event = Arc::new(asked::event(agent, payload, time_limit).map_err(RpcError::params)?);
@@ -103,28 +159,49 @@ pub(crate) async fn judge_and_note(
     let verdict = match is_marked || event.text(CALL_ID).is_some() {
         true => {
             let hooks = session.host.hooks();
-            session.host.engine.repeated.judge(&[agent.name(), &hooks.hash, &text], judge).await?
+            session
+                .host
+                .engine
+                .repeated
+                .judge(&[agent.name(), &hooks.hash, &text], judge)
+                .await?
         }
         false => judge.await?,
     };
-    Ok(Judged { event, verdict, dialect: agent })
+    Ok(Judged {
+        event,
+        verdict,
+        dialect: agent,
+    })
 }
 
 /// Judges an event of so many bytes.
-async fn judge(session: &Session, event: Arc<Event>, dialect: &'static Dialect, length: usize) -> RpcResult<Judged> {
-    // The hooks are those in force now, whenever they come to judge; what is being changed counts as changed.
+async fn judge(
+    session: &Session,
+    event: Arc<Event>,
+    dialect: &'static Dialect,
+    length: usize,
+) -> RpcResult<Judged> {
+    // The hooks are those in force now, whenever they come to judge; what is being changed counts
+    // as changed.
     let deadline = engine::deadline(&event);
     let mut hooks = match session.is_settled() {
         true => session.hooks_in_force(),
         // Boxed, or the wait would be part of every event's future.
         false => Box::pin(before(deadline, session.hooks_when_read()))
             .await
-            .ok_or_else(|| RpcError::internal("the definitions were still being read at the event's deadline"))?,
+            .ok_or_else(|| {
+                RpcError::internal("the definitions were still being read at the event's deadline")
+            })?,
     };
     hooks.files = session.host.joined(hooks.files, &event);
     let question = question(session, event.clone(), deadline, dialect, hooks);
     let judging = session.host.interceptor.intercept(question);
-    let mut verdict = if length > LONG { aside(judging).await } else { judging.await };
+    let mut verdict = if length > LONG {
+        aside(judging).await
+    } else {
+        judging.await
+    };
     if let Some((turn, call)) = dialect.turn(&event) {
         let call = [dialect.name(), event.session(), &call];
         match turn {
@@ -132,12 +209,20 @@ async fn judge(session: &Session, event: Arc<Event>, dialect: &'static Dialect, 
             Turn::Asks => session.host.engine.passed_on.ask(&call, &mut verdict),
         }
     }
-    Ok(Judged { event, verdict, dialect })
+    Ok(Judged {
+        event,
+        verdict,
+        dialect,
+    })
 }
 
 /// Tells the log and the journal of a verdict, which is written there already.
 fn note(session: &Session, judged: &Judged, via: Option<Via>, text: &str, written: &[u8]) {
-    let Judged { event, verdict, dialect } = judged;
+    let Judged {
+        event,
+        verdict,
+        dialect,
+    } = judged;
     tracing::info!(
         target: VERDICTS,
         event = &*event.name,
@@ -151,8 +236,15 @@ fn note(session: &Session, judged: &Judged, via: Option<Via>, text: &str, writte
         "Judged."
     );
     if !is_probe(event, verdict) {
-        let from = Sender { dialect: dialect.name(), client: session.client(), via };
-        session.host.journal.write(event, from, text, verdict, written);
+        let from = Sender {
+            dialect: dialect.name(),
+            client: session.client(),
+            via,
+        };
+        session
+            .host
+            .journal
+            .write(event, from, text, verdict, written);
     }
 }
 
@@ -173,7 +265,9 @@ fn question(
 ) -> Question {
     let declared = session.declared();
     let mut honours = declared.unwrap_or_default();
-    if dialect.name() != dialects::NATIVE && (dialect.agent.is_some() || dialect.row(&event.name).is_some()) {
+    if dialect.name() != dialects::NATIVE
+        && (dialect.agent.is_some() || dialect.row(&event.name).is_some())
+    {
         // A vocabulary has words for some decisions, of which its client may know fewer.
         let spoken = dialect.honours(&event);
         honours = declared.map_or(spoken, |declared| Honours {
@@ -202,8 +296,15 @@ fn read_event(session: &Session, mut params: Value) -> RpcResult<(Event, &'stati
         return Ok((event, dialects::native()));
     }
     // A payload may be large: it is moved past the check of its neighbours.
-    let payload = params.get_mut("payload").map(Value::take).unwrap_or_default();
-    let DialectEvent { dialect, payload: _, deadline_ms } = decode_params(&params)?;
+    let payload = params
+        .get_mut("payload")
+        .map(Value::take)
+        .unwrap_or_default();
+    let DialectEvent {
+        dialect,
+        payload: _,
+        deadline_ms,
+    } = decode_params(&params)?;
     let dialect = match dialect {
         Some(name) => dialects::by_name(&name).map_err(RpcError::params)?,
         None => session.dialect(),
@@ -225,10 +326,23 @@ pub(super) async fn explain(session: &Session, sent: Value) -> RpcResult<Explain
         let registered = hooks.session.iter().flat_map(|set| &set.hooks);
         let facts = Facts::new(Arc::new(event), &root).with_names(&hooks.files.tool_names);
         let sets = [Some(&hooks.files), hooks.session.as_ref()];
-        let broken: Vec<String> = sets.into_iter().flatten().flat_map(|set| set.broken.iter().cloned()).collect();
-        let explained =
-            ExplainResult::new(hooks.files.hooks.iter().chain(registered), &hooks.files.policies, &broken, &facts);
-        let HookSet { generation, hash, notices, .. } = &*hooks.files;
+        let broken: Vec<String> = sets
+            .into_iter()
+            .flatten()
+            .flat_map(|set| set.broken.iter().cloned())
+            .collect();
+        let explained = ExplainResult::new(
+            hooks.files.hooks.iter().chain(registered),
+            &hooks.files.policies,
+            &broken,
+            &facts,
+        );
+        let HookSet {
+            generation,
+            hash,
+            notices,
+            ..
+        } = &*hooks.files;
         ExplainResult {
             generation: Some(*generation),
             hash: Some(hash.clone()),
@@ -237,16 +351,30 @@ pub(super) async fn explain(session: &Session, sent: Value) -> RpcResult<Explain
         }
     };
     let explained = engine.aside(Engine::latest(), explain).await;
-    explained.ok_or_else(|| RpcError::internal("it took too long to hold the hooks' conditions against the event"))
+    explained.ok_or_else(|| {
+        RpcError::internal("it took too long to hold the hooks' conditions against the event")
+    })
 }
 
 pub(super) fn recent(session: &Session, params: RecentParams) -> RpcResult<RecentReply> {
-    let RecentParams { limit, event, after } = params;
+    let RecentParams {
+        limit,
+        event,
+        after,
+    } = params;
     // No event has a name that no dialect knows.
-    let events = event.map(|name| dialects::canonical(&name, session.dialect().name()).unwrap_or_default());
-    let is_wanted = |name: &str| events.as_ref().is_none_or(|events| events.iter().any(|event| **event == *name));
+    let events =
+        event.map(|name| dialects::canonical(&name, session.dialect().name()).unwrap_or_default());
+    let is_wanted = |name: &str| {
+        events
+            .as_ref()
+            .is_none_or(|events| events.iter().any(|event| **event == *name))
+    };
     Ok(RecentReply {
-        excerpt: session.host.journal.excerpt(after, limit.unwrap_or(usize::MAX), is_wanted),
+        excerpt: session
+            .host
+            .journal
+            .excerpt(after, limit.unwrap_or(usize::MAX), is_wanted),
         root: session.host.root().to_string_lossy().into_owned(),
         hooks: session.host.hooks(),
         clients: session.others(),

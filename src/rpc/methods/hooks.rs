@@ -4,8 +4,8 @@
 use crate::rpc::aside::aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::protocol::{
-    CheckParams, CheckResult, Directory, HookInfo, InForceBrief, ListParams, ListResult, RegisterResult, ReloadResult,
-    UnregisterParams,
+    CheckParams, CheckResult, Directory, HookInfo, InForceBrief, ListParams, ListResult,
+    RegisterResult, ReloadResult, UnregisterParams,
 };
 use crate::rpc::session::{Registered, Session};
 use hookwire_base::support::file::read_named;
@@ -24,17 +24,26 @@ use hookwire_handlers::handlers::{Means, Obstacle};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-pub(super) async fn list(session: &Session, ListParams { event }: ListParams) -> RpcResult<ListResult> {
+pub(super) async fn list(
+    session: &Session,
+    ListParams { event }: ListParams,
+) -> RpcResult<ListResult> {
     let hooks = session.hooks_when_read().await;
     let registered = hooks.session.iter().flat_map(|set| &set.hooks);
     let all = hooks.files.hooks.iter().chain(registered);
     let client = session.dialect();
     // There is no hook for an event that no dialect knows.
     let events = event.map(|name| dialects::canonical(&name, client.name()).unwrap_or_default());
-    let is_asked =
-        |hook: &&Arc<Hook>| events.as_ref().is_none_or(|events| events.iter().any(|event| hook.on.includes(event)));
+    let is_asked = |hook: &&Arc<Hook>| {
+        events
+            .as_ref()
+            .is_none_or(|events| events.iter().any(|event| hook.on.includes(event)))
+    };
     // Several moments by one name: the first one stands for them.
-    let event = events.as_ref().and_then(|events| events.first()).map(|it| &**it);
+    let event = events
+        .as_ref()
+        .and_then(|events| events.first())
+        .map(|it| &**it);
     let listed = engine::in_running_order(all.filter(is_asked), event, &client.contract);
     Ok(ListResult {
         in_force: InForceBrief {
@@ -42,12 +51,23 @@ pub(super) async fn list(session: &Session, ListParams { event }: ListParams) ->
             hash: hooks.files.hash.clone(),
             session_generation: hooks.session.as_ref().map(|set| set.generation),
         },
-        hooks: listed.iter().map(|hook| HookInfo::from_hook(hook)).collect(),
-        directories: session.host.dirs().iter().map(Directory::from_dir).collect(),
+        hooks: listed
+            .iter()
+            .map(|hook| HookInfo::from_hook(hook))
+            .collect(),
+        directories: session
+            .host
+            .dirs()
+            .iter()
+            .map(Directory::from_dir)
+            .collect(),
     })
 }
 
-pub(super) async fn check(session: &Session, CheckParams { text, file }: CheckParams) -> RpcResult<CheckResult> {
+pub(super) async fn check(
+    session: &Session,
+    CheckParams { text, file }: CheckParams,
+) -> RpcResult<CheckResult> {
     let (file, means) = (file.as_deref().unwrap_or("hooks.yaml"), session.means());
     let check = |text: &str| definitions::check::check(file, text, Layer::Hooks, Some(&means));
     Ok(CheckResult {
@@ -56,7 +76,13 @@ pub(super) async fn check(session: &Session, CheckParams { text, file }: CheckPa
             Some(text) => aside(async { check(&text).diagnostics }).await,
             None => {
                 session.hooks_when_read().await;
-                session.host.published().diagnostics.iter().cloned().collect()
+                session
+                    .host
+                    .published()
+                    .diagnostics
+                    .iter()
+                    .cloned()
+                    .collect()
             }
         },
     })
@@ -90,18 +116,24 @@ pub(super) async fn register(session: &Session, sent: Value) -> RpcResult<Regist
     // Only an interpreter knows which modules it has.
     let may_start = n_hooks <= MAX_ASKED && names_module(&sent);
     let mut left = QUICK_TEXT;
-    if n_hooks <= QUICK_HOOKS && takes_from(&sent, &mut left) && !may_start && session.is_settled() {
+    if n_hooks <= QUICK_HOOKS && takes_from(&sent, &mut left) && !may_start && session.is_settled()
+    {
         return register_now(session, &sent, false);
     }
-    session.change(move |session| register_now(session, &sent, may_start)).await
+    session
+        .change(move |session| register_now(session, &sent, may_start))
+        .await
 }
 
-/// Whether a definition has no more bytes than these, each value for one at least. Recursion is bounded by the parser's depth
-/// limit.
+/// Whether a definition has no more bytes than these, each value for one at least. Recursion is
+/// bounded by the parser's depth limit.
 fn takes_from(sent: &Value, left: &mut usize) -> bool {
-    let takes = |bytes: usize, left: &mut usize| left.checked_sub(bytes + 1).map(|it| *left = it).is_some();
+    let takes =
+        |bytes: usize, left: &mut usize| left.checked_sub(bytes + 1).map(|it| *left = it).is_some();
     match sent {
-        Value::Object(members) => members.iter().all(|(key, value)| takes(key.len(), left) && takes_from(value, left)),
+        Value::Object(members) => members
+            .iter()
+            .all(|(key, value)| takes(key.len(), left) && takes_from(value, left)),
         Value::Array(items) => items.iter().all(|item| takes_from(item, left)),
         Value::String(text) => takes(text.len(), left),
         Value::Null | Value::Bool(_) | Value::Number(_) => takes(0, left),
@@ -111,9 +143,9 @@ fn takes_from(sent: &Value, left: &mut usize) -> bool {
 /// Whether a definition names a module of Python. Recursion is bounded by the parser's depth limit.
 fn names_module(sent: &Value) -> bool {
     match sent {
-        Value::Object(members) => {
-            members.iter().any(|(key, value)| key == "python" || key == "import_path" || names_module(value))
-        }
+        Value::Object(members) => members
+            .iter()
+            .any(|(key, value)| key == "python" || key == "import_path" || names_module(value)),
         Value::Array(items) => items.iter().any(names_module),
         _ => false,
     }
@@ -122,7 +154,10 @@ fn names_module(sent: &Value) -> bool {
 fn register_now(session: &Session, sent: &Value, may_start: bool) -> RpcResult<RegisterResult> {
     let root = Node::from_json(sent);
     let client = session.as_client();
-    let means = Means { may_start, ..session.means() };
+    let means = Means {
+        may_start,
+        ..session.means()
+    };
     let origin = Origin {
         client: client.as_ref(),
         means: Some(&means),
@@ -131,33 +166,61 @@ fn register_now(session: &Session, sent: &Value, may_start: bool) -> RpcResult<R
     // JSON off the wire has no places: every problem is at the beginning.
     let lines = LineIndex::new("");
     let compiled = compile(&root, &origin, &lines);
-    let diagnostics: Vec<_> =
-        compiled.problems.iter().map(|problem| problem.to_diagnostic("session", &lines)).collect();
-    let can_never_work = |it: &Diagnostic| it.severity == Severity::Error || it.code == Obstacle::UNREACHABLE;
+    let diagnostics: Vec<_> = compiled
+        .problems
+        .iter()
+        .map(|problem| problem.to_diagnostic("session", &lines))
+        .collect();
+    let can_never_work =
+        |it: &Diagnostic| it.severity == Severity::Error || it.code == Obstacle::UNREACHABLE;
     if let Some(error) = diagnostics.iter().find(|it| can_never_work(it)) {
         // All or nothing: a client that is told "registered" must not lack its guard.
-        let hook = error.hook.as_deref().map(|hook| format!("hook `{hook}`: ")).unwrap_or_default();
-        let help = error.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+        let hook = error
+            .hook
+            .as_deref()
+            .map(|hook| format!("hook `{hook}`: "))
+            .unwrap_or_default();
+        let help = error
+            .help
+            .as_deref()
+            .map(|help| format!(" ({help})"))
+            .unwrap_or_default();
         let mut refusal = RpcError::params(format!("{hook}{}{help}", error.message));
         refusal.data = serde_json::to_value(json!({ "diagnostics": diagnostics })).ok();
         return Err(refusal);
     }
     if compiled.policy.is_some() {
-        return Err(RpcError::params("`policy`: it is written in a definition file, not registered"));
+        return Err(RpcError::params(
+            "`policy`: it is written in a definition file, not registered",
+        ));
     }
-    let mut new: Vec<_> = compiled.hooks.into_iter().filter_map(|it| it.hook).collect();
+    let mut new: Vec<_> = compiled
+        .hooks
+        .into_iter()
+        .filter_map(|it| it.hook)
+        .collect();
     session.may_register(&new)?;
     if new.is_empty() {
-        return Err(RpcError::params("`hooks` is missing or empty; it is a list of hooks as in a definition file"));
+        return Err(RpcError::params(
+            "`hooks` is missing or empty; it is a list of hooks as in a definition file",
+        ));
     }
     let mut registered = session.registered();
     // A hook that wasn't named adds to those that weren't either.
     for n in 0..new.len() {
-        let is_taken = |name: &str| registered.hooks.iter().chain(&new[..n]).any(|hook| *hook.name == *name);
+        let is_taken = |name: &str| {
+            registered
+                .hooks
+                .iter()
+                .chain(&new[..n])
+                .any(|hook| *hook.name == *name)
+        };
         let name = new[n].name.clone();
         if is_taken(&name) && !has_written_name(&root, &name) {
             let stem = name.rsplit_once('#').map_or(&*name, |(stem, _)| stem);
-            let free = (1..=MAX_REGISTERED + new.len()).map(|n| format!("{stem}#{n}")).find(|name| !is_taken(name));
+            let free = (1..=MAX_REGISTERED + new.len())
+                .map(|n| format!("{stem}#{n}"))
+                .find(|name| !is_taken(name));
             if let (Some(free), Some(hook)) = (free, Arc::get_mut(&mut new[n])) {
                 hook.name = free.into();
             }
@@ -167,15 +230,17 @@ fn register_now(session: &Session, sent: &Value, may_start: bool) -> RpcResult<R
     // A name that is registered again replaces the hook that had it.
     registered.hooks.retain(|hook| !names.contains(&hook.name));
     if registered.hooks.len() + new.len() > MAX_REGISTERED {
-        let message = format!("`hooks`: a connection registers at most {MAX_REGISTERED} hooks; unregister some first");
+        let message = format!(
+            "`hooks`: a connection registers at most {MAX_REGISTERED} hooks; unregister some first"
+        );
         return Err(RpcError::params(message));
     }
     registered.hooks.extend(new);
     Ok(publish(&mut registered, diagnostics))
 }
 
-/// Whether a client has written this as the `name` of a hook. Recursion is bounded by the parser's depth
-/// limit.
+/// Whether a client has written this as the `name` of a hook. Recursion is bounded by the parser's
+/// depth limit.
 fn has_written_name(node: &Node, name: &str) -> bool {
     match &node.value {
         NodeValue::Seq(items) => items.iter().any(|item| has_written_name(item, name)),
@@ -187,30 +252,54 @@ fn has_written_name(node: &Node, name: &str) -> bool {
     }
 }
 
-pub(super) async fn unregister(session: &Session, params: UnregisterParams) -> RpcResult<RegisterResult> {
+pub(super) async fn unregister(
+    session: &Session,
+    params: UnregisterParams,
+) -> RpcResult<RegisterResult> {
     if session.is_settled() {
         return unregister_now(session, params);
     }
-    session.change(move |session| unregister_now(session, params)).await
+    session
+        .change(move |session| unregister_now(session, params))
+        .await
 }
 
 fn unregister_now(session: &Session, params: UnregisterParams) -> RpcResult<RegisterResult> {
     let UnregisterParams { names } = params;
     let mut registered = session.registered();
-    if let Some(unknown) = names.iter().find(|name| !registered.hooks.iter().any(|hook| *hook.name == ***name)) {
-        let nearest = did_you_mean(closest(unknown, registered.hooks.iter().map(|hook| &*hook.name)));
-        return Err(RpcError::params(format!("`names`: this connection has registered no hook `{unknown}`{nearest}")));
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| !registered.hooks.iter().any(|hook| *hook.name == ***name))
+    {
+        let nearest = did_you_mean(closest(
+            unknown,
+            registered.hooks.iter().map(|hook| &*hook.name),
+        ));
+        return Err(RpcError::params(format!(
+            "`names`: this connection has registered no hook `{unknown}`{nearest}"
+        )));
     }
-    registered.hooks.retain(|hook| !names.iter().any(|name| **name == *hook.name));
+    registered
+        .hooks
+        .retain(|hook| !names.iter().any(|name| **name == *hook.name));
     Ok(publish(&mut registered, Vec::new()))
 }
 
 fn publish(registered: &mut Registered, diagnostics: Vec<Diagnostic>) -> RegisterResult {
     let generation = registered.set.as_ref().map_or(1, |set| set.generation + 1);
-    registered.set = Some(Arc::new(HookSet::new(registered.hooks.clone(), generation, "session".into(), Vec::new())));
+    registered.set = Some(Arc::new(HookSet::new(
+        registered.hooks.clone(),
+        generation,
+        "session".into(),
+        Vec::new(),
+    )));
     RegisterResult {
         session_generation: generation,
-        registered: registered.hooks.iter().map(|hook| hook.name.clone()).collect(),
+        registered: registered
+            .hooks
+            .iter()
+            .map(|hook| hook.name.clone())
+            .collect(),
         diagnostics,
     }
 }

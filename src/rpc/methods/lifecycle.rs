@@ -1,12 +1,13 @@
-//! What begins and ends a connection, and what concerns its messages: `initialize`, `shutdown`, `exit`,
-//! `$/cancelRequest`, `$/setTrace`.
+//! What begins and ends a connection, and what concerns its messages: `initialize`, `shutdown`,
+//! `exit`, `$/cancelRequest`, `$/setTrace`.
 
 use super::Next;
 use crate::rpc::envelope::canonical_id;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::decode_params;
 use crate::rpc::protocol::{
-    CancelParams, InForce, InitializeParams, InitializeResult, PROTOCOL_VERSION, ServerInfo, SetTraceParams,
+    CancelParams, InForce, InitializeParams, InitializeResult, PROTOCOL_VERSION, ServerInfo,
+    SetTraceParams,
 };
 use crate::rpc::session::{Session, Side};
 use hookwire_dialects as dialects;
@@ -16,11 +17,21 @@ use serde_json::{Map, Value, json};
 
 pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<InitializeResult> {
     let params: InitializeParams = decode_params(&without_nulls(&sent))?;
-    let capabilities = params.capabilities.hooks.or(params.capabilities.experimental.and_then(|it| it.hooks));
-    let editor = lsp::is_editor(&sent).then(|| session.language_server(&sent)).transpose()?;
+    let capabilities = params
+        .capabilities
+        .hooks
+        .or(params.capabilities.experimental.and_then(|it| it.hooks));
+    let editor = lsp::is_editor(&sent)
+        .then(|| session.language_server(&sent))
+        .transpose()?;
     let is_agent = capabilities.is_some();
     let remarks = session.initialize(capabilities)?;
-    params.client_info.as_ref().and_then(|it| it["name"].as_str()).into_iter().for_each(|it| session.name_client(it));
+    params
+        .client_info
+        .as_ref()
+        .and_then(|it| it["name"].as_str())
+        .into_iter()
+        .for_each(|it| session.name_client(it));
     let mut features = json!({ "positionEncoding": "utf-16" });
     if let Some(server) = editor {
         features = lsp::capabilities(&server);
@@ -32,7 +43,10 @@ pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<Initialize
     });
     let published = session.host.published();
     Ok(InitializeResult {
-        server_info: ServerInfo { name: "hookwire".into(), version: env!("CARGO_PKG_VERSION").into() },
+        server_info: ServerInfo {
+            name: "hookwire".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        },
         protocol_version: PROTOCOL_VERSION,
         capabilities: features,
         hooks: InForce {
@@ -47,12 +61,15 @@ pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<Initialize
     })
 }
 
-/// The params that concern hookwire, in which a member that is null is absent: so write Emacs, Go and others what they
-/// haven't got.
+/// The params that concern hookwire, in which a member that is null is absent: so write Emacs, Go
+/// and others what they haven't got.
 fn without_nulls(sent: &Value) -> Value {
     let members = |value: Option<&Value>| {
         let members = value.and_then(Value::as_object).into_iter().flatten();
-        members.filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.clone(), value.clone())).collect()
+        members
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
     };
     let mut params: Map<String, Value> = members(Some(sent));
     for path in [
@@ -61,8 +78,12 @@ fn without_nulls(sent: &Value) -> Value {
         &["capabilities", "hooks"],
         &["capabilities", "experimental", "hooks"],
     ] {
-        let Some((last, parents)) = path.split_last() else { continue };
-        let parent = parents.iter().try_fold(&mut params, |at, key| at.get_mut(*key)?.as_object_mut());
+        let Some((last, parents)) = path.split_last() else {
+            continue;
+        };
+        let parent = parents
+            .iter()
+            .try_fold(&mut params, |at, key| at.get_mut(*key)?.as_object_mut());
         if let Some(it @ Value::Object(_)) = parent.and_then(|parent| parent.get_mut(*last)) {
             *it = Value::Object(members(Some(it)));
         }
@@ -80,7 +101,8 @@ pub(super) fn shutdown(session: &Session) -> RpcResult<()> {
     Ok(())
 }
 
-/// Whoever has connected is answered; nobody new comes, and then the host ends. The next event of an agent starts another.
+/// Whoever has connected is answered; nobody new comes, and then the host ends. The next event of
+/// an agent starts another.
 pub(super) fn retire(session: &Session) -> RpcResult<()> {
     let (Some(retires), Side::Guest(_)) = (session.host.retires.get(), session.side()) else {
         return Err(RpcError::request(

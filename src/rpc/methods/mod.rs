@@ -1,9 +1,10 @@
-//! The method table: a row for each method that clients may call. From it come the router, the names
-//! for suggestions and the schema.
+//! The method table: a row for each method that clients may call. From it come the router, the
+//! names for suggestions and the schema.
 //!
-//! A synchronous method runs on the reader, before the next message is read. An asynchronous one is polled once on
-//! the reader and goes on elsewhere if it has to wait. That first poll fixes the hook set that counts for it, and
-//! the order in which registrations and reloads take effect: that in which they arrive.
+//! A synchronous method runs on the reader, before the next message is read. An asynchronous one is
+//! polled once on the reader and goes on elsewhere if it has to wait. That first poll fixes the
+//! hook set that counts for it, and the order in which registrations and reloads take effect: that
+//! in which they arrive.
 //!
 //! A function takes the session and its params, as the type in its row or, behind `json`, as JSON.
 
@@ -19,10 +20,11 @@ use super::envelope::Reply;
 use super::error::{RpcError, RpcResult};
 use super::params;
 use super::protocol::{
-    AnswerParams, AnswerResult, ApprovalAnswer, ApprovalList, CancelParams, CheckParams, CheckResult, DispatchParams,
-    DispatchResult, ExplainResult, Have, InitializeParams, InitializeResult, ListParams, ListResult, RecentParams,
-    RecentReply, RegisterParams, RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet, StateDeleted,
-    StateIncrement, StateItems, StateKey, StateList, StateSet, StateValue, UnregisterParams,
+    AnswerParams, AnswerResult, ApprovalAnswer, ApprovalList, CancelParams, CheckParams,
+    CheckResult, DispatchParams, DispatchResult, ExplainResult, Have, InitializeParams,
+    InitializeResult, ListParams, ListResult, RecentParams, RecentReply, RegisterParams,
+    RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet, StateDeleted, StateIncrement,
+    StateItems, StateKey, StateList, StateSet, StateValue, UnregisterParams,
 };
 use super::session::Session;
 use futures_util::future::BoxFuture;
@@ -56,8 +58,8 @@ pub(super) enum Run {
     Sync(fn(&Session, &Params<'_>) -> RpcResult<Box<RawValue>>),
     /// By the router.
     Async(fn(Arc<Session>, Params<'static>) -> FutureResult),
-    /// Past the router, since it would parse and write everything twice: takes the params parsed, and
-    /// writes the reply.
+    /// Past the router, since it would parse and write everything twice: takes the params parsed,
+    /// and writes the reply.
     Direct(fn(Arc<Session>, DirectCall) -> BoxFuture<'static, Reply>),
     /// A notification only.
     Notification(fn(&Session, &str) -> serde_json::Result<Next>),
@@ -197,7 +199,8 @@ pub(super) fn router(session: Arc<Session>) -> Result<Methods, RegisterMethodErr
                 router.register_method(name, move |params, session, _| run(session, &params))?;
             }
             Run::Async(run) => {
-                router.register_async_method(name, move |params, session, _| run(session, params))?;
+                router
+                    .register_async_method(name, move |params, session, _| run(session, params))?;
             }
             Run::Direct(_) | Run::Notification(_) => {}
         }
@@ -211,12 +214,19 @@ pub(super) fn router(session: Arc<Session>) -> Result<Methods, RegisterMethodErr
     for (name, query) in lsp::QUERIES {
         router.register_async_method(name, move |sent, session, _| async move {
             let snapshot = session.editor()?.snapshot();
-            aside(snapshot.answer(*query, params::parse(sent.as_str())?)).await.map_err(RpcError::from)
+            aside(snapshot.answer(*query, params::parse(sent.as_str())?))
+                .await
+                .map_err(RpcError::from)
         })?;
     }
     router.register_async_method("workspace/executeCommand", |sent, session, _| async move {
         let snapshot = session.editor()?.snapshot();
-        aside(lsp::commands::execute(snapshot, params::parse(sent.as_str())?)).await.map_err(RpcError::from)
+        aside(lsp::commands::execute(
+            snapshot,
+            params::parse(sent.as_str())?,
+        ))
+        .await
+        .map_err(RpcError::from)
     })?;
     Ok(router.into())
 }

@@ -14,6 +14,9 @@ pub(super) async fn named(session: &Session) -> RpcResult<NamedPrograms> {
 }
 
 pub(super) fn have(_: &Session, Have { generation }: Have) -> RpcResult<()> {
-    tracing::debug!(generation, "Programs that start are asked about by other definitions.");
+    tracing::debug!(
+        generation,
+        "Programs that start are asked about by other definitions."
+    );
     Ok(())
 }

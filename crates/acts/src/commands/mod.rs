@@ -13,11 +13,14 @@ mod xargs;
 use super::directories::Directories;
 use super::expand::output::Output;
 use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positional, names_in};
-use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
+use super::grammar::{
+    self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written,
+};
 use super::names::base_name;
 use super::word::{Globs, tail, without_expansions};
 use super::{
-    Command, Doubt, Environment, Role, Script, Shell, Span, UNKNOWN_SHELL, Writes, is_plain, meeting, programs,
+    Command, Doubt, Environment, Role, Script, Shell, Span, UNKNOWN_SHELL, Writes, is_plain,
+    meeting, programs,
 };
 use compact_str::CompactString;
 use state::{Later, SetNames, State};
@@ -33,7 +36,8 @@ enum Input {
     #[default]
     Outer,
     Text(Rc<str>),
-    /// A text that variables of the caller, paths or numbers complete. They stand in it as what they are.
+    /// A text that variables of the caller, paths or numbers complete. They stand in it as what
+    /// they are.
     Completed(Rc<str>),
     /// Paths, names, numbers.
     Operands,
@@ -142,7 +146,8 @@ pub(super) struct Walk {
     is_anywhere: bool,
     /// A trap sets what is given at any time.
     is_given_anything: bool,
-    /// What comes next may be passed over: an error throws the rest of a line away, or a trap returns.
+    /// What comes next may be passed over: an error throws the rest of a line away, or a trap
+    /// returns.
     may_skip: bool,
     /// Variables that can't be set again.
     read_only: HashSet<String>,
@@ -156,11 +161,12 @@ pub(super) struct Walk {
     is_told: bool,
     aliases: bool,
     flowing_into: usize,
-    /// What the last simple command is, and what it runs in turn; what its words and redirections run stands before.
+    /// What the last simple command is, and what it runs in turn; what its words and redirections
+    /// run stands before.
     ran: Range<usize>,
     relinked: bool,
-    /// The text makes a file whose name begins as an option does, or as a refspec that forces: `*` may be one, and a
-    /// variable.
+    /// The text makes a file whose name begins as an option does, or as a refspec that forces: `*`
+    /// may be one, and a variable.
     makes_option: bool,
     /// Output is read by somebody: a substitution, a pipe.
     captured: bool,
@@ -174,7 +180,8 @@ pub(super) struct Walk {
     configured_pushes: Vec<Word>,
     /// The files of plans to destroy that the text makes.
     plans_to_destroy: Vec<String>,
-    /// What a shell has read from its input, or has run as a file: all of it was read as that shell's text.
+    /// What a shell has read from its input, or has run as a file: all of it was read as that
+    /// shell's text.
     read_texts: Vec<Rc<str>>,
     /// A command names the branch that is checked out.
     names_branch: bool,
@@ -197,8 +204,14 @@ struct Passed {
 impl Passed {
     fn new(words: &[Word]) -> Passed {
         // Where none is left, none moves to another's place.
-        let set = without_vanishing(words).filter(|set| !set.is_empty()).map(Rc::from);
-        Passed { words: words.into(), set, shifted: false }
+        let set = without_vanishing(words)
+            .filter(|set| !set.is_empty())
+            .map(Rc::from);
+        Passed {
+            words: words.into(),
+            set,
+            shifted: false,
+        }
     }
 
     /// What isn't told.
@@ -208,17 +221,20 @@ impl Passed {
 
     /// What `$@` may be.
     fn all(&self) -> impl Iterator<Item = &[Word]> {
-        std::iter::once(&self.words).chain(&self.set).flat_map(|words| {
-            let last = if self.shifted { words.len() } else { 0 };
-            (0..=last).map(|from| &words[from..])
-        })
+        std::iter::once(&self.words)
+            .chain(&self.set)
+            .flat_map(|words| {
+                let last = if self.shifted { words.len() } else { 0 };
+                (0..=last).map(|from| &words[from..])
+            })
     }
 
-    /// What `$1` and the like may be; nothing where there are fewer words. What several words may come of leaves open what
-    /// stands behind it.
+    /// What `$1` and the like may be; nothing where there are fewer words. What several words may
+    /// come of leaves open what stands behind it.
     fn nth(&self, at: usize) -> impl Iterator<Item = Option<Word>> {
         let mut found: Vec<Option<Word>> = Vec::new();
-        let is_several = |word: &Word| word.spreads() || matches!(word.openness, Openness::Files(_));
+        let is_several =
+            |word: &Word| word.spreads() || matches!(word.openness, Openness::Files(_));
         for words in self.all() {
             let word = match words.get(at - 1) {
                 Some(word) if word.spreads() => Some(Word::computed()),
@@ -233,9 +249,16 @@ impl Passed {
     }
 }
 
-/// Words without those that the shell makes none of if nothing has set them; nothing if there are no such.
+/// Words without those that the shell makes none of if nothing has set them; nothing if there are
+/// no such.
 fn without_vanishing(words: &[Word]) -> Option<Vec<Word>> {
-    words.iter().any(|word| word.vanishes).then(|| words.iter().filter(|word| !word.vanishes).cloned().collect())
+    words.iter().any(|word| word.vanishes).then(|| {
+        words
+            .iter()
+            .filter(|word| !word.vanishes)
+            .cloned()
+            .collect()
+    })
 }
 
 const MAX_COMMANDS: usize = 20_000;
@@ -250,7 +273,10 @@ const COMPLETED: &str = "a shell is given a text that a variable or a file's nam
 
 impl Walk {
     pub(super) fn new(shell: Shell, max_work: usize, given: Arc<Environment>) -> Walk {
-        let mut walk = Walk { variables: Variables::given(given), ..Walk::default() };
+        let mut walk = Walk {
+            variables: Variables::given(given),
+            ..Walk::default()
+        };
         (walk.shell, walk.max_work) = (shell, max_work);
         walk.script.commands.reserve(4);
         walk
@@ -271,7 +297,10 @@ impl Walk {
     fn gap_of_code(&mut self, why: &'static str, span: &Span) {
         self.gap(why, span);
         if self.script.computed.is_none() {
-            self.script.computed = Some(Doubt { why, at: self.at(span) });
+            self.script.computed = Some(Doubt {
+                why,
+                at: self.at(span),
+            });
         }
     }
 
@@ -283,13 +312,19 @@ impl Walk {
     /// Code runs that the text doesn't show, and that none of its constants can be.
     fn delegates(&mut self, why: &'static str, span: &Span) {
         if self.script.unseen.is_none() {
-            self.script.unseen = Some(Doubt { why, at: self.at(span) });
+            self.script.unseen = Some(Doubt {
+                why,
+                at: self.at(span),
+            });
         }
     }
 
     fn beside(&mut self, why: &'static str, span: &Span) {
         if self.script.beside.is_none() {
-            self.script.beside = Some(Doubt { why, at: self.at(span) });
+            self.script.beside = Some(Doubt {
+                why,
+                at: self.at(span),
+            });
         }
     }
 
@@ -307,7 +342,9 @@ impl Walk {
         }
         match programs::hazard(self.untied(name), None) {
             programs::Hazard::None => {}
-            programs::Hazard::Shell => self.gap("it sets a variable that changes how the shell reads", span),
+            programs::Hazard::Shell => {
+                self.gap("it sets a variable that changes how the shell reads", span)
+            }
             programs::Hazard::Text | programs::Hazard::Unseen => {
                 self.beside("it sets a variable that decides which code runs", span);
                 self.unseen("it sets a variable that decides which code runs", span);
@@ -316,7 +353,8 @@ impl Walk {
         }
     }
 
-    /// The name of a variable that a lower-case one is tied to: to set zsh's `path` is to set `PATH`.
+    /// The name of a variable that a lower-case one is tied to: to set zsh's `path` is to set
+    /// `PATH`.
     fn untied<'n>(&self, name: &'n str) -> &'n str {
         match name {
             "path" if self.shell == Shell::Zsh => "PATH",
@@ -357,14 +395,17 @@ impl Walk {
         self.forget_read_texts();
     }
 
-    /// What a shell has read needn't be looked for names, unless another program may have run the same: one that reads
-    /// code, or that isn't known.
+    /// What a shell has read needn't be looked for names, unless another program may have run the
+    /// same: one that reads code, or that isn't known.
     fn forget_read_texts(&mut self) {
         if self.read_texts.is_empty() {
             return;
         }
         let may_run = |command: &Command| {
-            let name = command.words.first().map_or("", |word| base_name(&word.text));
+            let name = command
+                .words
+                .first()
+                .map_or("", |word| base_name(&word.text));
             let is_other = command.runs_words || programs::runs(name).has("input");
             is_other && !command.data && !command.shell_text && !programs::is_shell(name)
         };
@@ -390,7 +431,10 @@ impl Walk {
             return self.gap(TOO_LARGE, span);
         }
         let place = self.at(span);
-        let outer = (self.place.replace(place), std::mem::replace(&mut self.shell, shell));
+        let outer = (
+            self.place.replace(place),
+            std::mem::replace(&mut self.shell, shell),
+        );
         self.depth += 1;
         self.until_left(|this| this.walk_text(text, span));
         self.depth -= 1;
@@ -408,7 +452,10 @@ impl Walk {
                 // What is listed of it is what another shell would do: that may be, and isn't all.
                 if self.shell == Shell::Other && !is_plain(text) {
                     let at = self.at(span);
-                    self.script.refused.get_or_insert(Doubt { why: UNKNOWN_SHELL, at });
+                    self.script.refused.get_or_insert(Doubt {
+                        why: UNKNOWN_SHELL,
+                        at,
+                    });
                     // To fish `\x2d` is a dash, to others these begin a program's name.
                     if text.contains(['\\', '^', '@']) {
                         self.gap(UNKNOWN_SHELL, span);
@@ -416,8 +463,15 @@ impl Walk {
                 }
                 self.variables.shell = self.shell;
                 self.variables.collect_text(text, &syntax.list);
-                syntax.documents.iter().for_each(|document| self.variables.collect_document(document));
-                let own = if syntax.documents.is_empty() { None } else { Some(syntax.documents.into()) };
+                syntax
+                    .documents
+                    .iter()
+                    .for_each(|document| self.variables.collect_document(document));
+                let own = if syntax.documents.is_empty() {
+                    None
+                } else {
+                    Some(syntax.documents.into())
+                };
                 let documents = std::mem::replace(&mut self.documents, own);
                 if self.depth > 0 {
                     self.list(&syntax.list);
@@ -428,7 +482,11 @@ impl Walk {
                 self.documents = documents;
             }
             Err(outside) => {
-                let at = if self.place.is_some() { span.clone() } else { outside.at };
+                let at = if self.place.is_some() {
+                    span.clone()
+                } else {
+                    outside.at
+                };
                 self.gap(outside.why, &at);
             }
         }
@@ -440,7 +498,8 @@ impl Walk {
         }
     }
 
-    /// Runs a list. Gives where the last chain of `&&` and `||` may have ended before its last pipeline, not joined yet.
+    /// Runs a list. Gives where the last chain of `&&` and `||` may have ended before its last
+    /// pipeline, not joined yet.
     fn list_to_end<'l>(&mut self, list: &'l List) -> Option<Ends<'l>> {
         let (mut begins, mut ends) = (None::<State>, None::<Ends>);
         for (at, pipeline) in list.0.iter().enumerate() {
@@ -462,7 +521,10 @@ impl Walk {
                     // It runs beside what comes then.
                     ends = None;
                     self.restore(begins.unwrap_or(before));
-                } else if pipeline.joint == Joint::Or && exits(pipeline) && !self.variables.redefines("exit") {
+                } else if pipeline.joint == Joint::Or
+                    && exits(pipeline)
+                    && !self.variables.redefines("exit")
+                {
                     // `cd x || exit`
                     if let Some(ends) = ends.take() {
                         self.restore(ends.state());
@@ -478,7 +540,10 @@ impl Walk {
             // Where it goes on behind `&&`, that is known here.
             let (goes_on, end) = match (next, pipeline.negated) {
                 (Joint::And, false) => (None, Ends::Failed(pipeline, before, success)),
-                (Joint::Or, false) => (Some(failed(pipeline, before, success.clone())), Ends::At(success)),
+                (Joint::Or, false) => (
+                    Some(failed(pipeline, before, success.clone())),
+                    Ends::At(success),
+                ),
                 // What has failed goes on, and the other way round.
                 (_, _) => {
                     let failure = failed(pipeline, before, success);
@@ -510,7 +575,10 @@ impl Walk {
         for (at, stage) in pipeline.stages.iter().enumerate() {
             let from = self.script.commands.len();
             if at > 0 && self.shell == Shell::Zsh && stage.redirects.iter().any(Redirect::reads) {
-                self.gap("zsh gives a command what flows in and what is redirected", &stage.span);
+                self.gap(
+                    "zsh gives a command what flows in and what is redirected",
+                    &stage.span,
+                );
             }
             let before = self.state();
             let is_last = at + 1 == pipeline.stages.len();
@@ -532,7 +600,10 @@ impl Walk {
 
     /// Walks one stage; what it prints.
     fn stage(&mut self, stage: &Stage, piped: bool) -> Input {
-        if self.depth >= 2 * grammar::MAX_DEPTH || !self.spend(8) || self.script.commands.len() > MAX_COMMANDS {
+        if self.depth >= 2 * grammar::MAX_DEPTH
+            || !self.spend(8)
+            || self.script.commands.len() > MAX_COMMANDS
+        {
             self.gap(TOO_LARGE, &stage.span);
             return Input::Computed;
         }
@@ -575,9 +646,13 @@ impl Walk {
                 self.sets(name, "", &stage.span);
                 for word in words {
                     let values: Vec<Word> = self.expand(word).into_iter().flatten().collect();
-                    values.iter().for_each(|value| self.sets(name, &value.text, &stage.span));
+                    values
+                        .iter()
+                        .for_each(|value| self.sets(name, &value.text, &stage.span));
                     if self.positional.is_some() && word.parts.iter().any(simple::is_given) {
-                        values.iter().for_each(|value| self.variables.set_word(name, value, false));
+                        values
+                            .iter()
+                            .for_each(|value| self.variables.set_word(name, value, false));
                     }
                 }
                 // Without any word it isn't set.
@@ -586,7 +661,11 @@ impl Walk {
                 self.repeatedly(|this| this.list(body));
                 self.join(&before);
             }
-            Node::Case { subject, patterns, arms } => {
+            Node::Case {
+                subject,
+                patterns,
+                arms,
+            } => {
                 self.expand(subject);
                 for pattern in patterns {
                     self.expand(pattern);
@@ -628,10 +707,16 @@ impl Walk {
             }
             Node::Function { name, body } => {
                 self.beside("a function", &stage.span);
-                if matches!(name.as_str(), "command" | "builtin" | "cd" | "eval" | "exec" | "[" | "unset") {
+                if matches!(
+                    name.as_str(),
+                    "command" | "builtin" | "cd" | "eval" | "exec" | "[" | "unset"
+                ) {
                     self.gap("a function with a builtin's name", &stage.span);
                 }
-                let function = Function { body: Rc::clone(body), documents: self.documents.clone() };
+                let function = Function {
+                    body: Rc::clone(body),
+                    documents: self.documents.clone(),
+                };
                 self.functions.push((name.clone(), function.clone()));
                 if name.contains("_handle")
                     || name.starts_with("TRAP")
@@ -653,22 +738,37 @@ impl Walk {
     /// What there is to read behind a stage.
     fn left_of(&self, outer: Input, stage: &Stage) -> Input {
         // What is open under another number is read there, too.
-        let is_own = |redirect: &Redirect| redirect.reads() && !matches!(redirect.kind, RedirectKind::Duplicate(_));
-        if stage.redirects.iter().any(is_own) { outer } else { self.left(outer) }
+        let is_own = |redirect: &Redirect| {
+            redirect.reads() && !matches!(redirect.kind, RedirectKind::Duplicate(_))
+        };
+        if stage.redirects.iter().any(is_own) {
+            outer
+        } else {
+            self.left(outer)
+        }
     }
 
     /// What there is to read outside of what has the same input: what was read of it is gone.
     fn left(&self, outer: Input) -> Input {
-        if self.input == Input::Rest { Input::Rest } else { outer }
+        if self.input == Input::Rest {
+            Input::Rest
+        } else {
+            outer
+        }
     }
 
     /// A command takes some lines of what it reads.
     fn takes_lines(&mut self, span: &Span) {
         if self.input == Input::OwnText {
-            self.gap("a command reads lines of the text that its shell is reading", span);
+            self.gap(
+                "a command reads lines of the text that its shell is reading",
+                span,
+            );
         }
         self.input = Input::Rest;
-        self.numbers.iter_mut().for_each(|(_, input)| *input = Input::Rest);
+        self.numbers
+            .iter_mut()
+            .for_each(|(_, input)| *input = Input::Rest);
     }
 
     /// `if`: each condition, what runs if it holds, and perhaps what runs if none does.
@@ -710,7 +810,10 @@ impl Walk {
     /// The list of a substitution: it runs in a shell of its own.
     fn inner_list(&mut self, list: &List, span: &Span, writes: bool) {
         self.ran = 0..0;
-        let outer = (self.input.clone(), std::mem::replace(&mut self.captured, true));
+        let outer = (
+            self.input.clone(),
+            std::mem::replace(&mut self.captured, true),
+        );
         if writes {
             self.input = Input::Computed;
         }
@@ -728,24 +831,34 @@ impl Walk {
 
     /// Whether it is one command that prints a constant text and does nothing else.
     fn is_text(&self, list: &List) -> bool {
-        let [Pipeline { stages, .. }] = list.0.as_slice() else { return false };
+        let [Pipeline { stages, .. }] = list.0.as_slice() else {
+            return false;
+        };
         let [stage] = &**stages else { return false };
-        matches!(stage.redirects.as_slice(), [] | [Redirect { kind: RedirectKind::HereDocument(_), .. }])
-            && matches!(self.output(list), Output::Constant(_))
+        matches!(
+            stage.redirects.as_slice(),
+            [] | [Redirect {
+                kind: RedirectKind::HereDocument(_),
+                ..
+            }]
+        ) && matches!(self.output(list), Output::Constant(_))
     }
 
     /// Walks what parts hold, whatever they give.
     fn walk_parts(&mut self, parts: &[Part], span: &Span) {
         for part in parts {
             match part {
-                Part::Command { list, moved, span, .. } => {
+                Part::Command {
+                    list, moved, span, ..
+                } => {
                     let outer = self.place.clone();
                     if *moved {
                         self.place = Some(self.at(span));
                     }
                     self.inner_list(list, span, false);
                     self.place = outer;
-                    // `"$(cat <<'EOF' ...)"` is a way to write a text: what prints it does nothing else.
+                    // `"$(cat <<'EOF' ...)"` is a way to write a text: what prints it does nothing
+                    // else.
                     if self.is_text(list)
                         && self.functions.is_empty()
                         && !self.aliases
@@ -782,7 +895,9 @@ impl Walk {
                         self.walk_parts(parts, span);
                         self.has_set(name);
                     }
-                    Change::Cut { operands, numbers, .. } => {
+                    Change::Cut {
+                        operands, numbers, ..
+                    } => {
                         self.walk_parts(operands, span);
                         if *numbers {
                             self.check_numbers(operands, span);
@@ -791,7 +906,9 @@ impl Walk {
                     Change::Element(subscript) => self.check_subscript(subscript, span),
                     Change::None | Change::Length => {}
                 },
-                Part::Brace(alternatives) => alternatives.iter().for_each(|parts| self.walk_parts(parts, span)),
+                Part::Brace(alternatives) => alternatives
+                    .iter()
+                    .for_each(|parts| self.walk_parts(parts, span)),
                 Part::Text { .. } | Part::Tilde(_) | Part::Glob(_) | Part::Range(_) => {}
             }
         }
@@ -806,11 +923,13 @@ impl Walk {
         }
     }
 
-    /// Arithmetic evaluates what its names hold and what is expanded in it, and runs a substitution in a subscript of that.
+    /// Arithmetic evaluates what its names hold and what is expanded in it, and runs a substitution
+    /// in a subscript of that.
     fn check_numbers(&mut self, parts: &[Part], span: &Span) {
         // Whether a text could run another one, and whether it could set a variable.
         let look_at = |text: &str, variables: &Variables| {
-            let is_odd = looks_expandable(text) || names_in(text).any(|name| variables.is_odd(name));
+            let is_odd =
+                looks_expandable(text) || names_in(text).any(|name| variables.is_odd(name));
             (is_odd, text.contains(char::is_alphabetic))
         };
         let (mut odd, mut sets) = (false, false);
@@ -819,10 +938,14 @@ impl Walk {
                 Part::Text { text, .. } => look_at(text, &self.variables),
                 Part::Variable { name, change, .. } => {
                     // Names of one character are numbers, or operands: `$#`, `$?`, `$1`.
-                    let is_special = name.len() == 1 && !name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-                    let is_number = is_special || matches!(change, Change::Length) || self.variables.is_number(name);
+                    let is_special = name.len() == 1
+                        && !name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+                    let is_number = is_special
+                        || matches!(change, Change::Length)
+                        || self.variables.is_number(name);
                     let mut given = self.positional.iter().flat_map(|given| given.words.iter());
-                    let is_odd = is_positional(name) && given.any(may_expand) || self.variables.is_odd(name);
+                    let is_odd =
+                        is_positional(name) && given.any(may_expand) || self.variables.is_odd(name);
                     (is_odd, !is_number)
                 }
                 Part::Command { list, .. } => match self.output(list) {
@@ -833,7 +956,8 @@ impl Walk {
             };
             odd |= is_odd;
             sets |= may_set;
-            self.may_skip |= matches!(part, Part::Text { text, .. } if may_be_no_number(text, &self.variables));
+            self.may_skip |=
+                matches!(part, Part::Text { text, .. } if may_be_no_number(text, &self.variables));
         }
         if odd {
             self.gap("text that arithmetic may expand again", span);
@@ -844,10 +968,12 @@ impl Walk {
     }
 }
 
-/// Whether what stands in arithmetic may be an error: a division by nothing, `08`, a name whose value is no number.
+/// Whether what stands in arithmetic may be an error: a division by nothing, `08`, a name whose
+/// value is no number.
 fn may_be_no_number(text: &str, variables: &Variables) -> bool {
-    let is_no_number =
-        |value: &Resolved| value.openness == Openness::Constant && !value.text.is_empty() && !is_number(&value.text);
+    let is_no_number = |value: &Resolved| {
+        value.openness == Openness::Constant && !value.text.is_empty() && !is_number(&value.text)
+    };
     text.contains(['/', '%', '#'])
         || text.contains("**")
         || names_in(text).any(|word| match is_number(word) {
@@ -872,17 +998,26 @@ impl Ends<'_> {
     }
 }
 
-/// What is known where a pipeline has failed, or may have. A command whose redirection fails does nothing, and where a `cd`
-/// leads isn't told; what else a command sets is set, and compound commands see to their own.
+/// What is known where a pipeline has failed, or may have. A command whose redirection fails does
+/// nothing, and where a `cd` leads isn't told; what else a command sets is set, and compound
+/// commands see to their own.
 fn failed(pipeline: &Pipeline, mut before: State, success: State) -> State {
     match &*pipeline.stages {
         [stage] if !stage.redirects.is_empty() => {
             before.join(&success);
             before
         }
-        [Stage { node: Node::Simple { .. }, .. }] if before.directories != success.directories => {
+        [
+            Stage {
+                node: Node::Simple { .. },
+                ..
+            },
+        ] if before.directories != success.directories => {
             before.directories.join(&success.directories);
-            State { directories: before.directories, ..success }
+            State {
+                directories: before.directories,
+                ..success
+            }
         }
         _ => success,
     }
@@ -907,15 +1042,23 @@ struct Facts {
 /// Whether to read from there opens a connection.
 fn opens_connection(file: &Word) -> bool {
     let known = file.beginning();
-    ["/dev/tcp/", "/dev/udp/"].iter().any(|place| match file.openness {
-        Openness::Constant | Openness::Files(_) | Openness::Operand(0) => known.starts_with(place),
-        Openness::Operand(_) | Openness::Computed(..) => known.starts_with(place) || place.starts_with(known),
-    })
+    ["/dev/tcp/", "/dev/udp/"]
+        .iter()
+        .any(|place| match file.openness {
+            Openness::Constant | Openness::Files(_) | Openness::Operand(0) => {
+                known.starts_with(place)
+            }
+            Openness::Operand(_) | Openness::Computed(..) => {
+                known.starts_with(place) || place.starts_with(known)
+            }
+        })
 }
 
 /// Whether a path is that of a file with settings of git.
 fn is_settings_of_git(path: &str) -> bool {
-    [".gitconfig", "git/config", ".git/config.worktree"].iter().any(|end| path.ends_with(end))
+    [".gitconfig", "git/config", ".git/config.worktree"]
+        .iter()
+        .any(|end| path.ends_with(end))
 }
 
 /// Text that arithmetic would run: a subscript with a substitution in it.

@@ -31,7 +31,12 @@ impl Walk {
             return self.powershell(name, words, span);
         }
         self.text_options(&programs::known(name), words, span);
-        let ShellWords { command, from_input, reads_first, at } = match running::words_of_shell(words) {
+        let ShellWords {
+            command,
+            from_input,
+            reads_first,
+            at,
+        } = match running::words_of_shell(words) {
             Ok(Some(words)) => words,
             Ok(None) => return,
             Err(why) => return self.gap_of_code(why, span),
@@ -48,7 +53,12 @@ impl Walk {
         let rest = words.get(at..).unwrap_or_default();
         // What it reads first: `ENV` may name any file.
         let mut files: Vec<String> = READ_FIRST.words().map(String::from).collect();
-        files.extend(self.variables.values("ENV").into_iter().map(|value| value.text.into()));
+        files.extend(
+            self.variables
+                .values("ENV")
+                .into_iter()
+                .map(|value| value.text.into()),
+        );
         for name in files {
             if self.files.iter().any(|file| file.name == base_name(&name)) {
                 self.started(&name, &[Word::computed()], span, By::Shell(shell));
@@ -63,7 +73,12 @@ impl Walk {
                     self.positional.replace(Passed::new(arguments)),
                     std::mem::replace(&mut self.zero, rest.get(1).cloned()),
                 );
-                self.text_of(std::slice::from_ref(word), shell, "a shell is given computed text", span);
+                self.text_of(
+                    std::slice::from_ref(word),
+                    shell,
+                    "a shell is given computed text",
+                    span,
+                );
                 (self.positional, self.zero) = outer;
                 true
             }
@@ -85,33 +100,66 @@ impl Walk {
         }
     }
 
-    /// PowerShell: its options are words in any letters, cut short, and what follows `-Command` is one text.
+    /// PowerShell: its options are words in any letters, cut short, and what follows `-Command` is
+    /// one text.
     fn powershell(&mut self, name: &str, words: &[Word], span: &Span) {
         let mut at = 1;
         while let Some(word) = words.get(at) {
             let option = word.beginning().to_ascii_lowercase();
-            let option = option.strip_prefix(['-', '/']).filter(|option| !option.is_empty());
-            let begins = |long: &str| option.is_some_and(|option| long.starts_with(option.trim_start_matches('-')));
+            let option = option
+                .strip_prefix(['-', '/'])
+                .filter(|option| !option.is_empty());
+            let begins = |long: &str| {
+                option.is_some_and(|option| long.starts_with(option.trim_start_matches('-')))
+            };
             at += 1;
             match option {
                 _ if begins("command") => {
-                    return self.text_for_shell(&words[at..], Shell::Other, "a shell is given computed text", span);
+                    return self.text_for_shell(
+                        &words[at..],
+                        Shell::Other,
+                        "a shell is given computed text",
+                        span,
+                    );
                 }
                 // Only of Windows' own a bare word begins a text.
                 None if name == "powershell" => {
-                    return self.text_for_shell(&words[at - 1..], Shell::Other, "a shell is given computed text", span);
+                    return self.text_for_shell(
+                        &words[at - 1..],
+                        Shell::Other,
+                        "a shell is given computed text",
+                        span,
+                    );
                 }
                 None | Some("f" | "fi" | "fil" | "file") => {
-                    let script = if option.is_none() { word } else { words.get(at).unwrap_or(word) };
-                    self.script(script, words.get(at..).unwrap_or_default(), Shell::Other, span);
+                    let script = if option.is_none() {
+                        word
+                    } else {
+                        words.get(at).unwrap_or(word)
+                    };
+                    self.script(
+                        script,
+                        words.get(at..).unwrap_or_default(),
+                        Shell::Other,
+                        span,
+                    );
                     return;
                 }
-                Some("executionpolicy" | "ex" | "ep" | "version" | "windowstyle" | "w" | "workingdirectory" | "wd") => {
-                    at += 1
-                }
-                _ if ["noprofile", "nologo", "noninteractive", "noexit", "mta", "sta", "login"]
-                    .iter()
-                    .any(|it| begins(it)) => {}
+                Some(
+                    "executionpolicy" | "ex" | "ep" | "version" | "windowstyle" | "w"
+                    | "workingdirectory" | "wd",
+                ) => at += 1,
+                _ if [
+                    "noprofile",
+                    "nologo",
+                    "noninteractive",
+                    "noexit",
+                    "mta",
+                    "sta",
+                    "login",
+                ]
+                .iter()
+                .any(|it| begins(it)) => {}
                 Some(_) => return self.gap("an unknown option of a shell", span),
             }
         }
@@ -119,9 +167,18 @@ impl Walk {
     }
 
     /// A script that a shell is given; whether the text shows all that it does.
-    pub(super) fn script(&mut self, script: &Word, args: &[Word], shell: Shell, span: &Span) -> bool {
+    pub(super) fn script(
+        &mut self,
+        script: &Word,
+        args: &[Word],
+        shell: Shell,
+        span: &Span,
+    ) -> bool {
         let path = script.text.replace("/./", "/").replace("//", "/");
-        if ["/dev/stdin", "/dev/fd/", "/proc/"].iter().any(|start| path.starts_with(start)) {
+        if ["/dev/stdin", "/dev/fd/", "/proc/"]
+            .iter()
+            .any(|start| path.starts_with(start))
+        {
             match self.device_input(&path) {
                 Some(Input::Text(text)) => {
                     self.nested_with(&text, args, shell, span);
@@ -139,7 +196,9 @@ impl Walk {
                 }
                 self.unseen("a script runs that the text doesn't show", span);
             }
-            None if self.has_written(&script.text) => return self.started(&script.text, args, span, By::Shell(shell)),
+            None if self.has_written(&script.text) => {
+                return self.started(&script.text, args, span, By::Shell(shell));
+            }
             None if matches!(script.openness, Openness::Computed(0, _)) => {
                 self.gap("a shell is given a computed script", span)
             }
@@ -154,7 +213,9 @@ impl Walk {
     /// `bash *.sh`, `bash s$x.sh`: the files at hand that it names are looked into.
     fn keep_pattern(&mut self, script: &Word) {
         let pattern = without_expansions(&script.text);
-        if matches!(script.openness, Openness::Files(_) | Openness::Operand(_)) && !pattern.is_empty() {
+        if matches!(script.openness, Openness::Files(_) | Openness::Operand(_))
+            && !pattern.is_empty()
+        {
             self.keep_script(&pattern);
         }
     }
@@ -208,14 +269,19 @@ impl Walk {
     pub(super) fn interpreter(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
         let code = match (words.get(1..).unwrap_or_default(), &self.input) {
-            ([option, code], _) if matches!(option.text.as_str(), "-c" | "-e") => code.as_constant(),
+            ([option, code], _) if matches!(option.text.as_str(), "-c" | "-e") => {
+                code.as_constant()
+            }
             ([], Input::Text(text)) => Some(&**text),
             ([dash], Input::Text(text)) if dash.text == "-" => Some(&**text),
             _ => None,
         };
         // A module of that name beside it would be another one.
         let is_inert = code.is_some_and(|code| programs::inline::starts_nothing(name, code))
-            && !self.files.iter().any(|file| file.name.ends_with(".py") || file.name == "*");
+            && !self
+                .files
+                .iter()
+                .any(|file| file.name.ends_with(".py") || file.name == "*");
         if is_inert {
             return self.delegates("an interpreter runs code", span);
         }
@@ -227,13 +293,24 @@ impl Walk {
             self.emit(&module, span, facts, Role::Plain);
             self.runs_words();
         }
-        let script = words.iter().skip(1).position(|word| !word.text.starts_with('-')).map(|at| at + 1);
-        // `node npm-cli.js publish`, `deno run npm:npm publish`: nothing that isn't known starts with these.
+        let script = words
+            .iter()
+            .skip(1)
+            .position(|word| !word.text.starts_with('-'))
+            .map(|at| at + 1);
+        // `node npm-cli.js publish`, `deno run npm:npm publish`: nothing that isn't known starts
+        // with these.
         let is_run = script.is_some_and(|at| words[at].text == "run");
         let program = script.map(|at| at + usize::from(is_run)).and_then(|at| {
-            let at = at + words[at..].iter().take_while(|word| is_run && word.text.starts_with('-')).count();
+            let at = at
+                + words[at..]
+                    .iter()
+                    .take_while(|word| is_run && word.text.starts_with('-'))
+                    .count();
             let text = &words.get(at)?.text;
-            let package = text.strip_prefix("npm:").map(|it| it.split('@').next().unwrap_or(it));
+            let package = text
+                .strip_prefix("npm:")
+                .map(|it| it.split('@').next().unwrap_or(it));
             let program = package.or_else(|| programs::program_of_file(base_name(text)))?;
             Some(Word::constant(program).before(&words[at + 1..]))
         });
@@ -259,18 +336,29 @@ impl Walk {
         }
     }
 
-    /// `curl U | python3 -c 'os.system(sys.stdin.read())'`: what inline code reads from its input is a text for a shell.
+    /// `curl U | python3 -c 'os.system(sys.stdin.read())'`: what inline code reads from its input
+    /// is a text for a shell.
     fn code_of_input(&mut self, name: &str, words: &[Word], span: &Span) {
         if matches!(self.input, Input::Outer | Input::OwnText | Input::Rest) {
             return;
         }
-        let is_each_line =
-            |option: &str| matches!(name, "perl" | "ruby") && !option.starts_with("--") && option.contains(['n', 'p']);
-        let mut options = words.iter().skip(1).map(|word| word.beginning()).take_while(|it| it.starts_with('-'));
+        let is_each_line = |option: &str| {
+            matches!(name, "perl" | "ruby")
+                && !option.starts_with("--")
+                && option.contains(['n', 'p'])
+        };
+        let mut options = words
+            .iter()
+            .skip(1)
+            .map(|word| word.beginning())
+            .take_while(|it| it.starts_with('-'));
         let reads_lines = options.any(is_each_line);
         let uses = Uses::of(words);
         let code = uses.words.iter().filter(|it| it.kind == Kind::Code);
-        if !code.into_iter().any(|it| programs::inline::runs_what_it_reads(name, &it.word.text, reads_lines)) {
+        if !code
+            .into_iter()
+            .any(|it| programs::inline::runs_what_it_reads(name, &it.word.text, reads_lines))
+        {
             return;
         }
         if let Some(last) = self.script.commands.last_mut() {
@@ -287,17 +375,30 @@ impl Walk {
 
     pub(super) fn awk(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
-        let computed = words[1..].iter().any(|word| matches!(word.openness, Openness::Computed(0, _)));
+        let computed = words[1..]
+            .iter()
+            .any(|word| matches!(word.openness, Openness::Computed(0, _)));
         self.runs_words();
-        if let Some(row) = programs::options::row(if name.ends_with("sed") { "sed" } else { "gawk" }) {
+        if let Some(row) =
+            programs::options::row(if name.ends_with("sed") { "sed" } else { "gawk" })
+        {
             let given = Parsed::new(&words[1..], Some(row));
-            self.script.scripts.extend(given.values("-f").map(|path| path.text.to_string()));
+            self.script
+                .scripts
+                .extend(given.values("-f").map(|path| path.text.to_string()));
             // What it puts into a file may be run.
-            let scripts: Vec<Word> = given.values("-e").chain(given.operand_words().take(1).cloned()).collect();
-            scripts.iter().filter(|_| given.has("-i")).for_each(|it| self.text(written_by_sed(&it.text), span));
+            let scripts: Vec<Word> = given
+                .values("-e")
+                .chain(given.operand_words().take(1).cloned())
+                .collect();
+            scripts
+                .iter()
+                .filter(|_| given.has("-i"))
+                .for_each(|it| self.text(written_by_sed(&it.text), span));
             // `w ./-f` makes a file.
-            let makes_option =
-                |text: &str| text.contains('w') && [" -", "/-", " +", "/+"].iter().any(|it| text.contains(it));
+            let makes_option = |text: &str| {
+                text.contains('w') && [" -", "/-", " +", "/+"].iter().any(|it| text.contains(it))
+            };
             self.makes_option |= scripts.iter().any(|script| makes_option(&script.text));
             if name.ends_with("sed") && running::script_runs_code(name, words) {
                 for script in &scripts {
@@ -307,7 +408,9 @@ impl Walk {
                     };
                     for (text, is_command) in run {
                         // sed takes one backslash of two away, and some seds don't.
-                        let taken = text.contains('\\').then(|| grammar::without_backslashes(text, |_| true));
+                        let taken = text
+                            .contains('\\')
+                            .then(|| grammar::without_backslashes(text, |_| true));
                         for text in std::iter::once(text).chain(taken.as_deref()) {
                             self.text(text, span);
                             if is_command {
@@ -329,19 +432,33 @@ impl Walk {
     }
 
     /// Options whose value is a command line: it is read. Whether there are any.
-    pub(super) fn text_options(&mut self, program: &Known<'_>, words: &[Word], span: &Span) -> bool {
+    pub(super) fn text_options(
+        &mut self,
+        program: &Known<'_>,
+        words: &[Word],
+        span: &Span,
+    ) -> bool {
         let mut found = false;
         for (at, skip) in programs::text_operands(program.name, words) {
             found = true;
             let text = tail(&words[at], skip);
-            self.text_for_shell(std::slice::from_ref(&text), Shell::Posix, "an argument is computed and run", span);
+            self.text_for_shell(
+                std::slice::from_ref(&text),
+                Shell::Posix,
+                "an argument is computed and run",
+                span,
+            );
         }
-        let row = program.any_row().filter(|row| words[1..].iter().any(|it| row.may_run_code(it)));
+        let row = program
+            .any_row()
+            .filter(|row| words[1..].iter().any(|it| row.may_run_code(it)));
         let Some(row) = row else { return found };
         let parsed = Parsed::new(&words[1..], Some(row));
         for item in &parsed.options {
             // `man --pag=x`: the beginning of a name, which some parsers take and others don't.
-            if let Some(text) = item.value_of_beginning().or_else(|| words.get(item.at + 2).cloned())
+            if let Some(text) = item
+                .value_of_beginning()
+                .or_else(|| words.get(item.at + 2).cloned())
                 && item.may_begin(Does::Command)
             {
                 self.text_of_option(text, span);
@@ -349,7 +466,12 @@ impl Walk {
             }
             for Given { option, value } in item.given() {
                 // Behind a letter that isn't known, it isn't told whose value a word is.
-                let next = || words.get(item.at + 2).filter(|_| option.value == Takes::Value).cloned();
+                let next = || {
+                    words
+                        .get(item.at + 2)
+                        .filter(|_| option.value == Takes::Value)
+                        .cloned()
+                };
                 match (option.does, value.or_else(next)) {
                     (Does::Until, None) => {
                         self.run_until(&words[item.at + 2..], span);
@@ -370,25 +492,42 @@ impl Walk {
             Some(_) => tail(&text, 5),
             None => text,
         };
-        if text.text.contains('/') && !text.text.contains(' ') && !programs::is_system_path(&text.text) {
+        if text.text.contains('/')
+            && !text.text.contains(' ')
+            && !programs::is_system_path(&text.text)
+        {
             self.gap("an option runs a program that isn't at hand", span);
         }
-        self.text_for_shell(&[text], Shell::Unknown, "an option's value is computed and run", span);
+        self.text_for_shell(
+            &[text],
+            Shell::Unknown,
+            "an option's value is computed and run",
+            span,
+        );
     }
 
     /// Reads what stands behind an option, up to a `;`, with what was found.
     fn run_until(&mut self, rest: &[Word], span: &Span) {
-        let end = rest.iter().position(|word| word.text == ";").unwrap_or(rest.len());
+        let end = rest
+            .iter()
+            .position(|word| word.text == ";")
+            .unwrap_or(rest.len());
         let mut given = rest[..end].to_vec();
         let mut is_placed = false;
         for word in given.iter_mut().filter(|word| word.is_constant()) {
-            if let Some(mark) = ["{}", "{/}", "{//}", "{.}", "{/.}"].iter().find_map(|it| word.text.find(it)) {
+            if let Some(mark) = ["{}", "{/}", "{//}", "{.}", "{/.}"]
+                .iter()
+                .find_map(|it| word.text.find(it))
+            {
                 word.openness = Openness::Operand(mark);
                 is_placed = true;
             }
         }
         if !is_placed {
-            given.push(Word { openness: Openness::Operand(0), ..Word::constant("{}") });
+            given.push(Word {
+                openness: Openness::Operand(0),
+                ..Word::constant("{}")
+            });
         }
         self.run(&given, span, &Facts::default());
     }
@@ -412,7 +551,8 @@ impl Walk {
         };
         while let Some(word) = words.get(at) {
             at += 1;
-            if matches!(word.openness, Openness::Computed(0, true)) || running::may_be_option(word) {
+            if matches!(word.openness, Openness::Computed(0, true)) || running::may_be_option(word)
+            {
                 self.gap("find may be given an action that is computed", span);
             }
             if !matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {
@@ -421,10 +561,16 @@ impl Walk {
                 }
                 continue;
             }
-            let length = words[at..].iter().position(|word| word.text == ";" || word.text == "+");
+            let length = words[at..]
+                .iter()
+                .position(|word| word.text == ";" || word.text == "+");
             let end = at + length.unwrap_or(words.len() - at);
             let is_elsewhere = word.text.ends_with("dir");
-            for found in if is_elsewhere { &[None] } else { found.as_slice() } {
+            for found in if is_elsewhere {
+                &[None]
+            } else {
+                found.as_slice()
+            } {
                 let mut slice = words[at..end].to_vec();
                 for it in &mut slice {
                     if let (Some("{}"), Some(found)) = (it.as_constant(), found) {
@@ -440,7 +586,10 @@ impl Walk {
                         }
                     }
                 }
-                let inner = Facts { data: false, ..facts.clone() };
+                let inner = Facts {
+                    data: false,
+                    ..facts.clone()
+                };
                 match is_elsewhere {
                     true => self.elsewhere(|this| this.run(&slice, span, &inner)),
                     false => self.run(&slice, span, &inner),
@@ -457,7 +606,9 @@ impl Walk {
 
     pub(super) fn parallel(&mut self, all: &[Word], span: &Span, facts: &Facts) {
         self.emit(all, span, facts, Role::Plain);
-        let mark = all.iter().position(|word| matches!(word.text.as_str(), ":::" | ":::+" | "::::"));
+        let mark = all
+            .iter()
+            .position(|word| matches!(word.text.as_str(), ":::" | ":::+" | "::::"));
         let own = &all[1..mark.unwrap_or(all.len())];
         let why = "`parallel` is given computed text";
         let row = programs::options::row("parallel");
@@ -465,7 +616,10 @@ impl Walk {
         // `parallel 'git push {}'` is the same in one word.
         let words = &own[options.operands.first().map_or(own.len(), |it| it.at)..];
         let (template, beginnings) = match words {
-            [text] if text.is_constant() => (text.text.split_whitespace().map(Word::constant).collect(), 1),
+            [text] if text.is_constant() => (
+                text.text.split_whitespace().map(Word::constant).collect(),
+                1,
+            ),
             words => (words.to_vec(), words.len().min(3)),
         };
         let ends = match options.values("-d").last() {
@@ -501,7 +655,11 @@ impl Walk {
                 let value_of = |word: &Word| match (place(word), value.openness) {
                     (Some((_, true)), Openness::Constant) => with_item(word, "{}", value),
                     (Some((at, is_whole)), openness) => {
-                        let openness = if is_whole { openness } else { Openness::Computed(0, false) };
+                        let openness = if is_whole {
+                            openness
+                        } else {
+                            Openness::Computed(0, false)
+                        };
                         // What stands open in the word itself stands before the place or behind it.
                         let (before, behind) = match word.openness.from() {
                             Some(from) if from < at => (word.openness, Openness::Constant),
@@ -518,7 +676,10 @@ impl Walk {
                 let own = template[at..].iter().map(value_of);
                 let last = (!template[at..].iter().any(is_place)).then(|| value.clone());
                 let made: Vec<Word> = own.chain(last).collect();
-                match made.iter().all(|word| matches!(word.openness, Openness::Constant | Openness::Operand(_))) {
+                match made
+                    .iter()
+                    .all(|word| matches!(word.openness, Openness::Constant | Openness::Operand(_)))
+                {
                     false => self.run(&made, span, facts),
                     true => self.text_for_shell(&made, Shell::Posix, why, span),
                 }
@@ -537,23 +698,39 @@ impl Walk {
             return self.run(command, span, facts);
         }
         let parsed = Parsed::new(&words[1..], programs::options::any_row(name));
-        let mut given = matches!(name, "su" | "runuser") && self.shell_of_user(&parsed, span, facts);
+        let mut given =
+            matches!(name, "su" | "runuser") && self.shell_of_user(&parsed, span, facts);
         for Given { value, .. } in parsed.given().filter(|it| it.option.does == Does::Command) {
             let Some(text) = value else { continue };
             given = true;
-            self.text_for_shell(&[text], Shell::Unknown, "a shell is given computed text", span);
+            self.text_for_shell(
+                &[text],
+                Shell::Unknown,
+                "a shell is given computed text",
+                span,
+            );
         }
         if name == "sg"
             && let Some(text) = words.get(2)
             && !given
         {
             given = true;
-            self.text_for_shell(std::slice::from_ref(text), Shell::Posix, "a shell is given computed text", span);
+            self.text_for_shell(
+                std::slice::from_ref(text),
+                Shell::Posix,
+                "a shell is given computed text",
+                span,
+            );
         }
         // On a Mac a command follows the file: `script -q /dev/null git push`.
         if name == "script" {
-            let file = words.iter().skip(1).position(|word| !word.text.starts_with('-'));
-            let command = file.and_then(|file| words.get(file + 2..)).unwrap_or_default();
+            let file = words
+                .iter()
+                .skip(1)
+                .position(|word| !word.text.starts_with('-'));
+            let command = file
+                .and_then(|file| words.get(file + 2..))
+                .unwrap_or_default();
             self.run(command, span, facts);
             given |= !command.is_empty();
         }
@@ -571,32 +748,58 @@ impl Walk {
         }
     }
 
-    /// `su -s PROGRAM USER ARGUMENT...`: any program may stand for the shell, which is given the arguments behind the
-    /// user's name. Whether one was.
+    /// `su -s PROGRAM USER ARGUMENT...`: any program may stand for the shell, which is given the
+    /// arguments behind the user's name. Whether one was.
     fn shell_of_user(&mut self, parsed: &Parsed, span: &Span, facts: &Facts) -> bool {
         let (shell, mut text) = (parsed.values("-s").last(), parsed.values("-c").last());
         text = text.or_else(|| parsed.values("--session-command").last());
         // Where options end with the first operand, it is the shell's.
-        let first = parsed.operands.iter().find(|item| item.word.text != "-").map_or(usize::MAX, |item| item.at);
+        let first = parsed
+            .operands
+            .iter()
+            .find(|item| item.word.text != "-")
+            .map_or(usize::MAX, |item| item.at);
         let has_value = |item: &Item| item.given().iter().any(|it| it.value.is_some());
-        let behind = parsed.options.iter().filter(|item| item.at > first && !has_value(item));
-        let mut operands: Vec<&Item> =
-            parsed.operands.iter().filter(|item| item.word.text != "-").chain(behind).collect();
+        let behind = parsed
+            .options
+            .iter()
+            .filter(|item| item.at > first && !has_value(item));
+        let mut operands: Vec<&Item> = parsed
+            .operands
+            .iter()
+            .filter(|item| item.word.text != "-")
+            .chain(behind)
+            .collect();
         operands.sort_by_key(|item| item.at);
         let operands = operands.into_iter().map(|item| item.word.clone());
         let Some(shell) = shell else { return false };
         // What the shells among them are given is read by the caller.
-        if text.is_some() && shell.as_constant().is_some_and(|it| programs::is_shell(base_name(it))) {
+        if text.is_some()
+            && shell
+                .as_constant()
+                .is_some_and(|it| programs::is_shell(base_name(it)))
+        {
             return false;
         }
-        let text = text.into_iter().flat_map(|text| [Word::constant("-c"), text]);
-        let words: Vec<Word> = std::iter::once(shell).chain(text).chain(operands.skip(1)).collect();
+        let text = text
+            .into_iter()
+            .flat_map(|text| [Word::constant("-c"), text]);
+        let words: Vec<Word> = std::iter::once(shell)
+            .chain(text)
+            .chain(operands.skip(1))
+            .collect();
         self.run(&words, span, facts);
         true
     }
 
     /// Reads a text that another shell is given, with no words beside it.
-    pub(super) fn text_for_shell(&mut self, words: &[Word], shell: Shell, why: &'static str, span: &Span) {
+    pub(super) fn text_for_shell(
+        &mut self,
+        words: &[Word],
+        shell: Shell,
+        why: &'static str,
+        span: &Span,
+    ) {
         self.in_another_shell(|this| this.text_of(words, shell, why, span));
     }
 
@@ -628,9 +831,17 @@ impl Walk {
     fn unwrap_any(&mut self, wrapper: &Wrapper, words: &[Word], span: &Span) {
         let facts = Facts::default();
         let (row, runs) = (wrapper.row, wrapper.runs);
-        let place = |n: usize| wrapper.operands().get(n).map_or(words.len(), |item| item.at + 1);
+        let place = |n: usize| {
+            wrapper
+                .operands()
+                .get(n)
+                .map_or(words.len(), |item| item.at + 1)
+        };
         let mut at = place(0);
-        if words.get(at).is_some_and(|word| matches!(word.openness, Openness::Computed(0, _))) {
+        if words
+            .get(at)
+            .is_some_and(|word| matches!(word.openness, Openness::Computed(0, _)))
+        {
             return self.gap("a wrapper's arguments are computed", span);
         }
         // Options may stand on either side of its own operands.
@@ -654,7 +865,12 @@ impl Walk {
                     }
                     (Does::Command, text) => {
                         let texts: Vec<Word> = text.into_iter().collect();
-                        self.text_for_shell(&texts, Shell::Posix, "a shell is given computed text", span);
+                        self.text_for_shell(
+                            &texts,
+                            Shell::Posix,
+                            "a shell is given computed text",
+                            span,
+                        );
                     }
                     (Does::Program, program) => entry_point = program,
                     (Does::Pipe, Some(value)) => self.traces_into(&value, span),
@@ -663,7 +879,9 @@ impl Walk {
                         // If nothing has set a variable, the next word is the value.
                         let next = words.get(next).filter(|_| value.vanishes);
                         let values = std::iter::once(&value).chain(next);
-                        values.for_each(|value| self.setting_of_ssh(option.letter().unwrap_or('o'), value, span));
+                        values.for_each(|value| {
+                            self.setting_of_ssh(option.letter().unwrap_or('o'), value, span)
+                        });
                     }
                     (
                         Does::Words
@@ -684,7 +902,9 @@ impl Walk {
         }
         let n_set = at;
         while let Some(word) = words.get(at).filter(|_| runs.has("sets")) {
-            let Some((name, value)) = word.text.split_once('=') else { break };
+            let Some((name, value)) = word.text.split_once('=') else {
+                break;
+            };
             if word.openness.from().is_some_and(|at| at <= name.len()) {
                 self.gap("the name of a variable is computed", span);
             }
@@ -696,7 +916,9 @@ impl Walk {
             self.text(&text, span);
             match programs::hazard(name, constant.as_deref()) {
                 programs::Hazard::None => {}
-                programs::Hazard::Shell => self.gap("it sets a variable that changes how the shell reads", span),
+                programs::Hazard::Shell => {
+                    self.gap("it sets a variable that changes how the shell reads", span)
+                }
                 programs::Hazard::Text | programs::Hazard::Unseen => {
                     self.unseen("it sets a variable that decides which code runs", span);
                     let (name, text) = (name.to_string(), value.to_string());
@@ -709,22 +931,40 @@ impl Walk {
             self.beside("a wrapper that sets variables", span);
             at += 1;
         }
-        let mut rest = words.get(if at > n_set || n_own == 0 { at } else { command }..).unwrap_or_default();
+        let mut rest = words
+            .get(
+                if at > n_set || n_own == 0 {
+                    at
+                } else {
+                    command
+                }..,
+            )
+            .unwrap_or_default();
         // `flock file -c 'git push'`
-        let is_text = |word: &Word| row.spelt(&word.text).is_some_and(|it| it.does == Does::Command);
+        let is_text = |word: &Word| {
+            row.spelt(&word.text)
+                .is_some_and(|it| it.does == Does::Command)
+        };
         if n_own > 0 && rest.first().is_some_and(is_text) {
-            return self.text_for_shell(&rest[1..], Shell::Posix, "a shell is given computed text", span);
+            return self.text_for_shell(
+                &rest[1..],
+                Shell::Posix,
+                "a shell is given computed text",
+                span,
+            );
         }
         if rest.first().is_some_and(|word| word.text == "--") {
             rest = &rest[1..];
         }
-        // `docker run --entrypoint git image push` runs `git push`, and compose takes several words there.
+        // `docker run --entrypoint git image push` runs `git push`, and compose takes several words
+        // there.
         let image = words.get(at);
         let entered: Option<Vec<Word>> = entry_point.map(|entry: Word| {
             let program = match entry.as_constant().filter(|text| text.contains(' ')) {
-                Some(text) => {
-                    text.split_whitespace().map(|word| Word::constant(word.trim_matches(['"', '\'']))).collect()
-                }
+                Some(text) => text
+                    .split_whitespace()
+                    .map(|word| Word::constant(word.trim_matches(['"', '\''])))
+                    .collect(),
                 None => vec![entry],
             };
             program.into_iter().chain(rest.iter().cloned()).collect()
@@ -740,7 +980,9 @@ impl Walk {
             self.unseen("it runs elsewhere", span);
         }
         if runs.has("image")
-            && let Some(program) = image.filter(|_| entered.is_none()).and_then(programs::entry_point)
+            && let Some(program) = image
+                .filter(|_| entered.is_none())
+                .and_then(programs::entry_point)
         {
             self.run(&Word::constant(program).before(rest), span, &facts);
         }
@@ -759,7 +1001,12 @@ impl Walk {
         }
         for reading in readings {
             if joins {
-                self.text_for_shell(reading, Shell::Posix, "a shell is given computed text", span);
+                self.text_for_shell(
+                    reading,
+                    Shell::Posix,
+                    "a shell is given computed text",
+                    span,
+                );
             } else {
                 self.run(reading, span, &facts);
             }
@@ -797,8 +1044,13 @@ impl Walk {
 
     /// `systemd-run -p ExecStartPre='git push'`
     fn property_of_unit(&mut self, value: &Word, span: &Span) {
-        if let Some((_, command)) = value.text.strip_prefix("Exec").and_then(|rest| rest.split_once('=')) {
-            let command = as_operand(command.trim_start_matches(['-', '@', ':', '+', '!', '|', ' ']));
+        if let Some((_, command)) = value
+            .text
+            .strip_prefix("Exec")
+            .and_then(|rest| rest.split_once('='))
+        {
+            let command =
+                as_operand(command.trim_start_matches(['-', '@', ':', '+', '!', '|', ' ']));
             self.in_another_shell(|this| this.nested(&command, Shell::Posix, span));
         }
     }
@@ -828,7 +1080,10 @@ impl Walk {
                 _ => all.push(word.clone()),
             }
         }
-        if words.first().is_some_and(|word| word.text.contains(['"', '\''])) {
+        if words
+            .first()
+            .is_some_and(|word| word.text.contains(['"', '\'']))
+        {
             // Quotes are read as a shell does, nearly.
             let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
             return self.nested(&text.join(" "), Shell::Posix, span);
@@ -841,21 +1096,36 @@ impl Walk {
 /// What a command of sed puts in place of something, or beside it.
 fn written_by_sed(script: &str) -> &str {
     let is_address = |c: char| c.is_ascii_digit() || "$,~!".contains(c);
-    let behind = script.rsplit('/').next().unwrap_or_default().trim_start_matches(is_address);
+    let behind = script
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches(is_address);
     if let Some(text) = behind.strip_prefix(['i', 'a', 'c']) {
         return text.trim_start_matches(['\\', ' ']);
     }
-    let substitution = script.split_once('s').and_then(|(_, rest)| Some((rest, rest.chars().next()?)));
+    let substitution = script
+        .split_once('s')
+        .and_then(|(_, rest)| Some((rest, rest.chars().next()?)));
     let is_sign = |(_, sign): &(&str, char)| !sign.is_alphanumeric();
-    substitution.filter(is_sign).and_then(|(rest, sign)| rest.split(sign).nth(2)).unwrap_or_default()
+    substitution
+        .filter(is_sign)
+        .and_then(|(rest, sign)| rest.split(sign).nth(2))
+        .unwrap_or_default()
 }
 
-/// What a script of sed may give a shell: what follows an `e`, which is a command, and what a substitution puts in. `None`
-/// if there is too much of it.
+/// What a script of sed may give a shell: what follows an `e`, which is a command, and what a
+/// substitution puts in. `None` if there is too much of it.
 fn run_by_sed(script: &str) -> Option<Vec<(&str, bool)>> {
     const MOST: usize = 32;
-    let begins = |at: &usize| !script[..*at].ends_with(|c: char| c.is_alphabetic() && !matches!(c, 'I' | 'M'));
-    let commands = || script.match_indices(['e', 's']).filter(|(at, _)| begins(at));
+    let begins = |at: &usize| {
+        !script[..*at].ends_with(|c: char| c.is_alphabetic() && !matches!(c, 'I' | 'M'))
+    };
+    let commands = || {
+        script
+            .match_indices(['e', 's'])
+            .filter(|(at, _)| begins(at))
+    };
     if commands().nth(MOST).is_some() {
         return None;
     }
@@ -870,7 +1140,8 @@ fn run_by_sed(script: &str) -> Option<Vec<(&str, bool)>> {
     Some(texts.collect())
 }
 
-/// A command of ssh's settings, in which `%h` is the host and `%r` the user: variables whose values a shell doesn't know.
+/// A command of ssh's settings, in which `%h` is the host and `%r` the user: variables whose values
+/// a shell doesn't know.
 fn with_places_of_ssh(command: &str) -> String {
     let mut made = String::new();
     let mut rest = command.chars();
@@ -889,7 +1160,17 @@ fn is_decoded(commands: &[Command], interpreter: &str) -> bool {
     commands
         .iter()
         .rev()
-        .skip_while(|command| command.words.first().is_some_and(|word| base_name(&word.text) == interpreter))
+        .skip_while(|command| {
+            command
+                .words
+                .first()
+                .is_some_and(|word| base_name(&word.text) == interpreter)
+        })
         .take(2)
-        .any(|command| command.words.first().is_some_and(|word| programs::runs(base_name(&word.text)).has("decodes")))
+        .any(|command| {
+            command
+                .words
+                .first()
+                .is_some_and(|word| programs::runs(base_name(&word.text)).has("decodes"))
+        })
 }

@@ -2,17 +2,20 @@
 
 use super::super::expand::output;
 use super::super::expand::{
-    Openness, Word, declares_array, is_positional, is_variable, join, names_what_it_sets, own_default,
+    Openness, Word, declares_array, is_positional, is_variable, join, names_what_it_sets,
+    own_default,
 };
-use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
+use super::super::grammar::{
+    Assign, Change, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written,
+};
 use super::super::programs::options::Row;
 use super::super::programs::parsed::Given;
 use super::super::programs::{Does, Known, Parsed, running};
 use super::super::word::behind_expansions;
 use super::super::{Command, Role, Shell, Span, Writes, grammar, programs};
 use super::{
-    By, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, TOO_LARGE, Walk, base_name,
-    is_settings_of_git, without_vanishing,
+    By, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, TOO_LARGE, Walk,
+    base_name, is_settings_of_git, without_vanishing,
 };
 use compact_str::format_compact;
 use smallvec::SmallVec;
@@ -21,17 +24,22 @@ use std::rc::Rc;
 /// What the words of a command may become; mostly one thing.
 type Alternatives = SmallVec<[Vec<Word>; 1]>;
 
-/// Whether a program is one of GNU's compilers, for another machine too: `aarch64-linux-gnu-gcc`, `g++-13`.
+/// Whether a program is one of GNU's compilers, for another machine too: `aarch64-linux-gnu-gcc`,
+/// `g++-13`.
 fn is_compiler(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'));
-    ["gcc", "g++", "cc", "c++", "gfortran"]
-        .iter()
-        .any(|it| name.strip_suffix(it).is_some_and(|machine| machine.is_empty() || machine.ends_with('-')))
+    ["gcc", "g++", "cc", "c++", "gfortran"].iter().any(|it| {
+        name.strip_suffix(it)
+            .is_some_and(|machine| machine.is_empty() || machine.ends_with('-'))
+    })
 }
 
 /// Whether a program or builtin runs what it is given by other ways than a wrapper does.
 fn is_runner(name: &str) -> bool {
-    matches!(name, "xargs" | "find" | "parallel" | "eval" | "." | "source" | "trap" | "awk" | "sed" | "su")
+    matches!(
+        name,
+        "xargs" | "find" | "parallel" | "eval" | "." | "source" | "trap" | "awk" | "sed" | "su"
+    )
 }
 
 /// Whether a command may take some lines of what it reads and leave the others to what comes next.
@@ -49,11 +57,17 @@ fn takes_some_lines(words: &[Word]) -> bool {
         // Behind a wrapper each of the words may be the program: of many, one is taken to do it.
         n_asked += 1;
         let row = programs::options::row(name);
-        n_asked > MAX_KEPT || row.is_none_or(|row| Parsed::new(&words[at + 1..], Some(row)).operands.len() <= beside)
+        n_asked > MAX_KEPT
+            || row
+                .is_none_or(|row| Parsed::new(&words[at + 1..], Some(row)).operands.len() <= beside)
     };
-    let wraps = |head: &Word| programs::wrapper_of(&programs::known(base_name(&head.text)), words).is_some();
+    let wraps = |head: &Word| {
+        programs::wrapper_of(&programs::known(base_name(&head.text)), words).is_some()
+    };
     let is_wrapped = words.first().is_some_and(wraps);
-    (0..words.len()).take(if is_wrapped { usize::MAX } else { 1 }).any(takes)
+    (0..words.len())
+        .take(if is_wrapped { usize::MAX } else { 1 })
+        .any(takes)
 }
 
 /// Whether a redirection reads a file, which `$(< file)` prints.
@@ -61,15 +75,20 @@ fn reads_file(redirect: &Redirect) -> bool {
     matches!(&redirect.kind, RedirectKind::Read(word) if word.plain() != Some("/dev/null"))
 }
 
-/// Whether nothing but the text itself uses a variable of that name: to no standard program do lower-case names mean
-/// anything (POSIX, Environment Variables), and to bash and dash none that matters to a text that nobody types.
+/// Whether nothing but the text itself uses a variable of that name: to no standard program do
+/// lower-case names mean anything (POSIX, Environment Variables), and to bash and dash none that
+/// matters to a text that nobody types.
 pub(super) fn is_own_name(name: &str, shell: Shell) -> bool {
-    let is_lower = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+    let is_lower = name
+        .bytes()
+        .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
     // Zsh ties `path` to PATH, and has more such names.
     is_lower
         && !name.is_empty()
         && shell != Shell::Zsh
-        && !["proxy", "npm_", "yarn_"].iter().any(|it| name.contains(it))
+        && !["proxy", "npm_", "yarn_"]
+            .iter()
+            .any(|it| name.contains(it))
 }
 
 /// Whether a part holds what a function or a text is given.
@@ -84,14 +103,21 @@ pub(super) fn is_given(part: &Part) -> bool {
 }
 
 impl Walk {
-    pub(super) fn simple<'a>(&mut self, stage: &Stage, assigns: &'a [Assign], words: &[Written], piped: bool) -> Input {
+    pub(super) fn simple<'a>(
+        &mut self,
+        stage: &Stage,
+        assigns: &'a [Assign],
+        words: &[Written],
+        piped: bool,
+    ) -> Input {
         let mut declared = Vec::new();
         let is_for_command = !words.is_empty() && assigns.iter().any(|assign| !assign.argument);
         let names_before = is_for_command.then(|| self.state().names);
         let head = words.first().and_then(Written::plain);
         let exports = head == Some("export");
         // dash has none of these, so that they set nothing there.
-        let may_set_nothing = self.shell.may_be_dash() && matches!(head, Some("declare" | "typeset"));
+        let may_set_nothing =
+            self.shell.may_be_dash() && matches!(head, Some("declare" | "typeset"));
         let declares_array = assigns.iter().any(|assign| assign.argument) && declares_array(words);
         for assign in assigns {
             let value = self.assign(assign, declares_array);
@@ -112,7 +138,11 @@ impl Walk {
                 let at = assign.name.len() + 1;
                 let value = value.unwrap_or_default();
                 let openness = join(at, Openness::Constant, value.openness);
-                let span = if self.place.is_none() { Some(assign.span.clone()) } else { None };
+                let span = if self.place.is_none() {
+                    Some(assign.span.clone())
+                } else {
+                    None
+                };
                 declared.push(Word {
                     text: format_compact!("{}={}", assign.name, value.text),
                     span,
@@ -123,7 +153,9 @@ impl Walk {
             }
         }
         // `x=1 git$x`: the command has it, its words don't.
-        let names_within = names_before.as_ref().map(|before| std::mem::replace(&mut self.set_names, before.clone()));
+        let names_within = names_before
+            .as_ref()
+            .map(|before| std::mem::replace(&mut self.set_names, before.clone()));
         let from = self.script.commands.len();
         // A substitution in a word has commands of its own.
         let outer = std::mem::take(&mut self.glued);
@@ -136,8 +168,15 @@ impl Walk {
         }
         self.glued = outer;
         // `${DOCKER:-docker} ps`: what nobody has set is its default.
-        if let Some([Part::Variable { name, change: Change::Default(default), .. }]) =
-            words.first().map(|it| &*it.parts)
+        if let Some(
+            [
+                Part::Variable {
+                    name,
+                    change: Change::Default(default),
+                    ..
+                },
+            ],
+        ) = words.first().map(|it| &*it.parts)
             && is_variable(name)
             && default.iter().all(|part| matches!(part, Part::Text { .. }))
             && !self.variables.is_set(name)
@@ -149,12 +188,15 @@ impl Walk {
                 alternatives.retain(|words| is_default(words));
             }
         }
-        alternatives.iter_mut().for_each(|words| words.extend(declared.iter().cloned()));
+        alternatives
+            .iter_mut()
+            .for_each(|words| words.extend(declared.iter().cloned()));
         let inner = from..self.script.commands.len();
         let outer = self.input.clone();
         // Its words are expanded before its redirections make files.
         let made_option = self.makes_option;
-        // What it prints decides what a file holds that it writes, so redirections of input come first.
+        // What it prints decides what a file holds that it writes, so redirections of input come
+        // first.
         let mut printed: Option<Input> = None;
         let (output, writes) = if stage.redirects.is_empty() {
             (false, Writes::Nothing)
@@ -163,7 +205,9 @@ impl Walk {
                 [words] => self.prints(words),
                 _ => None,
             };
-            let constant = constant.map(|text| Input::Text(text.into())).or_else(|| self.copied(words, stage));
+            let constant = constant
+                .map(|text| Input::Text(text.into()))
+                .or_else(|| self.copied(words, stage));
             self.flowing_into = usize::MAX;
             let inert = self.reads_prose(words, stage, piped);
             let result = self.redirects(&stage.redirects, &stage.span, constant.as_ref(), inert);
@@ -189,7 +233,11 @@ impl Walk {
         if alternatives.iter().any(Vec::is_empty) && stage.redirects.iter().any(reads_file) {
             self.beside("a redirection without a command", &stage.span);
         }
-        let facts = Facts { assigns: !assigns.iter().all(is_plain), writes, data: !piped && !output && !self.captured };
+        let facts = Facts {
+            assigns: !assigns.iter().all(is_plain),
+            writes,
+            data: !piped && !output && !self.captured,
+        };
         let makes_option = std::mem::replace(&mut self.makes_option, made_option);
         if let Some(names) = names_within {
             self.set_names = names;
@@ -213,19 +261,28 @@ impl Walk {
                     this.text(&text, &stage.span);
                 }
                 match (base_name(name), &this.input) {
-                    ("cat" | "tee", Input::Text(text)) if words.len() == 1 || base_name(name) == "tee" => {
+                    ("cat" | "tee", Input::Text(text))
+                        if words.len() == 1 || base_name(name) == "tee" =>
+                    {
                         Input::Text(Rc::clone(text))
                     }
                     ("cat", _)
-                        if words.len() == 2 && words[1].as_constant().is_some_and(|path| !path.starts_with('-')) =>
+                        if words.len() == 2
+                            && words[1]
+                                .as_constant()
+                                .is_some_and(|path| !path.starts_with('-')) =>
                     {
                         Input::File(words[1].text.clone())
                     }
-                    ("find", _) if running::prints_with_nul(words) => {
-                        running::found_by(words).map_or(Input::Operands, |found| Input::Found(found.into()))
-                    }
+                    ("find", _) if running::prints_with_nul(words) => running::found_by(words)
+                        .map_or(Input::Operands, |found| Input::Found(found.into())),
                     (_, Input::Operands) if running::passes_lines(words) => Input::Operands,
-                    _ if piped && !this.variables.redefines(name) && output::are_operands(words) => Input::Operands,
+                    _ if piped
+                        && !this.variables.redefines(name)
+                        && output::are_operands(words) =>
+                    {
+                        Input::Operands
+                    }
                     _ => Input::Computed,
                 }
             } else {
@@ -236,18 +293,30 @@ impl Walk {
             printed = Some(if is_same { prints } else { Input::Computed });
             // What an argument's substitution prints flows into the command.
             if !inner.is_empty() && own < this.script.commands.len() {
-                this.script.flows.push(vec![inner.clone(), own..this.script.commands.len()]);
+                this.script
+                    .flows
+                    .push(vec![inner.clone(), own..this.script.commands.len()]);
             }
         });
         self.ran = from_own..self.script.commands.len();
         self.makes_option |= makes_option;
         if let Some(before) = names_before {
             // `x=1 return`: what is set for it alone is set no more where it leads.
-            if let Some(left) = self.left.as_mut().filter(|_| matches!(head, Some("return" | "break" | "continue"))) {
+            if let Some(left) = self
+                .left
+                .as_mut()
+                .filter(|_| matches!(head, Some("return" | "break" | "continue")))
+            {
                 left.names.join(&before);
             }
-            assigns.iter().filter(|it| !before.has(&it.name)).for_each(|it| self.set_names.unset(&it.name));
-            assigns.iter().filter(|it| !before.exports(&it.name)).for_each(|it| self.set_names.unexport(&it.name));
+            assigns
+                .iter()
+                .filter(|it| !before.has(&it.name))
+                .for_each(|it| self.set_names.unset(&it.name));
+            assigns
+                .iter()
+                .filter(|it| !before.exports(&it.name))
+                .for_each(|it| self.set_names.unexport(&it.name));
         }
         if self.input != Input::Outer && alternatives.iter().any(|words| takes_some_lines(words)) {
             self.takes_lines(&stage.span);
@@ -256,7 +325,8 @@ impl Walk {
         if !is_exec {
             self.input = self.left_of(outer, stage);
         }
-        // What is redirected may go into the pipe all the same: `>&1`, `> /dev/stdout`, zsh's second output.
+        // What is redirected may go into the pipe all the same: `>&1`, `> /dev/stdout`, zsh's
+        // second output.
         printed.unwrap_or(Input::Computed)
     }
 
@@ -265,9 +335,20 @@ impl Walk {
         let mut alternatives = Alternatives::new();
         alternatives.push(Vec::with_capacity(words.len()));
         for word in words {
-            if let ([Part::Text { text, quoted }], [words]) = (word.parts.as_slice(), alternatives.as_mut_slice()) {
-                let span = if self.place.is_none() { Some(word.span.clone()) } else { None };
-                words.push(Word { text: text.clone(), span, quoted: *quoted, ..Word::default() });
+            if let ([Part::Text { text, quoted }], [words]) =
+                (word.parts.as_slice(), alternatives.as_mut_slice())
+            {
+                let span = if self.place.is_none() {
+                    Some(word.span.clone())
+                } else {
+                    None
+                };
+                words.push(Word {
+                    text: text.clone(),
+                    span,
+                    quoted: *quoted,
+                    ..Word::default()
+                });
                 continue;
             }
             let made = self.expand(word);
@@ -276,12 +357,17 @@ impl Walk {
                 continue;
             }
             if alternatives.len() * made.len() > MAX_ALTERNATIVES {
-                alternatives.iter_mut().for_each(|words| words.push(Word::computed()));
+                alternatives
+                    .iter_mut()
+                    .for_each(|words| words.push(Word::computed()));
                 continue;
             }
             alternatives = alternatives
                 .iter()
-                .flat_map(|before| made.iter().map(move |words| before.iter().chain(words).cloned().collect()))
+                .flat_map(|before| {
+                    made.iter()
+                        .map(move |words| before.iter().chain(words).cloned().collect())
+                })
                 .collect();
         }
         alternatives
@@ -290,21 +376,39 @@ impl Walk {
     /// Whether what the command reads can't end up as code: it is shown, or written into prose.
     fn reads_prose(&self, words: &[Written], stage: &Stage, piped: bool) -> bool {
         let name = words.first().and_then(Written::plain).unwrap_or_default();
-        if piped || self.captured || !matches!(name, "cat" | "tee" | "grep" | "wc" | "head" | "tail" | "git" | "gh") {
+        if piped
+            || self.captured
+            || !matches!(
+                name,
+                "cat" | "tee" | "grep" | "wc" | "head" | "tail" | "git" | "gh"
+            )
+        {
             return false;
         }
         let is_prose = |path: &str| {
-            [".md", ".txt", ".rst", ".html", ".csv", ".log", ".adoc"].iter().any(|end| path.ends_with(end))
+            [".md", ".txt", ".rst", ".html", ".csv", ".log", ".adoc"]
+                .iter()
+                .any(|end| path.ends_with(end))
         };
-        let written = stage.redirects.iter().filter_map(|redirect| match &redirect.kind {
-            RedirectKind::Write(word) | RedirectKind::ReadWrite(word) if redirect.fd != Some(2) => {
-                Some(word.plain().unwrap_or_default())
-            }
-            _ => None,
-        });
-        let mut operands =
-            words.iter().skip(1).map(|word| word.plain().unwrap_or_default()).filter(|word| !word.starts_with('-'));
-        written.chain(operands.by_ref().filter(|_| name == "tee")).all(is_prose)
+        let written = stage
+            .redirects
+            .iter()
+            .filter_map(|redirect| match &redirect.kind {
+                RedirectKind::Write(word) | RedirectKind::ReadWrite(word)
+                    if redirect.fd != Some(2) =>
+                {
+                    Some(word.plain().unwrap_or_default())
+                }
+                _ => None,
+            });
+        let mut operands = words
+            .iter()
+            .skip(1)
+            .map(|word| word.plain().unwrap_or_default())
+            .filter(|word| !word.starts_with('-'));
+        written
+            .chain(operands.by_ref().filter(|_| name == "tee"))
+            .all(is_prose)
     }
 
     /// `cat <<E > file`: what a copying command writes.
@@ -315,7 +419,9 @@ impl Walk {
         }
         let last = stage.redirects.iter().rfind(|redirect| redirect.reads());
         match last.map(|redirect| &redirect.kind) {
-            Some(RedirectKind::HereDocument(at)) => Some(self.document(&self.documents.as_deref()?.get(*at)?.parts).0),
+            Some(RedirectKind::HereDocument(at)) => {
+                Some(self.document(&self.documents.as_deref()?.get(*at)?.parts).0)
+            }
             Some(RedirectKind::HereString(word)) => {
                 output::constant(word).map(|text| Input::Text(format!("{text}\n").into()))
             }
@@ -343,10 +449,12 @@ impl Walk {
         output::nearly_printed(&texts, self.shell)
     }
 
-    /// Whether a part is a variable that nothing may have set yet, and that something may set later: a text that is run as
-    /// code, which is read when it is come to.
+    /// Whether a part is a variable that nothing may have set yet, and that something may set
+    /// later: a text that is run as code, which is read when it is come to.
     fn is_set_later(&self, part: &Part, is_element: bool) -> bool {
-        let Part::Variable { name, change, .. } = part else { return false };
+        let Part::Variable { name, change, .. } = part else {
+            return false;
+        };
         let may_be = !is_element && matches!(change, Change::None) && is_variable(name);
         (may_be || self.variables.is_set(name)) && !self.set_names.has(name)
     }
@@ -370,14 +478,20 @@ impl Walk {
         };
         // What an integer is set to is arithmetic.
         if programs::is_integer(&assign.name, self.shell) {
-            words.iter().for_each(|word| self.check_numbers(&word.parts, &assign.span));
+            words
+                .iter()
+                .for_each(|word| self.check_numbers(&word.parts, &assign.span));
         }
         let mut value = None;
         let is_element = matches!(assign.value, Value::Array(_));
         for word in words {
             let is_own_default = own_default(&assign.name, word).is_some();
             let is_known_here = self.positional.is_some() && word.parts.iter().any(is_given)
-                || !is_own_default && word.parts.iter().any(|part| self.is_set_later(part, is_element));
+                || !is_own_default
+                    && word
+                        .parts
+                        .iter()
+                        .any(|part| self.is_set_later(part, is_element));
             for it in self.expand(word).into_iter().flatten() {
                 self.text(&it.text, &assign.span);
                 if assign.argument && !is_element {
@@ -391,34 +505,56 @@ impl Walk {
         }
         let constant = value.as_ref().and_then(Word::as_constant);
         // A prompt is expanded again each time that it is shown.
-        let prompt = value.as_ref().filter(|_| assign.name.starts_with("PS")).map(|word| word.text.as_str());
+        let prompt = value
+            .as_ref()
+            .filter(|_| assign.name.starts_with("PS"))
+            .map(|word| word.text.as_str());
         // `ENV=<(curl x)`
-        let prompt = prompt.or(value.as_ref().filter(|_| assign.name == "ENV").map(Word::beginning));
+        let prompt = prompt.or(value
+            .as_ref()
+            .filter(|_| assign.name == "ENV")
+            .map(Word::beginning));
         let name = self.untied(&assign.name);
         match programs::hazard(name, constant.or(prompt)) {
             programs::Hazard::None => {}
             programs::Hazard::Unseen => {
-                self.unseen("it sets a variable that decides which code runs", &assign.span);
-                let text = value.as_ref().map(|word| word.beginning().to_string()).unwrap_or_default();
+                self.unseen(
+                    "it sets a variable that decides which code runs",
+                    &assign.span,
+                );
+                let text = value
+                    .as_ref()
+                    .map(|word| word.beginning().to_string())
+                    .unwrap_or_default();
                 self.code_paths(name, &text);
             }
-            programs::Hazard::Shell => self.gap("it sets a variable that changes how the shell reads", &assign.span),
+            programs::Hazard::Shell => self.gap(
+                "it sets a variable that changes how the shell reads",
+                &assign.span,
+            ),
             programs::Hazard::Text => match (constant, value.as_ref()) {
                 (Some(text), _) => {
                     let text = text.to_string();
-                    self.unseen("it sets a variable that decides which code runs", &assign.span);
+                    self.unseen(
+                        "it sets a variable that decides which code runs",
+                        &assign.span,
+                    );
                     self.nested(&text, Shell::Unknown, &assign.span);
                 }
                 (None, Some(word)) if matches!(word.openness, Openness::Computed(..)) => {
                     self.gap("it sets a variable that a later program runs", &assign.span);
                 }
-                _ => self.unseen("it sets a variable that decides which code runs", &assign.span),
+                _ => self.unseen(
+                    "it sets a variable that decides which code runs",
+                    &assign.span,
+                ),
             },
         }
         value
     }
 
-    /// A declaration takes a value in parentheses for the elements of an array, and expands them: `declare -a x='($(ls))'`.
+    /// A declaration takes a value in parentheses for the elements of an array, and expands them:
+    /// `declare -a x='($(ls))'`.
     fn elements_in_value(&mut self, assign: &Assign, value: &Word, declares_array: bool) {
         let may_be_array = declares_array || self.variables.is_array(&assign.name);
         if !may_be_array || !matches!(self.shell, Shell::Bash | Shell::Unknown) {
@@ -431,7 +567,11 @@ impl Walk {
         match value.as_constant() {
             Some(text) if text.starts_with('(') => {
                 let sign = if assign.append { "+=" } else { "=" };
-                self.nested(&format!("{}{sign}{text}", assign.name), self.shell, &assign.span);
+                self.nested(
+                    &format!("{}{sign}{text}", assign.name),
+                    self.shell,
+                    &assign.span,
+                );
             }
             None if begins_open || value.text.starts_with('(') => {
                 self.gap("the elements of an array are computed", &assign.span);
@@ -450,8 +590,12 @@ impl Walk {
         {
             self.script.scripts.push(piece.to_string());
             if name == "PYTHONPATH" {
-                self.script.scripts.push(format!("{piece}/sitecustomize.py"));
-                self.script.scripts.push(format!("{piece}/usercustomize.py"));
+                self.script
+                    .scripts
+                    .push(format!("{piece}/sitecustomize.py"));
+                self.script
+                    .scripts
+                    .push(format!("{piece}/usercustomize.py"));
             }
         }
     }
@@ -461,8 +605,12 @@ impl Walk {
         self.work += words.len();
         let mut own = words.to_vec();
         if self.makes_option {
-            let may_be_file = |word: &&mut Word| matches!(word.openness, Openness::Files(0) | Openness::Operand(0));
-            own.iter_mut().filter(may_be_file).for_each(|word| word.openness = Openness::Computed(0, true));
+            let may_be_file = |word: &&mut Word| {
+                matches!(word.openness, Openness::Files(0) | Openness::Operand(0))
+            };
+            own.iter_mut()
+                .filter(may_be_file)
+                .for_each(|word| word.openness = Openness::Computed(0, true));
         }
         self.script.commands.push(Command {
             words: own,
@@ -478,15 +626,26 @@ impl Walk {
             builds_code: false,
         });
         self.names_branch |= words.iter().any(Word::is_branch);
-        for word in words.iter().filter(|word| word.text.bytes().any(|byte| byte == b'/')) {
-            self.aliases |= [".git/", ".husky/"].iter().any(|place| word.text.contains(place));
+        for word in words
+            .iter()
+            .filter(|word| word.text.bytes().any(|byte| byte == b'/'))
+        {
+            self.aliases |= [".git/", ".husky/"]
+                .iter()
+                .any(|place| word.text.contains(place));
             // `sort -o ./-f a`
             self.makes_option |= base_name(&word.text).starts_with('-');
         }
-        let program = words.first().and_then(Word::as_constant).map_or("", base_name);
+        let program = words
+            .first()
+            .and_then(Word::as_constant)
+            .map_or("", base_name);
         // `sed -i s/fetch/push/ .git/config`
         if program != "git"
-            && words.iter().skip(1).any(|word| is_settings_of_git(&word.text))
+            && words
+                .iter()
+                .skip(1)
+                .any(|word| is_settings_of_git(&word.text))
             && !programs::runs(program).has("data")
             && !programs::is_shell(program)
         {
@@ -497,7 +656,9 @@ impl Walk {
 
     /// Whether it is `$SHELL`, and nothing in the text sets that.
     fn is_users_shell(&self, head: &Word) -> bool {
-        head.text == "${SHELL}" && head.openness == Openness::Operand(0) && !self.variables.is_set("SHELL")
+        head.text == "${SHELL}"
+            && head.openness == Openness::Operand(0)
+            && !self.variables.is_set("SHELL")
     }
 
     /// Reads what `$SHELL` is given as any of them may.
@@ -531,14 +692,19 @@ impl Walk {
                     self.emit(words, span, facts, Role::Plain);
                     self.runs_words();
                     // `nohup$x git push` runs git if `x` is empty.
-                    let (prefix, open) = (head.beginning(), head.text.get(at..).unwrap_or_default());
-                    if !prefix.is_empty() && !prefix.ends_with('/') && behind_expansions(open).is_empty() {
+                    let (prefix, open) =
+                        (head.beginning(), head.text.get(at..).unwrap_or_default());
+                    if !prefix.is_empty()
+                        && !prefix.ends_with('/')
+                        && behind_expansions(open).is_empty()
+                    {
                         let words = Word::constant(prefix).before(&words[1..]);
                         self.depth += 1;
                         self.dispatch(base_name(prefix), &words, span, facts);
                         self.depth -= 1;
                     }
-                    let elsewhere = slash > 0 && slash <= at && !programs::is_system_path(&head.text);
+                    let elsewhere =
+                        slash > 0 && slash <= at && !programs::is_system_path(&head.text);
                     if matches!(head.openness, Openness::Files(_)) && elsewhere {
                         if self.has_written(&head.text) {
                             self.started(&head.text, &words[1..], span, By::Itself);
@@ -546,14 +712,21 @@ impl Walk {
                         return self.unseen("the program is one of several files", span);
                     }
                     // `./"$f"` is a file of that directory, as `./*` is.
-                    let below = head.text.starts_with("./") && matches!(head.openness, Openness::Operand(2..));
+                    let below = head.text.starts_with("./")
+                        && matches!(head.openness, Openness::Operand(2..));
                     let is_here = !self.directories.is_unknown()
-                        && !self.directories.all().any(|directory| directory.starts_with(['/', '~']));
+                        && !self
+                            .directories
+                            .all()
+                            .any(|directory| directory.starts_with(['/', '~']));
                     if below && is_here && slash <= at && !head.text[slash..].contains("..") {
                         return self.unseen("the program is one of several files", span);
                     }
                     // Its beginning may rule a rule's program out: the rule knows.
-                    if matches!(head.openness, Openness::Operand(_)) && !prefix.is_empty() && !prefix.contains('/') {
+                    if matches!(head.openness, Openness::Operand(_))
+                        && !prefix.is_empty()
+                        && !prefix.contains('/')
+                    {
                         return self.unseen("a program whose name a variable ends", span);
                     }
                     if self.is_users_shell(head) {
@@ -576,9 +749,15 @@ impl Walk {
     }
 
     fn dispatch(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
-        // Which of several is the one isn't told: each may stand in a branch, or in a shell of its own.
+        // Which of several is the one isn't told: each may stand in a branch, or in a shell of its
+        // own.
         let functions: Vec<Function> = match words[0].text == name {
-            true => self.functions.iter().filter(|(it, _)| it == name).map(|(_, function)| function.clone()).collect(),
+            true => self
+                .functions
+                .iter()
+                .filter(|(it, _)| it == name)
+                .map(|(_, function)| function.clone())
+                .collect(),
             false => Vec::new(),
         };
         if functions.is_empty() {
@@ -589,20 +768,23 @@ impl Walk {
             return self.gap(TOO_LARGE, span);
         }
         let before = self.state();
-        self.either(&functions, |this, function| this.call(name, function, words, span));
+        self.either(&functions, |this, function| {
+            this.call(name, function, words, span)
+        });
         // Nor whether there is one at all: then it is what else has that name.
         let called = self.state();
         self.restore(before);
         let is_alias = self.named.iter().any(|(it, _)| it == name);
         let program = programs::known(name);
         let runs_others = program.is_shell() || program.is_interpreter() || is_runner(name);
-        let is_other = match is_alias || runs_others || programs::wrapper_of(&program, words).is_some() {
-            true => {
-                self.dispatch_own(name, words, span, facts);
-                true
-            }
-            false => self.builtin(name, words, span, facts),
-        };
+        let is_other =
+            match is_alias || runs_others || programs::wrapper_of(&program, words).is_some() {
+                true => {
+                    self.dispatch_own(name, words, span, facts);
+                    true
+                }
+                false => self.builtin(name, words, span, facts),
+            };
         match is_other {
             true => self.join(&called),
             false => self.restore(called),
@@ -616,13 +798,17 @@ impl Walk {
         {
             // Whether it is expanded depends on the shell: both readings are listed.
             self.calling.push(name.to_string());
-            let rest: Vec<String> =
-                words[1..].iter().map(|word| format!("'{}'", word.text.replace('\'', "'\\''"))).collect();
+            let rest: Vec<String> = words[1..]
+                .iter()
+                .map(|word| format!("'{}'", word.text.replace('\'', "'\\''")))
+                .collect();
             match value {
                 Some(value) if value.ends_with([' ', '\t']) && self.named.len() > 1 => {
                     self.gap("an alias after which the next word may be one", span);
                 }
-                Some(value) => self.nested(&format!("{value} {}", rest.join(" ")), self.shell, span),
+                Some(value) => {
+                    self.nested(&format!("{value} {}", rest.join(" ")), self.shell, span)
+                }
                 None => self.gap("an alias that is computed", span),
             }
             self.calling.pop();
@@ -634,7 +820,10 @@ impl Walk {
         if program.is_shell() {
             self.with_exported(|this| this.shell(name, words, span, facts));
             // `sh $x -c 'git push'`: if nothing has set `x`, what follows stands in its place.
-            let is_known = matches!(self.input, Input::Text(_) | Input::Completed(_) | Input::File(_));
+            let is_known = matches!(
+                self.input,
+                Input::Text(_) | Input::Completed(_) | Input::File(_)
+            );
             if let Some(set) = without_vanishing(words).filter(|set| set.len() > 1 || is_known) {
                 self.with_exported(|this| this.shell(name, &set, span, facts));
             }
@@ -647,7 +836,8 @@ impl Walk {
             }
             self.settings_behind_vanishing(wrapper.row, words, span);
             // What it sets is set for its command, and what it takes away isn't.
-            let clears = wrapper.runs.has("clears") && wrapper.options(words.len()).next().is_some();
+            let clears =
+                wrapper.runs.has("clears") && wrapper.options(words.len()).next().is_some();
             return match wrapper.runs.has("sets") || clears {
                 true => self.in_subshell(|this| {
                     if clears {
@@ -665,13 +855,26 @@ impl Walk {
 
     /// `ssh $x h -o ProxyCommand='git push'`: if nothing has set `x`, the host is the next word.
     fn settings_behind_vanishing(&mut self, row: &'static Row, words: &[Word], span: &Span) {
-        let has_settings = || row.options.iter().any(|option| option.does == Does::Setting);
-        let Some(set) = without_vanishing(words).filter(|_| has_settings()) else { return };
-        let behind = set.iter().skip(1).position(|word| !word.text.starts_with('-')).unwrap_or(0) + 1;
+        let has_settings = || {
+            row.options
+                .iter()
+                .any(|option| option.does == Does::Setting)
+        };
+        let Some(set) = without_vanishing(words).filter(|_| has_settings()) else {
+            return;
+        };
+        let behind = set
+            .iter()
+            .skip(1)
+            .position(|word| !word.text.starts_with('-'))
+            .unwrap_or(0)
+            + 1;
         for from in [1, behind + 1, behind + 2] {
             let parsed = Parsed::new(set.get(from..).unwrap_or_default(), Some(row));
             // A host `tail` mostly stands before a `-F` of tail's.
-            parsed.values("-o").for_each(|setting| self.setting_of_ssh('o', &setting, span));
+            parsed
+                .values("-o")
+                .for_each(|setting| self.setting_of_ssh('o', &setting, span));
         }
     }
 
@@ -697,7 +900,10 @@ impl Walk {
                 self.runs_words();
             }
             "su" | "runuser" | "script" | "sg" | "newgrp" => {
-                match words.iter().any(|word| matches!(word.text.as_str(), "-" | "-l" | "--login")) {
+                match words
+                    .iter()
+                    .any(|word| matches!(word.text.as_str(), "-" | "-l" | "--login"))
+                {
                     true => self.elsewhere(|this| this.switch_user(name, words, span, facts)),
                     false => self.switch_user(name, words, span, facts),
                 }
@@ -718,7 +924,10 @@ impl Walk {
     /// Whether a program is a file of the project that the text hasn't made.
     fn is_file_beside(&self, head: &Word) -> bool {
         let path = head.text.as_str();
-        path.contains('/') && !programs::is_system_path(path) && !self.relinked && !self.has_written(path)
+        path.contains('/')
+            && !programs::is_system_path(path)
+            && !self.relinked
+            && !self.has_written(path)
     }
 
     fn other(&mut self, program: &Known<'_>, words: &[Word], span: &Span, facts: &Facts) {
@@ -731,7 +940,9 @@ impl Walk {
         self.copies(name, &words[1..]);
         match program.main_name() {
             "just" => {
-                let at = words.iter().position(|word| matches!(word.text.as_str(), "-c" | "--command"));
+                let at = words
+                    .iter()
+                    .position(|word| matches!(word.text.as_str(), "-c" | "--command"));
                 if let Some(command) = at.and_then(|at| words.get(at + 1..)) {
                     return self.run(command, span, &Facts::default());
                 }
@@ -780,7 +991,9 @@ impl Walk {
             if slashes
                 && !words[0].text.contains("://")
                 && !programs::is_system_path(&words[0].text)
-                && self.with_exported(|this| this.started(&words[0].text, &words[1..], span, By::Itself))
+                && self.with_exported(|this| {
+                    this.started(&words[0].text, &words[1..], span, By::Itself)
+                })
             {
                 return;
             }
@@ -798,8 +1011,12 @@ impl Walk {
                 Input::Text(text) => self.text(&text, span),
                 Input::Computed => {
                     self.unseen("a program runs code that the text doesn't show", span);
-                    // `(crontab -l; echo ...) | crontab -`: what was printed before may be what it reads.
-                    self.script.commands.iter_mut().for_each(|command| command.data = false);
+                    // `(crontab -l; echo ...) | crontab -`: what was printed before may be what it
+                    // reads.
+                    self.script
+                        .commands
+                        .iter_mut()
+                        .for_each(|command| command.data = false);
                 }
                 _ => {}
             }
@@ -808,9 +1025,15 @@ impl Walk {
 
     /// `tmux send-keys git Space push Enter`: what a shell of tmux may read.
     fn typed(&mut self, args: &[Word], span: &Span) {
-        let Some(verb) = args.iter().position(|word| word.text.starts_with("send")) else { return };
-        let Some(row) = programs::options::row("tmux") else { return };
-        let Some(row) = row.child("send-keys") else { return };
+        let Some(verb) = args.iter().position(|word| word.text.starts_with("send")) else {
+            return;
+        };
+        let Some(row) = programs::options::row("tmux") else {
+            return;
+        };
+        let Some(row) = row.child("send-keys") else {
+            return;
+        };
         let given = Parsed::new(&args[verb + 1..], Some(row));
         let typed = given.operand_words().map(|word| match word.text.as_str() {
             "Space" => " ",
@@ -820,7 +1043,9 @@ impl Walk {
         let typed: String = typed.collect();
         self.text(&typed, span);
         // `-H 67 69 74`
-        let by_number = given.operand_words().filter_map(|word| u8::from_str_radix(&word.text, 16).ok());
+        let by_number = given
+            .operand_words()
+            .filter_map(|word| u8::from_str_radix(&word.text, 16).ok());
         let typed: String = by_number.map(char::from).collect();
         if !typed.is_empty() {
             self.text(&typed, span);
@@ -831,10 +1056,16 @@ impl Walk {
     fn debugged(&mut self, words: &[Word], span: &Span) {
         const MOST: usize = 16;
         let (mut programs, mut wrappers, mut arguments) = (Vec::new(), Vec::new(), Vec::new());
-        let mut texts: Vec<Rc<str>> = words[1..].iter().map(|word| Rc::from(word.text.as_str())).collect();
+        let mut texts: Vec<Rc<str>> = words[1..]
+            .iter()
+            .map(|word| Rc::from(word.text.as_str()))
+            .collect();
         // `gdb -x file`
         for word in &words[1..] {
-            let written = self.files.iter().filter(|file| file.may_be(base_name(&word.text)));
+            let written = self
+                .files
+                .iter()
+                .filter(|file| file.may_be(base_name(&word.text)));
             texts.extend(written.filter_map(|file| file.content.clone()));
         }
         for word in &words[1..] {
@@ -845,7 +1076,10 @@ impl Walk {
         for text in &texts {
             for line in text.lines() {
                 let mut line = line.trim_start_matches([' ', '-', '=']).splitn(2, ' ');
-                let (verb, rest) = (line.next().unwrap_or_default(), line.next().unwrap_or_default().trim());
+                let (verb, rest) = (
+                    line.next().unwrap_or_default(),
+                    line.next().unwrap_or_default().trim(),
+                );
                 match (verb, rest.split_once(' ').unwrap_or((rest, ""))) {
                     ("file" | "exec-file" | "target", (_, "")) => programs.push(rest.to_string()),
                     ("target", ("create", program)) => programs.push(program.to_string()),
@@ -854,7 +1088,9 @@ impl Walk {
                     ("process", ("launch", given)) => {
                         arguments.push(given.trim_start_matches(['-', ' ']).to_string());
                     }
-                    ("r" | "run" | "start" | "starti", _) if !rest.is_empty() => arguments.push(rest.to_string()),
+                    ("r" | "run" | "start" | "starti", _) if !rest.is_empty() => {
+                        arguments.push(rest.to_string())
+                    }
                     _ => {}
                 }
             }
@@ -863,66 +1099,121 @@ impl Walk {
             return self.gap(TOO_LARGE, span);
         }
         // It starts them by a shell.
-        let started = programs.iter().flat_map(|program| arguments.iter().map(move |it| format!("{program} {it}")));
+        let started = programs
+            .iter()
+            .flat_map(|program| arguments.iter().map(move |it| format!("{program} {it}")));
         let texts: Vec<String> = wrappers.into_iter().chain(started).collect();
         for text in texts {
-            self.text_for_shell(&[Word::constant(text)], Shell::Posix, "an argument is computed and run", span);
+            self.text_for_shell(
+                &[Word::constant(text)],
+                Shell::Posix,
+                "an argument is computed and run",
+                span,
+            );
         }
     }
 
     /// `make SHELL=git .SHELLFLAGS='push -f'`: what each line of a recipe is given to.
     fn shell_of_make(&mut self, words: &[Word], span: &Span) {
-        let set = |name: &str| words.iter().find_map(|word| word.text.strip_prefix(name)).unwrap_or_default();
-        let shell = set("SHELL=").split_whitespace().chain(set(".SHELLFLAGS=").split_whitespace());
+        let set = |name: &str| {
+            words
+                .iter()
+                .find_map(|word| word.text.strip_prefix(name))
+                .unwrap_or_default()
+        };
+        let shell = set("SHELL=")
+            .split_whitespace()
+            .chain(set(".SHELLFLAGS=").split_whitespace());
         let mut given: Vec<Word> = shell.map(Word::constant).collect();
-        if given.first().is_some_and(|word| !programs::is_shell(base_name(&word.text))) {
-            given.push(Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() });
+        if given
+            .first()
+            .is_some_and(|word| !programs::is_shell(base_name(&word.text)))
+        {
+            given.push(Word {
+                text: "…".into(),
+                openness: Openness::Operand(0),
+                ..Word::default()
+            });
             self.run(&given, span, &Facts::default());
         }
     }
 
     /// `gcc -wrapper git,push`: what the compiler runs its own programs by.
     fn wrapper_of_compiler(&mut self, words: &[Word], span: &Span) {
-        let Some(at) = words.iter().position(|word| word.text == "-wrapper") else { return };
-        let Some(wrapper) = words.get(at + 1) else { return };
-        let Some(text) = wrapper.as_constant() else { return self.gap("the program's name is computed", span) };
+        let Some(at) = words.iter().position(|word| word.text == "-wrapper") else {
+            return;
+        };
+        let Some(wrapper) = words.get(at + 1) else {
+            return;
+        };
+        let Some(text) = wrapper.as_constant() else {
+            return self.gap("the program's name is computed", span);
+        };
         let wrapped: Vec<Word> = text.split(',').map(Word::constant).collect();
         self.run(&wrapped, span, &Facts::default());
     }
 
     /// `terraform plan -destroy -out=f; terraform apply f`: applying such a plan destroys.
     fn plan_to_destroy(&mut self, words: &[Word], span: &Span, facts: &Facts) {
-        let is_option =
-            |word: &Word, name: &str| word.beginning().trim_start_matches('-') == name && word.text.starts_with('-');
-        let Some(verb) = words.iter().position(|word| matches!(word.text.as_str(), "plan" | "apply")) else { return };
+        let is_option = |word: &Word, name: &str| {
+            word.beginning().trim_start_matches('-') == name && word.text.starts_with('-')
+        };
+        let Some(verb) = words
+            .iter()
+            .position(|word| matches!(word.text.as_str(), "plan" | "apply"))
+        else {
+            return;
+        };
         // `TF_CLI_ARGS_apply=-destroy`: words that stand behind the sub-command.
-        for name in ["TF_CLI_ARGS".to_string(), format!("TF_CLI_ARGS_{}", words[verb].text)] {
+        for name in [
+            "TF_CLI_ARGS".to_string(),
+            format!("TF_CLI_ARGS_{}", words[verb].text),
+        ] {
             for value in self.variables.values(&name).iter().take(MAX_KEPT) {
-                let given = value.text.split_whitespace().map(|text| match value.openness {
-                    Openness::Constant => Word::constant(text),
-                    _ => Word::computed(),
-                });
+                let given = value
+                    .text
+                    .split_whitespace()
+                    .map(|text| match value.openness {
+                        Openness::Constant => Word::constant(text),
+                        _ => Word::computed(),
+                    });
                 let (before, behind) = words.split_at(verb + 1);
-                let all: Vec<Word> = before.iter().cloned().chain(given).chain(behind.iter().cloned()).collect();
+                let all: Vec<Word> = before
+                    .iter()
+                    .cloned()
+                    .chain(given)
+                    .chain(behind.iter().cloned())
+                    .collect();
                 self.emit(&all, span, facts, Role::Plain);
             }
         }
         if words[verb].text == "plan" {
-            let destroys = |word: &Word| is_option(word, "destroy") || is_option(word, "destroy=true");
+            let destroys =
+                |word: &Word| is_option(word, "destroy") || is_option(word, "destroy=true");
             let file = words.iter().enumerate().find_map(|(at, word)| {
-                let attached = ["-out=", "--out="].iter().find_map(|start| word.text.strip_prefix(start));
+                let attached = ["-out=", "--out="]
+                    .iter()
+                    .find_map(|start| word.text.strip_prefix(start));
                 attached.map(str::to_string).or_else(|| {
-                    is_option(word, "out").then(|| words.get(at + 1).map(|it| it.text.to_string())).flatten()
+                    is_option(word, "out")
+                        .then(|| words.get(at + 1).map(|it| it.text.to_string()))
+                        .flatten()
                 })
             });
-            let plan = file.filter(|_| words.iter().any(destroys)).map(|file| base_name(&file).to_string());
+            let plan = file
+                .filter(|_| words.iter().any(destroys))
+                .map(|file| base_name(&file).to_string());
             match plan.filter(|plan| !self.plans_to_destroy.contains(plan)) {
                 Some(_) if self.plans_to_destroy.len() >= MAX_KEPT => self.gap(TOO_LARGE, span),
                 plan => self.plans_to_destroy.extend(plan),
             }
             return;
         }
-        let is_plan = |word: &Word| self.plans_to_destroy.iter().any(|plan| plan == base_name(&word.text));
+        let is_plan = |word: &Word| {
+            self.plans_to_destroy
+                .iter()
+                .any(|plan| plan == base_name(&word.text))
+        };
         if words[verb + 1..].iter().any(is_plan) {
             let mut destroys = words.to_vec();
             destroys[verb] = Word::constant("destroy");
@@ -936,20 +1227,38 @@ impl Walk {
             Input::Text(text) => Some(Rc::clone(text)),
             _ => None,
         };
-        let operands = || args.iter().map(|word| word.text.as_str()).filter(|text| !text.starts_with('-'));
-        if matches!(name, "touch" | "mkdir" | "mkfifo" | "mknod" | "cp" | "mv" | "ln" | "install" | "tee") {
-            let end = args.iter().position(|word| word.text == "--").unwrap_or(args.len());
+        let operands = || {
+            args.iter()
+                .map(|word| word.text.as_str())
+                .filter(|text| !text.starts_with('-'))
+        };
+        if matches!(
+            name,
+            "touch" | "mkdir" | "mkfifo" | "mknod" | "cp" | "mv" | "ln" | "install" | "tee"
+        ) {
+            let end = args
+                .iter()
+                .position(|word| word.text == "--")
+                .unwrap_or(args.len());
             let is_option = |(at, word): (usize, &Word)| {
                 let name = base_name(&word.text);
-                let is_dashed = name.starts_with('-') && word.text != "--" && (at > end || word.text.contains('/'));
+                let is_dashed = name.starts_with('-')
+                    && word.text != "--"
+                    && (at > end || word.text.contains('/'));
                 is_dashed || name.starts_with('+')
             };
             self.makes_option |= args.iter().enumerate().any(is_option);
         }
         match name {
-            "curl" | "wget" => programs::downloads(name, args).iter().for_each(|path| self.wrote(path, None)),
+            "curl" | "wget" => programs::downloads(name, args)
+                .iter()
+                .for_each(|path| self.wrote(path, None)),
             // `-s` keeps any text for it.
-            "history" if args.iter().any(|it| it.text.starts_with('-') && it.text.contains(['w', 'a'])) => {
+            "history"
+                if args
+                    .iter()
+                    .any(|it| it.text.starts_with('-') && it.text.contains(['w', 'a'])) =>
+            {
                 operands().for_each(|path| self.wrote(path, None));
                 self.wrote(".bash_history", None);
             }
@@ -963,7 +1272,11 @@ impl Walk {
                 let mut from = operands();
                 let Some(to) = from.next_back() else { return };
                 let copied: Vec<Option<Rc<str>>> = from
-                    .flat_map(|path| self.files.iter().filter(|file| file.name == base_name(path)))
+                    .flat_map(|path| {
+                        self.files
+                            .iter()
+                            .filter(|file| file.name == base_name(path))
+                    })
                     .map(|file| file.content.clone())
                     .collect();
                 for content in copied {
@@ -1014,7 +1327,11 @@ impl Walk {
         self.left = left;
         self.place = outer;
         self.documents = documents;
-        self.locals.pop().unwrap_or_default().iter().for_each(|name| self.set_names.unset(name));
+        self.locals
+            .pop()
+            .unwrap_or_default()
+            .iter()
+            .for_each(|name| self.set_names.unset(name));
         self.calling.pop();
     }
 }

@@ -1,5 +1,6 @@
-//! What is known where the walk is: the directory, which variables are set, what a function or a text was given. Where a text
-//! may take one way or another, only what holds on each of them is known.
+//! What is known where the walk is: the directory, which variables are set, what a function or a
+//! text was given. Where a text may take one way or another, only what holds on each of them is
+//! known.
 
 use super::super::directories::Directories;
 use super::super::expand::Word;
@@ -8,8 +9,8 @@ use super::{Function, Input, MAX_KEPT, Passed, TOO_LARGE, Walk};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// The names of variables that are set; nothing where none is. A copy is made for each command, so that they are shared
-/// until they change.
+/// The names of variables that are set; nothing where none is. A copy is made for each command, so
+/// that they are shared until they change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SetNames(Option<Rc<Names>>);
 
@@ -154,7 +155,11 @@ impl State {
         }
         if self.input != other.input {
             let is_used = self.input == Input::Rest || other.input == Input::Rest;
-            self.input = if is_used { Input::Rest } else { Input::Computed };
+            self.input = if is_used {
+                Input::Rest
+            } else {
+                Input::Computed
+            };
         }
     }
 
@@ -168,7 +173,8 @@ impl State {
 }
 
 impl Walk {
-    /// What is known here. The names are copied where they change next, which is work: a text may have many.
+    /// What is known here. The names are copied where they change next, which is work: a text may
+    /// have many.
     pub(super) fn state(&mut self) -> State {
         self.spend(self.set_names.len());
         State {
@@ -181,7 +187,12 @@ impl Walk {
 
     pub(super) fn restore(&mut self, state: State) {
         let input;
-        State { directories: self.directories, names: self.set_names, given: self.positional, input } = state;
+        State {
+            directories: self.directories,
+            names: self.set_names,
+            given: self.positional,
+            input,
+        } = state;
         self.input = self.left(input);
     }
 
@@ -192,7 +203,8 @@ impl Walk {
         self.restore(joined);
     }
 
-    /// Reads what runs in a shell of its own that begins as this one is: what it changes is changed nowhere else.
+    /// Reads what runs in a shell of its own that begins as this one is: what it changes is changed
+    /// nowhere else.
     pub(super) fn in_subshell<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.state();
         let done = read(self);
@@ -208,7 +220,8 @@ impl Walk {
         })
     }
 
-    /// Reads what runs some time later, now and when all else is read; it may run before any command.
+    /// Reads what runs some time later, now and when all else is read; it may run before any
+    /// command.
     pub(super) fn at_any_time(&mut self, later: Later) {
         let had_moved = std::mem::take(&mut self.has_moved);
         let left = self.left.take();
@@ -231,7 +244,8 @@ impl Walk {
         }
     }
 
-    /// Reads it wherever the shell is by then, and whatever it was given; whether it gives the shell something else.
+    /// Reads it wherever the shell is by then, and whatever it was given; whether it gives the
+    /// shell something else.
     pub(super) fn read_later(&mut self, later: &Later) -> bool {
         self.in_subshell(|this| {
             this.forget_place();
@@ -242,10 +256,20 @@ impl Walk {
             let given = this.positional.clone();
             match later {
                 Later::Text(word, shell, span) => {
-                    this.text_of(std::slice::from_ref(word), *shell, "`trap` is given computed text", span);
+                    this.text_of(
+                        std::slice::from_ref(word),
+                        *shell,
+                        "`trap` is given computed text",
+                        span,
+                    );
                 }
                 Later::Call(name, function, span) => {
-                    this.call(name, function, &[Word::constant(name.as_str()), Word::computed()], span);
+                    this.call(
+                        name,
+                        function,
+                        &[Word::constant(name.as_str()), Word::computed()],
+                        span,
+                    );
                 }
             }
             this.positional != given
@@ -267,13 +291,21 @@ impl Walk {
         let outer = std::mem::replace(&mut self.positional, given.clone());
         read(self);
         let sets = self.positional != given;
-        self.positional = if self.is_given_anything { Some(Passed::unknown()) } else { outer };
+        self.positional = if self.is_given_anything {
+            Some(Passed::unknown())
+        } else {
+            outer
+        };
         sets
     }
 
     /// What these words are to whoever is given them.
     pub(super) fn passed(&self, words: &[Word]) -> Passed {
-        if self.is_given_anything || self.may_skip { Passed::unknown() } else { Passed::new(words) }
+        if self.is_given_anything || self.may_skip {
+            Passed::unknown()
+        } else {
+            Passed::new(words)
+        }
     }
 
     /// A file may have changed all of it.
@@ -356,7 +388,8 @@ impl Walk {
             self.until_left(&read);
             let mut joined = begins.clone();
             joined.join(&self.state());
-            // A text that is run as code in it may set more, of which what comes before it knows nothing.
+            // A text that is run as code in it may set more, of which what comes before it knows
+            // nothing.
             let (before, written) = self.files.split_at(n_files);
             let (under, opened) = self.numbers.split_at(n_numbers);
             let is_all = joined == begins

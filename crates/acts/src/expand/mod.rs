@@ -1,9 +1,11 @@
-//! From a word to what it may become: quotes and constants resolved, the rest marked with how open it is.
+//! From a word to what it may become: quotes and constants resolved, the rest marked with how open
+//! it is.
 
 pub(super) mod output;
 
 use super::grammar::{
-    self, Assign, Change, Edit, List, Node, Part, RedirectKind, Stage, Syntax, Tilde, Value, Word as Written,
+    self, Assign, Change, Edit, List, Node, Part, RedirectKind, Stage, Syntax, Tilde, Value,
+    Word as Written,
 };
 use super::meeting::{self, Token};
 use super::names::{is_of_name, tells_what_ran};
@@ -122,7 +124,8 @@ impl Variable {
     fn append(&mut self, source: &Source, name: &str) {
         const MOST_PIECES: usize = 32;
         let is_made = |it: &&Source| matches!(it, Source::Pieces(_));
-        if let (Source::Pieces(more), Some(Source::Pieces(before))) = (source, self.sources.iter().rfind(is_made))
+        if let (Source::Pieces(more), Some(Source::Pieces(before))) =
+            (source, self.sources.iter().rfind(is_made))
             && before.len() + more.len() <= MOST_PIECES
         {
             let whole = before.iter().chain(more).cloned().collect();
@@ -139,7 +142,8 @@ impl Variable {
             _ => false,
         }));
         if self.sources.len() < MAX_SOURCES {
-            self.sources.push(if of_itself { Source::Computed } else { source });
+            self.sources
+                .push(if of_itself { Source::Computed } else { source });
         } else if self.sources.len() == MAX_SOURCES {
             self.sources.push(Source::Computed);
         }
@@ -163,7 +167,10 @@ fn sets_names(name: &str) -> bool {
 impl Variables {
     /// Nothing is set by the text so far.
     pub(super) fn given(environment: Arc<Environment>) -> Variables {
-        Variables { environment, ..Variables::default() }
+        Variables {
+            environment,
+            ..Variables::default()
+        }
     }
 
     /// Whether anything was asked that another environment may say otherwise.
@@ -171,20 +178,37 @@ impl Variables {
         self.asks_environment.get()
     }
 
-    /// The value that a variable has when the text begins; none if it isn't known. Dash doesn't set UID by itself.
+    /// The value that a variable has when the text begins; none if it isn't known. Dash doesn't set
+    /// UID by itself.
     pub(super) fn values_given(&self, name: &str) -> Vec<Resolved> {
-        let Some(value) = self.environment.value(name) else { return Vec::new() };
+        let Some(value) = self.environment.value(name) else {
+            return Vec::new();
+        };
         self.asks_environment.set(true);
         let is_by_shell = name == "UID" && self.shell.may_be_dash();
         let unset = is_by_shell.then(|| Resolved::operand(format_compact!("${name}")));
-        [Resolved::constant(value)].into_iter().chain(unset).collect()
+        [Resolved::constant(value)]
+            .into_iter()
+            .chain(unset)
+            .collect()
     }
 
-    /// Where a user lives. A name that no user has stays what it is; to zsh it may be a variable's, too.
+    /// Where a user lives. A name that no user has stays what it is; to zsh it may be a variable's,
+    /// too.
     pub(super) fn home_of(&self, user: &str) -> Vec<Resolved> {
-        let home = self.environment.home_of(user).unwrap_or_else(|| format!("~{user}"));
-        let named = if self.shell == Shell::Zsh { self.values(user) } else { Vec::new() };
-        [Resolved::constant(&home)].into_iter().chain(named).collect()
+        let home = self
+            .environment
+            .home_of(user)
+            .unwrap_or_else(|| format!("~{user}"));
+        let named = if self.shell == Shell::Zsh {
+            self.values(user)
+        } else {
+            Vec::new()
+        };
+        [Resolved::constant(&home)]
+            .into_iter()
+            .chain(named)
+            .collect()
     }
 
     /// Whether the text leaves a variable as it is given, and that is known.
@@ -206,7 +230,8 @@ impl Variables {
         self.separators || self.is_set("IFS")
     }
 
-    /// Whether the working directory is everywhere the one that the text begins in, as far as it can be told beforehand.
+    /// Whether the working directory is everywhere the one that the text begins in, as far as it
+    /// can be told beforehand.
     fn stays(&self) -> bool {
         !self.moves && !self.splits_oddly()
     }
@@ -220,25 +245,41 @@ impl Variables {
         if self.any && self.brackets {
             return true;
         }
-        let Some(variable) = self.by_name.get(name) else { return false };
+        let Some(variable) = self.by_name.get(name) else {
+            return false;
+        };
         if self.is_tired() {
             return self.brackets;
         }
         let mentions = |source: &Source| match source {
             Source::Pieces(pieces) => pieces.iter().any(|piece| match piece {
-                Piece::Variable(other) | Piece::Element(other) | Piece::Cut(other, ..) | Piece::Default(other, _) => {
+                Piece::Variable(other)
+                | Piece::Element(other)
+                | Piece::Cut(other, ..)
+                | Piece::Default(other, _) => {
                     chain >= MAX_CHAIN || self.is_odd_in(other, chain + 1)
                 }
                 // A name is evaluated in turn.
-                Piece::Text(text) => chain < MAX_CHAIN && text != name && self.is_odd_in(text, chain + 1),
-                Piece::Operand | Piece::Computed | Piece::Changed(_) | Piece::Output(..) | Piece::Glob(_) => false,
+                Piece::Text(text) => {
+                    chain < MAX_CHAIN && text != name && self.is_odd_in(text, chain + 1)
+                }
+                Piece::Operand
+                | Piece::Computed
+                | Piece::Changed(_)
+                | Piece::Output(..)
+                | Piece::Glob(_) => false,
                 Piece::Home | Piece::User(_) => false,
                 Piece::Line(..) => self.brackets,
             }),
             Source::Computed => self.brackets,
             Source::Operand | Source::Open(_) => false,
         };
-        variable.odd || variable.sources.iter().chain(variable.array.iter().flatten()).any(mentions)
+        variable.odd
+            || variable
+                .sources
+                .iter()
+                .chain(variable.array.iter().flatten())
+                .any(mentions)
     }
 
     /// Whether the output of commands could be text that arithmetic would run.
@@ -249,35 +290,50 @@ impl Variables {
             Part::Command { list, .. } => self.output_is_odd(list),
             _ => false,
         };
-        list.0.iter().flat_map(|pipeline| &*pipeline.stages).any(|stage| match &stage.node {
-            Node::Simple { words, .. } => words.iter().flat_map(|word| &word.parts).any(is_odd_part),
-            _ => self.brackets,
-        })
+        list.0
+            .iter()
+            .flat_map(|pipeline| &*pipeline.stages)
+            .any(|stage| match &stage.node {
+                Node::Simple { words, .. } => {
+                    words.iter().flat_map(|word| &word.parts).any(is_odd_part)
+                }
+                _ => self.brackets,
+            })
     }
 
     /// Whether zsh's text sets what it or a function is given: `1=x`, `argv=(x)`.
     pub(super) fn sets_given(&self, shell: Shell) -> bool {
-        shell == Shell::Zsh && self.by_name.keys().any(|name| name == "argv" || is_number(name))
+        shell == Shell::Zsh
+            && self
+                .by_name
+                .keys()
+                .any(|name| name == "argv" || is_number(name))
     }
 
     /// Whether the text gives it nothing but numbers.
     pub(super) fn is_number(&self, name: &str) -> bool {
-        let is_digits = |it: &Resolved| matches!(it.openness, Openness::Constant) && is_number(&it.text);
+        let is_digits =
+            |it: &Resolved| matches!(it.openness, Openness::Constant) && is_number(&it.text);
         let values = self.values(name);
         !values.is_empty() && values.iter().all(is_digits)
     }
 
     /// Whether the text sets it to an array, as a whole or in part.
     pub(super) fn is_array(&self, name: &str) -> bool {
-        self.by_name.get(name).is_some_and(|variable| variable.array.is_some() || variable.elements)
+        self.by_name
+            .get(name)
+            .is_some_and(|variable| variable.array.is_some() || variable.elements)
     }
 
-    /// Adds what a text assigns. Where it names IFS otherwise than for a `read`, that may be set: `((IFS=1))`.
+    /// Adds what a text assigns. Where it names IFS otherwise than for a `read`, that may be set:
+    /// `((IFS=1))`.
     pub(super) fn collect_text(&mut self, text: &str, list: &List) {
         let before = self.harmless_separators;
         self.collect(list);
         let bytes = text.as_bytes();
-        let named = memchr::memchr_iter(b'I', bytes).filter(|at| bytes[*at..].starts_with(b"IFS")).count();
+        let named = memchr::memchr_iter(b'I', bytes)
+            .filter(|at| bytes[*at..].starts_with(b"IFS"))
+            .count();
         self.separators |= named > self.harmless_separators - before;
     }
 
@@ -308,15 +364,17 @@ impl Variables {
         }
         match &stage.node {
             Node::Simple { assigns, words } => {
-                let declares_array = assigns.iter().any(|assign| assign.argument) && declares_array(words);
+                let declares_array =
+                    assigns.iter().any(|assign| assign.argument) && declares_array(words);
                 for assign in assigns {
                     match self.elements_in_value(assign, declares_array) {
                         Some(syntax) => self.collect(&syntax.list),
                         None => self.collect_assign(assign),
                     }
                     if assign.name == "IFS" {
-                        let reads =
-                            builtin(words).is_some_and(|(name, _)| matches!(&*name, "read" | "mapfile" | "readarray"));
+                        let reads = builtin(words).is_some_and(|(name, _)| {
+                            matches!(&*name, "read" | "mapfile" | "readarray")
+                        });
                         match reads && !assign.argument {
                             true => self.harmless_separators += 1,
                             false => self.separators = true,
@@ -324,7 +382,10 @@ impl Variables {
                     }
                 }
                 // Another separator may cut a name in two.
-                if !assigns.iter().all(|it| matches!(&it.value, Value::One(word) if word.parts.is_empty())) {
+                if !assigns
+                    .iter()
+                    .all(|it| matches!(&it.value, Value::One(word) if word.parts.is_empty()))
+                {
                     self.reads_from = None;
                 }
                 self.collect_builtin(words);
@@ -339,20 +400,33 @@ impl Variables {
             Node::For { name, words, body } => {
                 for word in words {
                     match word.parts.as_slice() {
-                        [Part::Variable { name: from, change: Change::Element(which), .. }] if which == "@" => {
+                        [
+                            Part::Variable {
+                                name: from,
+                                change: Change::Element(which),
+                                ..
+                            },
+                        ] if which == "@" => {
                             self.add(name, Source::Pieces(vec![Piece::Element(from.clone())]));
                         }
-                        _ => sources_of_word(word, self.shell).into_iter().for_each(|source| self.add(name, source)),
+                        _ => sources_of_word(word, self.shell)
+                            .into_iter()
+                            .for_each(|source| self.add(name, source)),
                     }
                     if word.parts.iter().any(is_split) {
                         self.by_name.entry(name.clone()).or_default().splits = true;
                     }
                     self.collect_word(word);
                 }
-                self.by_name.entry(name.clone()).or_default().odd |= words.iter().any(|it| parts_are_odd(&it.parts));
+                self.by_name.entry(name.clone()).or_default().odd |=
+                    words.iter().any(|it| parts_are_odd(&it.parts));
                 self.collect(body);
             }
-            Node::Case { subject, patterns, arms } => {
+            Node::Case {
+                subject,
+                patterns,
+                arms,
+            } => {
                 self.collect_word(subject);
                 patterns.iter().for_each(|word| self.collect_word(word));
                 arms.iter().for_each(|arm| self.collect(&arm.list));
@@ -385,7 +459,9 @@ impl Variables {
     fn collect_numbers(&mut self, parts: &[Part]) {
         for part in parts {
             if let Part::Text { text, .. } = part {
-                for name in names_in(text).filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_')) {
+                for name in names_in(text)
+                    .filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+                {
                     if let Some(variable) = self.by_name.get_mut(name) {
                         variable.push(Source::Operand, name);
                     }
@@ -420,13 +496,20 @@ impl Variables {
             Value::Array(words) => {
                 words.iter().for_each(|word| self.collect_word(word));
                 let odd = words.iter().any(|word| parts_are_odd(&word.parts));
-                let elements: Vec<Source> = words.iter().flat_map(|word| sources_of_word(word, self.shell)).collect();
+                let elements: Vec<Source> = words
+                    .iter()
+                    .flat_map(|word| sources_of_word(word, self.shell))
+                    .collect();
                 self.n_values += 1;
                 let variable = self.by_name.entry(assign.name.clone()).or_default();
                 variable.odd |= odd;
                 let is_several = |part: &Part| is_split(part) || matches!(part, Part::Glob(_));
                 variable.is_uneven |= words.iter().any(|word| word.parts.iter().any(is_several));
-                match (&variable.array, variable.sources.is_empty(), assign.append || assign.element.is_some()) {
+                match (
+                    &variable.array,
+                    variable.sources.is_empty(),
+                    assign.append || assign.element.is_some(),
+                ) {
                     (None, true, false) => variable.array = Some(elements),
                     _ => {
                         variable.array = None;
@@ -440,14 +523,22 @@ impl Variables {
 
     /// The elements that a declaration finds in a value in parentheses: `declare -a x='(a b)'`.
     fn elements_in_value(&self, assign: &Assign, declares_array: bool) -> Option<Syntax> {
-        let Value::One(word) = &assign.value else { return None };
+        let Value::One(word) = &assign.value else {
+            return None;
+        };
         let may_be_array = declares_array || self.is_array(&assign.name);
-        if !assign.argument || !may_be_array || assign.element.is_some() || self.shell == Shell::Zsh {
+        if !assign.argument || !may_be_array || assign.element.is_some() || self.shell == Shell::Zsh
+        {
             return None;
         }
         let text = spelt(word).filter(|text| text.starts_with('('))?;
         let sign = if assign.append { "+=" } else { "=" };
-        grammar::read(&format!("{}{sign}{text}", assign.name), Shell::Bash, grammar::MAX_DEPTH / 2).ok()
+        grammar::read(
+            &format!("{}{sign}{text}", assign.name),
+            Shell::Bash,
+            grammar::MAX_DEPTH / 2,
+        )
+        .ok()
     }
 
     fn collect_builtin(&mut self, words: &[Written]) {
@@ -456,20 +547,44 @@ impl Variables {
             return;
         };
         let name = &*name;
-        self.moves |= matches!(name, "cd" | "chdir" | "pushd" | "popd" | "eval" | "." | "source" | "trap");
+        self.moves |= matches!(
+            name,
+            "cd" | "chdir" | "pushd" | "popd" | "eval" | "." | "source" | "trap"
+        );
         if name == "export" {
-            let is_open =
-                |word: &Written| matches!(word.parts.first(), Some(Part::Variable { .. } | Part::Command { .. }));
+            let is_open = |word: &Written| {
+                matches!(
+                    word.parts.first(),
+                    Some(Part::Variable { .. } | Part::Command { .. })
+                )
+            };
             self.any |= words.iter().any(is_open);
         }
         if name == "alias" {
-            let names = words.iter().filter_map(|word| Some(spelt(word)?.split('=').next()?.to_string()));
+            let names = words
+                .iter()
+                .filter_map(|word| Some(spelt(word)?.split('=').next()?.to_string()));
             self.redefined.extend(names);
         }
-        let declares = matches!(name, "declare" | "typeset" | "local" | "readonly" | "export");
-        if declares && words.iter().any(|word| spelt(word).is_some_and(|text| is_array_option(&text))) {
-            let names = words.iter().filter_map(spelt).filter(|name| is_variable(name));
-            names.for_each(|name| self.by_name.entry(leading_name(&name).to_string()).or_default().elements = true);
+        let declares = matches!(
+            name,
+            "declare" | "typeset" | "local" | "readonly" | "export"
+        );
+        if declares
+            && words
+                .iter()
+                .any(|word| spelt(word).is_some_and(|text| is_array_option(&text)))
+        {
+            let names = words
+                .iter()
+                .filter_map(spelt)
+                .filter(|name| is_variable(name));
+            names.for_each(|name| {
+                self.by_name
+                    .entry(leading_name(&name).to_string())
+                    .or_default()
+                    .elements = true
+            });
         }
         if !sets_names(name) {
             return;
@@ -487,7 +602,8 @@ impl Variables {
                 }
             }
             _ => {
-                // `read -r name`: a whole line. With another name behind it, the second word of a line may be anything.
+                // `read -r name`: a whole line. With another name behind it, the second word of a
+                // line may be anything.
                 if let ("read", Some((stages, at)), [rest @ .., variable]) = (name, &self.reads_from, words)
                     && let Some(variable) = variable.plain().filter(|it| is_variable(it))
                     // `-d ''` ends a name with NUL.
@@ -502,7 +618,9 @@ impl Variables {
                         continue;
                     }
                     match spelt(word).as_deref() {
-                        Some("-p" | "-d" | "-n" | "-N" | "-t" | "-u" | "-i") if name == "read" => value = true,
+                        Some("-p" | "-d" | "-n" | "-N" | "-t" | "-u" | "-i") if name == "read" => {
+                            value = true
+                        }
                         Some(option) if option.starts_with('-') => {}
                         _ => self.set_by_name(Some(word)),
                     }
@@ -521,7 +639,9 @@ impl Variables {
             Some(text) => self.add(leading_name(&text), Source::Computed),
             None => {
                 let names = word.is_some_and(|word| {
-                    word.parts.iter().any(|part| matches!(part, Part::Variable { .. } | Part::Command { .. }))
+                    word.parts
+                        .iter()
+                        .any(|part| matches!(part, Part::Variable { .. } | Part::Command { .. }))
                 });
                 // Quoted text that isn't a name sets nothing that a `$name` could give.
                 self.any |= names;
@@ -551,7 +671,9 @@ impl Variables {
 
     /// A wrapper sets a variable for what it runs.
     pub(super) fn set_constant(&mut self, name: &str, value: Option<&str>) {
-        let source = value.map_or(Source::Computed, |value| Source::Pieces(vec![Piece::Text(value.into())]));
+        let source = value.map_or(Source::Computed, |value| {
+            Source::Pieces(vec![Piece::Text(value.into())])
+        });
         self.add(name, source);
     }
 
@@ -559,14 +681,20 @@ impl Variables {
     pub(super) fn set_word(&mut self, name: &str, word: &Word, is_element: bool) {
         let source = match word.as_constant() {
             Some(text) if !is_element => Source::Pieces(vec![Piece::Text(text.into())]),
-            None if matches!(word.openness, Openness::Operand(_)) => {
-                Source::Open(Resolved { text: word.text.clone(), openness: word.openness })
-            }
+            None if matches!(word.openness, Openness::Operand(_)) => Source::Open(Resolved {
+                text: word.text.clone(),
+                openness: word.openness,
+            }),
             _ => Source::Computed,
         };
         // A loop comes to it again.
         let known = self.values(name);
-        if is_element || !self.resolve_source(&source, 0).iter().all(|value| known.contains(value)) {
+        if is_element
+            || !self
+                .resolve_source(&source, 0)
+                .iter()
+                .all(|value| known.contains(value))
+        {
             self.add(name, source);
         }
     }
@@ -575,7 +703,10 @@ impl Variables {
         self.separators |= name == "IFS";
         if !name.is_empty() {
             self.n_values += 1;
-            self.by_name.entry(name.to_string()).or_default().push(source, name);
+            self.by_name
+                .entry(name.to_string())
+                .or_default()
+                .push(source, name);
         }
     }
 
@@ -589,12 +720,16 @@ impl Variables {
         for part in parts {
             match part {
                 Part::Text { text, .. } => self.brackets |= is_odd(text),
-                Part::Brace(alternatives) => alternatives.iter().for_each(|parts| self.collect_parts(parts)),
+                Part::Brace(alternatives) => alternatives
+                    .iter()
+                    .for_each(|parts| self.collect_parts(parts)),
                 Part::Variable { name, change, .. } => match change {
                     Change::Default(parts)
                     | Change::Other(parts)
                     | Change::Replace(parts)
-                    | Change::Cut { operands: parts, .. } => self.collect_parts(parts),
+                    | Change::Cut {
+                        operands: parts, ..
+                    } => self.collect_parts(parts),
                     Change::Assign(parts) => {
                         self.collect_parts(parts);
                         let source = default_of(name, parts, self.shell);
@@ -612,7 +747,8 @@ impl Variables {
         }
     }
 
-    /// The values that a name may have; none if the text doesn't set it and isn't given any that is known.
+    /// The values that a name may have; none if the text doesn't set it and isn't given any that is
+    /// known.
     pub(super) fn values(&self, name: &str) -> Vec<Resolved> {
         self.values_in(name, 0)
     }
@@ -621,7 +757,9 @@ impl Variables {
         if self.any {
             return vec![Resolved::computed()];
         }
-        let Some(variable) = self.by_name.get(name) else { return self.values_given(name) };
+        let Some(variable) = self.by_name.get(name) else {
+            return self.values_given(name);
+        };
         if programs::is_set_by_shells(name) {
             return vec![Resolved::computed()];
         }
@@ -642,7 +780,9 @@ impl Variables {
 
     /// Whether it isn't known which element of an array stands where.
     pub(super) fn is_uneven(&self, name: &str) -> bool {
-        self.by_name.get(name).is_some_and(|variable| variable.is_uneven)
+        self.by_name
+            .get(name)
+            .is_some_and(|variable| variable.is_uneven)
     }
 
     /// What may be the element at a place.
@@ -661,12 +801,22 @@ impl Variables {
         }
         let one = |source: &Source| {
             // What an expansion leaves empty is no element, and a file's name may be several.
-            let is_expanded =
-                |piece: &Piece| !matches!(piece, Piece::Text(_) | Piece::Glob(_) | Piece::Home | Piece::User(_));
-            let is_cut =
-                variable.is_uneven && matches!(source, Source::Pieces(pieces) if pieces.iter().any(is_expanded));
+            let is_expanded = |piece: &Piece| {
+                !matches!(
+                    piece,
+                    Piece::Text(_) | Piece::Glob(_) | Piece::Home | Piece::User(_)
+                )
+            };
+            let is_cut = variable.is_uneven
+                && matches!(source, Source::Pieces(pieces) if pieces.iter().any(is_expanded));
             match self.resolve_source(source, chain).as_slice() {
-                [value] if is_cut && (value.text.is_empty() || matches!(value.openness, Openness::Files(_))) => None,
+                [value]
+                    if is_cut
+                        && (value.text.is_empty()
+                            || matches!(value.openness, Openness::Files(_))) =>
+                {
+                    None
+                }
                 [value] => Some(value.clone()),
                 _ => None,
             }
@@ -677,13 +827,17 @@ impl Variables {
     fn resolve(&self, variable: &Variable, chain: usize) -> Vec<Resolved> {
         // An array without a subscript is its first element.
         let n_first = if variable.is_uneven { usize::MAX } else { 1 };
-        let sources = variable.sources.iter().chain(variable.array.iter().flatten().take(n_first));
+        let sources = variable
+            .sources
+            .iter()
+            .chain(variable.array.iter().flatten().take(n_first));
         let mut values: Vec<Resolved> = Vec::new();
         for source in sources {
             let mut found = self.resolve_source(source, chain);
             // Only `for` splits it.
             if variable.splits {
-                let pieces: Vec<Resolved> = found.iter().cloned().flat_map(Resolved::split).collect();
+                let pieces: Vec<Resolved> =
+                    found.iter().cloned().flat_map(Resolved::split).collect();
                 found.extend(pieces);
             }
             for value in found {
@@ -730,12 +884,20 @@ impl Variables {
                             vec![Resolved::astray(name)]
                         }
                         Piece::Changed(_) => computed(),
-                        Piece::Output(list, _) if self.is_tired_by(output::steps(list)) => computed(),
+                        Piece::Output(list, _) if self.is_tired_by(output::steps(list)) => {
+                            computed()
+                        }
                         Piece::Output(list, shell) => {
                             let values = |name: &str| self.values_in(name, chain + 1);
-                            let known = Known { shell: *shell, variables: self, values: &values };
+                            let known = Known {
+                                shell: *shell,
+                                variables: self,
+                                values: &values,
+                            };
                             match output::of(list, known) {
-                                Output::Perhaps(text) => vec![Resolved::constant(&text), Resolved::empty()],
+                                Output::Perhaps(text) => {
+                                    vec![Resolved::constant(&text), Resolved::empty()]
+                                }
                                 Output::Constant(text) => vec![Resolved::constant(&text)],
                                 Output::Operands => operand(),
                                 Output::Directory if self.stays() => vec![Resolved::directory()],
@@ -744,10 +906,18 @@ impl Variables {
                                 Output::Anything => computed(),
                             }
                         }
-                        Piece::Line(stages, at, _) if self.is_tired_by(output::steps_of(&stages[..*at])) => computed(),
+                        Piece::Line(stages, at, _)
+                            if self.is_tired_by(output::steps_of(&stages[..*at])) =>
+                        {
+                            computed()
+                        }
                         Piece::Line(stages, at, shell) => {
                             let values = |name: &str| self.values_in(name, chain + 1);
-                            let known = Known { shell: *shell, variables: self, values: &values };
+                            let known = Known {
+                                shell: *shell,
+                                variables: self,
+                                values: &values,
+                            };
                             match output::of_stages(&stages[..*at], known) {
                                 Output::Operands => operand(),
                                 Output::Constant(_)
@@ -757,9 +927,14 @@ impl Variables {
                                 | Output::Anything => computed(),
                             }
                         }
-                        Piece::Element(name) => self.elements_in(name, chain + 1).unwrap_or_else(computed),
+                        Piece::Element(name) => {
+                            self.elements_in(name, chain + 1).unwrap_or_else(computed)
+                        }
                         Piece::Glob(c) => {
-                            vec![Resolved { text: CompactString::from_iter([*c]), openness: Openness::Files(0) }]
+                            vec![Resolved {
+                                text: CompactString::from_iter([*c]),
+                                openness: Openness::Files(0),
+                            }]
                         }
                         Piece::Home if !self.is_set("HOME") && !self.is_as_given("HOME") => {
                             vec![Resolved::constant("~")]
@@ -770,8 +945,12 @@ impl Variables {
                         Piece::Cut(name, pattern, edit) => {
                             let all = self.resolve_name(name, chain + 1);
                             let work = all.iter().map(|it| cutting_work(it, pattern)).sum();
-                            let is_known = all.iter().all(is_short_constant) && !self.is_tired_by(work);
-                            let made: Option<Vec<_>> = all.into_iter().map(|it| it.edited(pattern, *edit)).collect();
+                            let is_known =
+                                all.iter().all(is_short_constant) && !self.is_tired_by(work);
+                            let made: Option<Vec<_>> = all
+                                .into_iter()
+                                .map(|it| it.edited(pattern, *edit))
+                                .collect();
                             match made.filter(|_| is_known) {
                                 Some(made) => made,
                                 None if self.is_as_given(name) => vec![Resolved::astray(name)],
@@ -780,15 +959,24 @@ impl Variables {
                         }
                         Piece::Default(name, other) => {
                             let mut all = self.resolve_name(name, chain + 1);
-                            let others = self.resolve_source(&Source::Pieces(other.clone()), chain + 1);
-                            all.extend(others.into_iter().filter(|it| !all.contains(it)).collect::<Vec<_>>());
+                            let others =
+                                self.resolve_source(&Source::Pieces(other.clone()), chain + 1);
+                            all.extend(
+                                others
+                                    .into_iter()
+                                    .filter(|it| !all.contains(it))
+                                    .collect::<Vec<_>>(),
+                            );
                             all
                         }
                     };
                     if values.len() * nexts.len() > MAX_VALUES {
                         return computed();
                     }
-                    values = values.iter().flat_map(|value| nexts.iter().map(|next| value.then(next))).collect();
+                    values = values
+                        .iter()
+                        .flat_map(|value| nexts.iter().map(|next| value.then(next)))
+                        .collect();
                 }
                 values
             }
@@ -801,11 +989,17 @@ impl Variables {
     fn resolve_name(&self, name: &str, chain: usize) -> Vec<Resolved> {
         match self.by_name.get(name) {
             // To zsh that is all of its elements.
-            Some(variable) if variable.array.is_some() && self.shell == Shell::Zsh => vec![Resolved::computed()],
+            Some(variable) if variable.array.is_some() && self.shell == Shell::Zsh => {
+                vec![Resolved::computed()]
+            }
             // Where it is asked for, the text may not have come to set it yet.
             Some(variable) => {
                 let mut values = self.resolve(variable, chain);
-                let given = self.values_given(name).into_iter().filter(|it| !values.contains(it)).collect::<Vec<_>>();
+                let given = self
+                    .values_given(name)
+                    .into_iter()
+                    .filter(|it| !values.contains(it))
+                    .collect::<Vec<_>>();
                 values.extend(given);
                 values
             }
@@ -832,16 +1026,21 @@ pub(super) fn cutting_work(value: &Resolved, pattern: &str) -> usize {
     value.text.len() * pattern.len() / 128
 }
 
-/// What an expansion makes of a value, and the operand that says how; nothing if it isn't all known.
+/// What an expansion makes of a value, and the operand that says how; nothing if it isn't all
+/// known.
 pub(super) fn edit_of(change: &Change, in_quotes: bool) -> Option<(String, Edit)> {
     match change {
-        Change::Cut { operands, edit: Some(edit), .. } => Some((plain_pattern(operands, in_quotes)?, *edit)),
+        Change::Cut {
+            operands,
+            edit: Some(edit),
+            ..
+        } => Some((plain_pattern(operands, in_quotes)?, *edit)),
         Change::Replace(parts) => {
             // A slash in quotes ends no pattern.
             let is_cut = |part: &Part| matches!(part, Part::Text { quoted: false, text } if !text.contains(['*', '?']));
             let is_plain = in_quotes && parts.len() == 1 || parts.iter().all(is_cut);
-            let operand =
-                plain_pattern(parts, in_quotes).filter(|it| is_plain && !it.contains(['*', '?', '&', '$']))?;
+            let operand = plain_pattern(parts, in_quotes)
+                .filter(|it| is_plain && !it.contains(['*', '?', '&', '$']))?;
             Some((operand, Edit::Replace))
         }
         _ => None,
@@ -850,8 +1049,16 @@ pub(super) fn edit_of(change: &Change, in_quotes: bool) -> Option<(String, Edit)
 
 /// `${x:from:length}`, by numbers.
 fn slice<'t>(text: &'t str, operand: &str) -> Option<&'t str> {
-    let (from, length) = operand.split_once(':').map_or((operand, None), |(from, length)| (from, Some(length)));
-    let number = |text: &str| if text.trim().is_empty() { Some(0) } else { text.trim().parse::<isize>().ok() };
+    let (from, length) = operand
+        .split_once(':')
+        .map_or((operand, None), |(from, length)| (from, Some(length)));
+    let number = |text: &str| {
+        if text.trim().is_empty() {
+            Some(0)
+        } else {
+            text.trim().parse::<isize>().ok()
+        }
+    };
     let at = |number: isize, start: usize| match usize::try_from(number) {
         Ok(number) => Some(start.saturating_add(number).min(text.len())),
         Err(_) => text.len().checked_sub(number.unsigned_abs()),
@@ -871,20 +1078,30 @@ fn replaced(text: &str, operand: &str) -> Option<String> {
     Some(match place {
         _ if pattern.is_empty() => return None,
         "/" => text.replace(pattern, with),
-        "#" => text.strip_prefix(pattern).map_or_else(|| text.to_string(), |rest| format!("{with}{rest}")),
-        "%" => text.strip_suffix(pattern).map_or_else(|| text.to_string(), |rest| format!("{rest}{with}")),
+        "#" => text
+            .strip_prefix(pattern)
+            .map_or_else(|| text.to_string(), |rest| format!("{with}{rest}")),
+        "%" => text
+            .strip_suffix(pattern)
+            .map_or_else(|| text.to_string(), |rest| format!("{rest}{with}")),
         _ => text.replacen(pattern, with, 1),
     })
 }
 
-/// A pattern of `*`, `?` and plain characters; nothing if it may be another one. In double quotes it isn't told whether a
-/// character by itself is quoted.
+/// A pattern of `*`, `?` and plain characters; nothing if it may be another one. In double quotes
+/// it isn't told whether a character by itself is quoted.
 pub(super) fn plain_pattern(parts: &[Part], in_quotes: bool) -> Option<String> {
     let mut pattern = String::new();
     for part in parts {
-        let Part::Text { text, quoted } = part else { return None };
-        let is_plain =
-            !text.contains(['*', '?']) || if in_quotes { parts.len() == 1 && text.len() > 1 } else { !quoted };
+        let Part::Text { text, quoted } = part else {
+            return None;
+        };
+        let is_plain = !text.contains(['*', '?'])
+            || if in_quotes {
+                parts.len() == 1 && text.len() > 1
+            } else {
+                !quoted
+            };
         if !is_plain || text.contains(['[', '\\', '(', '~']) {
             return None;
         }
@@ -895,7 +1112,11 @@ pub(super) fn plain_pattern(parts: &[Part], in_quotes: bool) -> Option<String> {
 
 impl From<Resolved> for Word {
     fn from(value: Resolved) -> Word {
-        let word = Word { text: value.text, openness: value.openness, ..Word::default() };
+        let word = Word {
+            text: value.text,
+            openness: value.openness,
+            ..Word::default()
+        };
         word.with_directory().unwrap_or(word)
     }
 }
@@ -909,8 +1130,16 @@ impl Resolved {
             Edit::Slice => slice(&self.text, operand)?.into(),
             Edit::Case { .. } if !operand.is_empty() => return None,
             Edit::Case { upper, all } => {
-                let (first, rest) = self.text.split_at(if all { self.text.len() } else { self.text.len().min(1) });
-                let changed = if upper { first.to_ascii_uppercase() } else { first.to_ascii_lowercase() };
+                let (first, rest) = self.text.split_at(if all {
+                    self.text.len()
+                } else {
+                    self.text.len().min(1)
+                });
+                let changed = if upper {
+                    first.to_ascii_uppercase()
+                } else {
+                    first.to_ascii_lowercase()
+                };
                 format_compact!("{changed}{rest}")
             }
             Edit::Replace => replaced(&self.text, operand)?.into(),
@@ -927,32 +1156,54 @@ impl Resolved {
             pattern.reverse();
         }
         let fitting = meeting::beginnings_that_fit(&pattern, &text);
-        let n = if longest { fitting.iter().rposition(|it| *it) } else { fitting.iter().position(|it| *it) };
+        let n = if longest {
+            fitting.iter().rposition(|it| *it)
+        } else {
+            fitting.iter().position(|it| *it)
+        };
         let (n, n_all) = (n.unwrap_or(0), text.len());
         let (skipped, taken) = if end { (0, n_all - n) } else { (n, n_all) };
-        Resolved { text: self.text.chars().take(taken).skip(skipped).collect(), ..self }
+        Resolved {
+            text: self.text.chars().take(taken).skip(skipped).collect(),
+            ..self
+        }
     }
 
     /// What is made of a variable that is given, in a way that isn't followed.
     fn astray(name: &str) -> Resolved {
-        Resolved { text: format_compact!("${{{name}#}}"), ..Resolved::computed() }
+        Resolved {
+            text: format_compact!("${{{name}#}}"),
+            ..Resolved::computed()
+        }
     }
 
     pub(super) fn empty() -> Resolved {
-        Resolved { text: CompactString::default(), openness: Openness::Constant }
+        Resolved {
+            text: CompactString::default(),
+            openness: Openness::Constant,
+        }
     }
 
     pub(super) fn constant(text: &str) -> Resolved {
-        Resolved { text: text.into(), openness: Openness::Constant }
+        Resolved {
+            text: text.into(),
+            openness: Openness::Constant,
+        }
     }
 
     pub(super) fn operand(text: impl Into<CompactString>) -> Resolved {
-        Resolved { text: text.into(), openness: Openness::Operand(0) }
+        Resolved {
+            text: text.into(),
+            openness: Openness::Operand(0),
+        }
     }
 
     /// What may be anything.
     pub(super) fn computed() -> Resolved {
-        Resolved { text: "…".into(), openness: Openness::Computed(0, false) }
+        Resolved {
+            text: "…".into(),
+            openness: Openness::Computed(0, false),
+        }
     }
 
     /// The directory that the text begins in.
@@ -963,7 +1214,11 @@ impl Resolved {
     /// The words that a shell makes of it.
     fn split(self) -> Vec<Resolved> {
         match self.openness {
-            Openness::Constant => self.text.split_whitespace().map(Resolved::constant).collect(),
+            Openness::Constant => self
+                .text
+                .split_whitespace()
+                .map(Resolved::constant)
+                .collect(),
             Openness::Operand(_) if self.text.replace(BRANCH, "").contains(char::is_whitespace) => {
                 vec![Resolved::computed()]
             }
@@ -974,7 +1229,10 @@ impl Resolved {
     pub(super) fn then(&self, next: &Resolved) -> Resolved {
         let mut text = self.text.clone();
         text.push_str(&next.text);
-        Resolved { openness: join(self.text.len(), self.openness, next.openness), text }
+        Resolved {
+            openness: join(self.text.len(), self.openness, next.openness),
+            text,
+        }
     }
 }
 
@@ -990,7 +1248,8 @@ fn leading_name(text: &str) -> &str {
     if is_variable(name) { name } else { "" }
 }
 
-/// The builtin or program that words name, and what it is given; nothing if its name isn't all text.
+/// The builtin or program that words name, and what it is given; nothing if its name isn't all
+/// text.
 fn builtin(words: &[Written]) -> Option<(Cow<'_, str>, &[Written])> {
     static PRECOMMANDS: Names = Names::new("precommands");
     let mut is_wrapped = false;
@@ -1005,14 +1264,19 @@ fn builtin(words: &[Written]) -> Option<(Cow<'_, str>, &[Written])> {
     None
 }
 
-/// Whether words are a builtin that sets variables, and all that it is given is text: then it is known what it may set.
+/// Whether words are a builtin that sets variables, and all that it is given is text: then it is
+/// known what it may set.
 pub(super) fn names_what_it_sets(words: &[Written]) -> bool {
-    builtin(words).is_some_and(|(name, words)| sets_names(&name) && words.iter().all(|word| spelt(word).is_some()))
+    builtin(words).is_some_and(|(name, words)| {
+        sets_names(&name) && words.iter().all(|word| spelt(word).is_some())
+    })
 }
 
 /// Whether the words of a declaration make its names arrays, or may do so.
 pub(super) fn declares_array(words: &[Written]) -> bool {
-    words.iter().any(|word| spelt(word).is_none_or(|text| is_array_option(&text)))
+    words
+        .iter()
+        .any(|word| spelt(word).is_none_or(|text| is_array_option(&text)))
 }
 
 fn is_array_option(text: &str) -> bool {
@@ -1052,12 +1316,18 @@ fn parts_are_odd(parts: &[Part]) -> bool {
 
 /// Whether the shell makes several words of what it gives.
 fn is_split(part: &Part) -> bool {
-    matches!(part, Part::Variable { quoted: false, .. } | Part::Command { quoted: false, .. })
+    matches!(
+        part,
+        Part::Variable { quoted: false, .. } | Part::Command { quoted: false, .. }
+    )
 }
 
-/// What the words of an array or of `for` are made of that a shell makes of one: there, patterns of file names are expanded.
+/// What the words of an array or of `for` are made of that a shell makes of one: there, patterns of
+/// file names are expanded.
 fn sources_of_word(word: &Written, shell: Shell) -> Vec<Source> {
-    let Some(words) = without_braces(&word.parts) else { return vec![Source::Computed] };
+    let Some(words) = without_braces(&word.parts) else {
+        return vec![Source::Computed];
+    };
     let source = |parts: Vec<&Part>| {
         let mut source = source_of(parts.iter().copied(), shell);
         if let Source::Pieces(pieces) = &mut source {
@@ -1089,7 +1359,12 @@ fn without_braces(parts: &[Part]) -> Option<Vec<Vec<&Part>>> {
             return None;
         }
         let (before, after) = (&parts[..at], &parts[at + 1..]);
-        pending.extend(alternatives.iter().rev().map(|it| [before, &it.iter().collect::<Vec<_>>(), after].concat()));
+        pending.extend(
+            alternatives
+                .iter()
+                .rev()
+                .map(|it| [before, &it.iter().collect::<Vec<_>>(), after].concat()),
+        );
     }
     Some(done)
 }
@@ -1097,14 +1372,25 @@ fn without_braces(parts: &[Part]) -> Option<Vec<Vec<&Part>>> {
 /// The default of `x=${x:-default}`.
 pub(super) fn own_default<'a>(name: &str, value: &'a Written) -> Option<&'a [Part]> {
     match value.parts.as_slice() {
-        [Part::Variable { name: own, change: Change::Default(parts), .. }] if own == name => Some(parts),
+        [
+            Part::Variable {
+                name: own,
+                change: Change::Default(parts),
+                ..
+            },
+        ] if own == name => Some(parts),
         _ => None,
     }
 }
 
-/// What a variable is that takes a default if nothing has set it: the default, unless a shell sets it.
+/// What a variable is that takes a default if nothing has set it: the default, unless a shell sets
+/// it.
 fn default_of(name: &str, parts: &[Part], shell: Shell) -> Source {
-    if programs::is_shells_own(name, shell) { Source::Computed } else { source_of(parts, shell) }
+    if programs::is_shells_own(name, shell) {
+        Source::Computed
+    } else {
+        source_of(parts, shell)
+    }
 }
 
 /// What a value is made of.
@@ -1120,38 +1406,61 @@ fn source_of<'p>(parts: impl IntoIterator<Item = &'p Part>, shell: Shell) -> Sou
             Part::Glob(_) if pieces.is_empty() => Piece::Operand,
             Part::Glob(c) => Piece::Text(CompactString::from_iter([*c])),
             Part::Range(_) | Part::Arithmetic { .. } => Piece::Operand,
-            Part::Variable { name, change: Change::None, .. } if tells_what_ran(name) => Piece::Computed,
-            Part::Variable { name, change: Change::None, .. } if is_variable(name) => Piece::Variable(name.clone()),
-            Part::Variable { name, change: Change::None, .. } if matches!(name.as_str(), "#" | "?" | "$" | "!") => {
-                Piece::Operand
-            }
-            Part::Variable { change: Change::Length, .. } => Piece::Operand,
-            Part::Variable { name, change: Change::None, .. } if name.bytes().all(|byte| byte.is_ascii_digit()) => {
-                Piece::Variable(name.clone())
-            }
-            Part::Variable { name, change: change @ (Change::Cut { .. } | Change::Replace(_)), quoted }
-                if is_variable(name)
-                    && !tells_what_ran(name)
-                    && (shell.is_bash_or_dash() || GIVEN.contains(&name.as_str())) =>
+            Part::Variable {
+                name,
+                change: Change::None,
+                ..
+            } if tells_what_ran(name) => Piece::Computed,
+            Part::Variable {
+                name,
+                change: Change::None,
+                ..
+            } if is_variable(name) => Piece::Variable(name.clone()),
+            Part::Variable {
+                name,
+                change: Change::None,
+                ..
+            } if matches!(name.as_str(), "#" | "?" | "$" | "!") => Piece::Operand,
+            Part::Variable {
+                change: Change::Length,
+                ..
+            } => Piece::Operand,
+            Part::Variable {
+                name,
+                change: Change::None,
+                ..
+            } if name.bytes().all(|byte| byte.is_ascii_digit()) => Piece::Variable(name.clone()),
+            Part::Variable {
+                name,
+                change: change @ (Change::Cut { .. } | Change::Replace(_)),
+                quoted,
+            } if is_variable(name)
+                && !tells_what_ran(name)
+                && (shell.is_bash_or_dash() || GIVEN.contains(&name.as_str())) =>
             {
                 match edit_of(change, *quoted) {
                     Some((operand, edit)) => Piece::Cut(name.clone(), operand, edit),
                     None => Piece::Changed(name.clone()),
                 }
             }
-            Part::Variable { name, change: Change::Default(parts), .. }
-                if is_variable(name)
-                    && !tells_what_ran(name)
-                    && (!programs::is_shells_own(name, shell) || GIVEN.contains(&name.as_str())) =>
+            Part::Variable {
+                name,
+                change: Change::Default(parts),
+                ..
+            } if is_variable(name)
+                && !tells_what_ran(name)
+                && (!programs::is_shells_own(name, shell) || GIVEN.contains(&name.as_str())) =>
             {
                 match source_of(parts, shell) {
                     Source::Pieces(other) => Piece::Default(name.clone(), other),
                     _ => Piece::Computed,
                 }
             }
-            Part::Variable { name, change: Change::Cut { .. } | Change::Replace(_), .. } => {
-                Piece::Changed(name.clone())
-            }
+            Part::Variable {
+                name,
+                change: Change::Cut { .. } | Change::Replace(_),
+                ..
+            } => Piece::Changed(name.clone()),
             Part::Command { list, .. } => Piece::Output(Rc::clone(list), shell),
             Part::Brace(_) | Part::Variable { .. } | Part::Process { .. } => Piece::Computed,
         });
@@ -1159,8 +1468,8 @@ fn source_of<'p>(parts: impl IntoIterator<Item = &'p Part>, shell: Shell) -> Sou
     Source::Pieces(pieces)
 }
 
-/// Whether `${x/…}` may put in more than a part of a name: the sign that an operand or an option begins with, a blank, or
-/// what is expanded in turn.
+/// Whether `${x/…}` may put in more than a part of a name: the sign that an operand or an option
+/// begins with, a blank, or what is expanded in turn.
 pub(super) fn puts_in_more_than_a_name(parts: &[Part]) -> bool {
     const EXPANSION: char = '\0';
     let mut text = String::new();
@@ -1170,15 +1479,23 @@ pub(super) fn puts_in_more_than_a_name(parts: &[Part]) -> bool {
             _ => text.push(EXPANSION),
         }
     }
-    // `//`, `/#` and `/%` say where it is looked for, and behind a further slash stands what is put in.
+    // `//`, `/#` and `/%` say where it is looked for, and behind a further slash stands what is put
+    // in.
     let pattern = text.strip_prefix(['/', '#', '%']).unwrap_or(&text);
-    let begins_more = |put_in: &str| put_in.starts_with(['-', '+', EXPANSION]) || put_in.contains(char::is_whitespace);
-    pattern.match_indices('/').any(|(at, _)| begins_more(&pattern[at + 1..])) || text.starts_with("#/")
+    let begins_more = |put_in: &str| {
+        put_in.starts_with(['-', '+', EXPANSION]) || put_in.contains(char::is_whitespace)
+    };
+    pattern
+        .match_indices('/')
+        .any(|(at, _)| begins_more(&pattern[at + 1..]))
+        || text.starts_with("#/")
 }
 
-/// Whether what is left of a value may begin with the sign of an option or an operand, or be several words.
+/// Whether what is left of a value may begin with the sign of an option or an operand, or be
+/// several words.
 pub(super) fn begins_option_if_cut(value: &Resolved) -> bool {
-    matches!(value.openness, Openness::Computed(..)) || value.text.contains(['-', '+', ' ', '\t', '\n'])
+    matches!(value.openness, Openness::Computed(..))
+        || value.text.contains(['-', '+', ' ', '\t', '\n'])
 }
 
 /// Whether a name is one of what a function or a text is given: `1`, `@`.

@@ -7,24 +7,34 @@ impl Stage {
     /// Whether the pattern names all of the command; what runs code it must name itself.
     pub(super) fn covers(&self, command: &Command, place: &Place) -> Held {
         let held = self.covers_words(command, place);
-        let name = command.words.first().map_or("", |head| base_name(&head.text));
+        let name = command
+            .words
+            .first()
+            .map_or("", |head| base_name(&head.text));
         let names_all = || {
             let parsed = Reading::new(&command.words[1..], self.row, &[], &command.directories);
             let names = |item: &Item| {
                 let is_it = |pattern: &OptionPattern| pattern.is(&item.word.text, item.row);
-                self.options
-                    .iter()
-                    .any(|pattern| is_it(pattern) && pattern.value_fits(item, parsed.directories) == Held::Yes)
+                self.options.iter().any(|pattern| {
+                    is_it(pattern) && pattern.value_fits(item, parsed.directories) == Held::Yes
+                })
             };
             // Who allows an interpreter whole allows its code.
             let is_whole = self.leading.is_empty() && programs::is_interpreter(name);
             let counts = |word: &&Word| !is_whole || !word.is_constant();
-            running::code_words(name, &command.words).into_iter().filter(counts).all(|word| {
-                match parsed.options.iter().find(|item| std::ptr::eq(item.word, word)) {
-                    Some(item) => names(item),
-                    None => self.names_option(&word.text),
-                }
-            })
+            running::code_words(name, &command.words)
+                .into_iter()
+                .filter(counts)
+                .all(|word| {
+                    match parsed
+                        .options
+                        .iter()
+                        .find(|item| std::ptr::eq(item.word, word))
+                    {
+                        Some(item) => names(item),
+                        None => self.names_option(&word.text),
+                    }
+                })
         };
         match held {
             Held::Yes if !names_all() => Held::Doubt("an option that runs code"),
@@ -34,75 +44,112 @@ impl Stage {
             Held::Yes if programs::is_interpreter(name) && !self.leads(command) => {
                 Held::Doubt("what an interpreter runs comes before what the rule names")
             }
-            Held::Yes if programs::runs(name).has("runner") && !self.leads_behind_plain_options(command) => {
+            Held::Yes
+                if programs::runs(name).has("runner")
+                    && !self.leads_behind_plain_options(command) =>
+            {
                 Held::Doubt("an option of a runner before what the rule names")
             }
             held => held,
         }
     }
 
-    /// Whether the command begins as the pattern does, word for word; an option may be spelt otherwise.
+    /// Whether the command begins as the pattern does, word for word; an option may be spelt
+    /// otherwise.
     pub(super) fn leads(&self, command: &Command) -> bool {
         let is_option = |wanted: &str, word: &str| {
             wanted.starts_with('-') && spellings(wanted, self.row).iter().any(|name| name == word)
         };
         let mut words = command.words.iter().skip(1).map(Word::as_constant);
-        let mut is_next =
-            |wanted: &String| words.next().flatten().is_some_and(|word| glob(wanted, word) || is_option(wanted, word));
+        let mut is_next = |wanted: &String| {
+            words
+                .next()
+                .flatten()
+                .is_some_and(|word| glob(wanted, word) || is_option(wanted, word))
+        };
         self.leading.iter().all(&mut is_next)
     }
 
-    /// Whether the words lead a command, if the options that stand in between only say how a runner finds what it runs by itself.
+    /// Whether the words lead a command, if the options that stand in between only say how a runner
+    /// finds what it runs by itself.
     pub(super) fn leads_behind_plain_options(&self, command: &Command) -> bool {
         let is_plain = |word: &Word| running::PLAIN_RUNNER_OPTIONS.has(&word.text);
-        let behind = command.words.iter().enumerate().filter(|(at, word)| *at == 0 || !is_plain(word));
+        let behind = command
+            .words
+            .iter()
+            .enumerate()
+            .filter(|(at, word)| *at == 0 || !is_plain(word));
         self.leads(&command.with(behind.map(|(_, word)| word.clone()).collect()))
     }
 
     pub(super) fn covers_words(&self, command: &Command, place: &Place) -> Held {
         match self.covers_these(command, place) {
             Held::Yes => Held::Yes,
-            held => self.twins(command).fold(held, |held, twin| held.max(self.covers_these(&twin, place))),
+            held => self
+                .twins(command)
+                .fold(held, |held, twin| held.max(self.covers_these(&twin, place))),
         }
     }
 
     pub(super) fn covers_these(&self, command: &Command, place: &Place) -> Held {
-        let Some(head) = command.words.first() else { return Held::No };
+        let Some(head) = command.words.first() else {
+            return Held::No;
+        };
         if let Some(whole) = &self.whole {
             return to_held(glob(whole, &command.normal()));
         }
-        if self.program == "*" && self.operands.is_empty() && self.options.is_empty() && self.directory.is_none() {
+        if self.program == "*"
+            && self.operands.is_empty()
+            && self.options.is_empty()
+            && self.directory.is_none()
+        {
             return Held::Yes;
         }
         let is_there = match &self.directory {
-            Some(directory) => path::is_program(&format!("{directory}/{}", self.program), head, command, place),
+            Some(directory) => path::is_program(
+                &format!("{directory}/{}", self.program),
+                head,
+                command,
+                place,
+            ),
             // By its bare name, or where the system's programs are.
             None => head.as_constant().is_some_and(|text| {
-                glob(&self.program, base_name(text)) && (!text.contains('/') || programs::is_system_path(text))
+                glob(&self.program, base_name(text))
+                    && (!text.contains('/') || programs::is_system_path(text))
             }),
         };
         if !is_there {
             return Held::No;
         }
         let parsed = Reading::new(&command.words[1..], self.row, &[], &command.directories);
-        let everything = self.operands.is_empty() && self.open && self.commands == 0 && self.options.is_empty();
+        let everything =
+            self.operands.is_empty() && self.open && self.commands == 0 && self.options.is_empty();
         if everything {
             return Held::Yes;
         }
         // Options: each of the rule's is there, and none that it doesn't name.
         for option in &self.options {
-            if parsed.has(option) != Held::Yes || parsed.takes_back(option) || self.is_undone(option, &command.words) {
+            if parsed.has(option) != Held::Yes
+                || parsed.takes_back(option)
+                || self.is_undone(option, &command.words)
+            {
                 return Held::No;
             }
         }
         // The value of an option may be a path as well: `cp -t /etc ./build/a`.
-        let has_paths = self.operands.iter().skip(self.commands).any(Operand::is_path);
+        let has_paths = self
+            .operands
+            .iter()
+            .skip(self.commands)
+            .any(Operand::is_path);
         for option in &parsed.options {
             let named = self.options.iter().any(|pattern| {
-                pattern.is(&option.word.text, option.row) && pattern.value_fits(option, parsed.directories) == Held::Yes
+                pattern.is(&option.word.text, option.row)
+                    && pattern.value_fits(option, parsed.directories) == Held::Yes
             }) || self.names_cluster(option);
             let has_value = option.value.is_some() || option.word.text.contains('=');
-            let after = option.depth >= self.commands.min(1) && self.open && !(has_paths && has_value);
+            let after =
+                option.depth >= self.commands.min(1) && self.open && !(has_paths && has_value);
             if !named && !after {
                 return Held::No;
             }
@@ -118,13 +165,23 @@ impl Stage {
             }
             at += 1;
             // Of files, `build*` names each: in `rm build /`, it doesn't name the second.
-            if is_last && operand.begins_file() && self.row.is_some_and(|row| row.habits.has("each")) {
+            if is_last
+                && operand.begins_file()
+                && self.row.is_some_and(|row| row.habits.has("each"))
+            {
                 let files = &parsed.operands[at - 1..];
-                return to_held(files.iter().all(|item| operand.is_beginning_of(item.word, command, place)));
+                return to_held(
+                    files
+                        .iter()
+                        .all(|item| operand.is_beginning_of(item.word, command, place)),
+                );
             }
             if is_last && index >= self.commands && operand.is_path() {
                 // A path stands for all that follow: each is judged.
-                if !parsed.operands[at..].iter().all(|item| operand.is(item, command, place)) {
+                if !parsed.operands[at..]
+                    .iter()
+                    .all(|item| operand.is(item, command, place))
+                {
                     return Held::No;
                 }
                 at = parsed.operands.len();
@@ -136,14 +193,20 @@ impl Stage {
     /// Whether another option of the command undoes one that the rule names.
     pub(super) fn is_undone(&self, option: &OptionPattern, words: &[Word]) -> bool {
         let row = self.deepest();
-        let undoing: Vec<String> = self.acts().undone_by(&option.names).flat_map(|it| spellings(it, row)).collect();
+        let undoing: Vec<String> = self
+            .acts()
+            .undone_by(&option.names)
+            .flat_map(|it| spellings(it, row))
+            .collect();
         let is_other = |word: &Word| undoing.iter().any(|it| denotes(&word.text, it, row));
         !undoing.is_empty() && words.iter().skip(1).any(is_other)
     }
 
     /// Whether the rule writes this option.
     pub(super) fn names_option(&self, word: &str) -> bool {
-        self.options.iter().any(|option| option.is(word, self.deepest()))
+        self.options
+            .iter()
+            .any(|option| option.is(word, self.deepest()))
     }
 
     /// `-rf` where the rule says `-r` and `-f`.
@@ -154,7 +217,9 @@ impl Stage {
             && option.word.openness == Openness::Constant
             && text[1..].chars().all(|letter| {
                 let short = format!("-{letter}");
-                self.options.iter().any(|pattern| pattern.names.contains(&short))
+                self.options
+                    .iter()
+                    .any(|pattern| pattern.names.contains(&short))
             })
     }
 }
@@ -167,7 +232,10 @@ pub fn excepts(rule: &CommandRule, command: &Command, place: &Place) -> bool {
 pub(super) fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> bool {
     // No rule names a redirection to a file or an assignment.
     let is_covered = |command: &Command| {
-        unless.iter().filter_map(|rule| rule.stage()).any(|stage| stage.covers(command, place) == Held::Yes)
+        unless
+            .iter()
+            .filter_map(|rule| rule.stage())
+            .any(|stage| stage.covers(command, place) == Held::Yes)
     };
     !command.writes()
         && !command.assigns
@@ -177,45 +245,84 @@ pub(super) fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Pl
             || options_behind(command).is_some_and(|command| is_covered(&command)))
 }
 
-/// `kubectl -n x apply` is `kubectl apply -n x`: the same command with its first options behind the sub-command, if its
-/// program takes them there, and without those of git that only say how it prints.
+/// `kubectl -n x apply` is `kubectl apply -n x`: the same command with its first options behind the
+/// sub-command, if its program takes them there, and without those of git that only say how it
+/// prints.
 pub(super) fn options_behind(command: &Command) -> Option<Command> {
     let (head, words) = command.words.split_first()?;
     let name = base_name(head.as_constant()?);
     let row = options::row(name).filter(|row| row.deep || name == "git")?;
     let parsed = Reading::new(words, Some(row), &[], &command.directories);
     let verb = parsed.operands.first()?;
-    let (before, behind) = words.split_at(words.iter().position(|word| std::ptr::eq(word, verb.word))?);
-    let is_of_printing = |word: &Word| matches!(word.as_constant(), Some("--no-pager" | "-P" | "--no-optional-locks"));
+    let (before, behind) = words.split_at(
+        words
+            .iter()
+            .position(|word| std::ptr::eq(word, verb.word))?,
+    );
+    let is_of_printing = |word: &Word| {
+        matches!(
+            word.as_constant(),
+            Some("--no-pager" | "-P" | "--no-optional-locks")
+        )
+    };
     let before = match name {
         "git" if before.iter().all(is_of_printing) => &[],
         "git" => return None,
         _ => before,
     };
-    let (verb, rest) = behind.split_first().filter(|_| !verb.unsure && behind.len() < command.words.len() - 1)?;
-    Some(command.with([head, verb].into_iter().chain(before).chain(rest).cloned().collect()))
+    let (verb, rest) = behind
+        .split_first()
+        .filter(|_| !verb.unsure && behind.len() < command.words.len() - 1)?;
+    Some(
+        command.with(
+            [head, verb]
+                .into_iter()
+                .chain(before)
+                .chain(rest)
+                .cloned()
+                .collect(),
+        ),
+    )
 }
 
-/// `rm a b` is `rm a` and `rm b`: the same command for each of its operands, if its program takes them so.
+/// `rm a b` is `rm a` and `rm b`: the same command for each of its operands, if its program takes
+/// them so.
 pub(super) fn one_by_one(command: &Command) -> Option<Vec<Command>> {
     const MOST: usize = 64;
     let name = command.words.first().and_then(Word::as_constant)?;
     let row = options::row(base_name(name)).filter(|row| row.habits.has("each"))?;
     let parsed = Reading::new(&command.words[1..], Some(row), &[], &command.directories);
     let count = parsed.operands.len();
-    if !(2..=MOST).contains(&count) || parsed.open.is_some() || parsed.operands.iter().any(|item| item.unsure) {
+    if !(2..=MOST).contains(&count)
+        || parsed.open.is_some()
+        || parsed.operands.iter().any(|item| item.unsure)
+    {
         return None;
     }
-    let is_operand = |word: &Word| parsed.operands.iter().any(|item| std::ptr::eq(item.word, word));
+    let is_operand = |word: &Word| {
+        parsed
+            .operands
+            .iter()
+            .any(|item| std::ptr::eq(item.word, word))
+    };
     let with = |item: &Item| {
-        let words = command.words.iter().filter(|word| std::ptr::eq(*word, item.word) || !is_operand(word));
+        let words = command
+            .words
+            .iter()
+            .filter(|word| std::ptr::eq(*word, item.word) || !is_operand(word));
         command.with(words.cloned().collect())
     };
     Some(parsed.operands.iter().map(with).collect())
 }
 
-/// Whether every command of the text is certain and covered by one of `rules`, and none is hit by `unless`.
-pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, place: &Place) -> Judgement {
+/// Whether every command of the text is certain and covered by one of `rules`, and none is hit by
+/// `unless`.
+pub fn covers(
+    rules: &[&CommandRule],
+    unless: &[&CommandRule],
+    script: &Script,
+    place: &Place,
+) -> Judgement {
     if !unless.is_empty() {
         match hits(unless, &[], script, place) {
             Judgement::No | Judgement::Delegates(_) => {}
@@ -224,13 +331,20 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
         }
         // Paths are the same however they are written: `cd /etc; cat x` is `cat /etc/x`.
         let is_named = |command: &Command| {
-            unless.iter().filter_map(|rule| rule.stage()).any(|stage| stage.covers(command, place) != Held::No)
+            unless
+                .iter()
+                .filter_map(|rule| rule.stage())
+                .any(|stage| stage.covers(command, place) != Held::No)
         };
         if script.commands.iter().any(is_named) {
             return Judgement::No;
         }
     }
-    if rules.iter().filter_map(|rule| rule.stage()).any(Stage::is_everything) {
+    if rules
+        .iter()
+        .filter_map(|rule| rule.stage())
+        .any(Stage::is_everything)
+    {
         return Judgement::Yes((0..script.commands.len()).collect());
     }
     if let Some(gap) = script.gaps.first() {
@@ -240,16 +354,28 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
         return Judgement::No;
     }
     // What follows a pipe reads what a command writes that a rule names.
-    let piped: Vec<usize> = script.flows.iter().flat_map(|flow| flow.iter().skip(1).cloned().flatten()).collect();
+    let piped: Vec<usize> = script
+        .flows
+        .iter()
+        .flat_map(|flow| flow.iter().skip(1).cloned().flatten())
+        .collect();
     // That may look at the disk.
-    let may_write: Vec<bool> = script.commands.iter().map(|command| path::may_write(command, place)).collect();
+    let may_write: Vec<bool> = script
+        .commands
+        .iter()
+        .map(|command| path::may_write(command, place))
+        .collect();
     let is_beside = |at: usize, command: &Command| {
         let is_plain = may_write[at] && !command.assigns;
         let is_filter = || piped.contains(&at) && running::is_filter(&command.words);
         // Where no command is, what is written is all that is done.
-        is_plain && (command.words.is_empty() || running::only_prints(&command.words) || is_filter())
+        is_plain
+            && (command.words.is_empty() || running::only_prints(&command.words) || is_filter())
     };
-    if (0..).zip(&script.commands).all(|(at, command)| is_beside(at, command)) {
+    if (0..)
+        .zip(&script.commands)
+        .all(|(at, command)| is_beside(at, command))
+    {
         // Alone it is what the call is about.
         return covers_each(rules, script, place, &may_write, &|_, _| false);
     }
@@ -265,7 +391,9 @@ pub(super) fn covers_each(
     needs_none: &dyn Fn(usize, &Command) -> bool,
 ) -> Judgement {
     for (at, command) in script.commands.iter().enumerate() {
-        if needs_none(at, command) || is_named_by_wrapper(rules, &script.commands[..at], command, place) {
+        if needs_none(at, command)
+            || is_named_by_wrapper(rules, &script.commands[..at], command, place)
+        {
             continue;
         }
         // A shell that is given a text is what the text does.
@@ -273,12 +401,20 @@ pub(super) fn covers_each(
         if command.role == Role::Transparent && script.commands.len() > 1 && is_all_named {
             continue;
         }
-        let covered = rules.iter().filter_map(|rule| rule.stage()).map(|stage| stage.covers(command, place));
+        let covered = rules
+            .iter()
+            .filter_map(|rule| rule.stage())
+            .map(|stage| stage.covers(command, place));
         // No rule over commands names a redirection to a file or an assignment.
         match covered.max() {
             Some(Held::Yes | Held::Doubt(_)) if !is_all_named => return Judgement::No,
             Some(Held::Yes) => {}
-            Some(Held::Doubt(why)) => return Judgement::Doubt(Doubt { why, at: command.span.clone() }),
+            Some(Held::Doubt(why)) => {
+                return Judgement::Doubt(Doubt {
+                    why,
+                    at: command.span.clone(),
+                });
+            }
             Some(Held::No) | None => return Judgement::No,
         }
     }
@@ -288,23 +424,34 @@ pub(super) fn covers_each(
     Judgement::Yes((0..script.commands.len()).collect())
 }
 
-/// Whether a rule covers the wrapper of a command and names the command too, as `npx eslint *` does `eslint`.
+/// Whether a rule covers the wrapper of a command and names the command too, as `npx eslint *` does
+/// `eslint`.
 pub(super) fn is_named_by_wrapper(
     rules: &[&CommandRule],
     before: &[Command],
     command: &Command,
     place: &Place,
 ) -> bool {
-    let Some(name) = command.words.first().and_then(Word::as_constant) else { return false };
-    let is_same = |(one, other): (&Word, &Word)| one.text == other.text && one.openness == other.openness;
+    let Some(name) = command.words.first().and_then(Word::as_constant) else {
+        return false;
+    };
+    let is_same =
+        |(one, other): (&Word, &Word)| one.text == other.text && one.openness == other.openness;
     let wraps = |wrapper: &&Command| {
         let skipped = wrapper.words.len().saturating_sub(command.words.len());
-        skipped > 0 && wrapper.span == command.span && wrapper.words[skipped..].iter().zip(&command.words).all(is_same)
+        skipped > 0
+            && wrapper.span == command.span
+            && wrapper.words[skipped..]
+                .iter()
+                .zip(&command.words)
+                .all(is_same)
     };
     let is_name = |word: &String| word != "*" && glob(word, name);
     let names = |stage: &Stage| {
         let is_whole = stage.leading.is_empty() && programs::is_interpreter(&stage.program);
-        is_whole || stage.leading.iter().any(is_name) || stage.operands.iter().any(|operand| is_name(&operand.glob))
+        is_whole
+            || stage.leading.iter().any(is_name)
+            || stage.operands.iter().any(|operand| is_name(&operand.glob))
     };
     // What the wrapper's rule says nothing of.
     if running::has_code_options(base_name(name), &command.words) {

@@ -8,9 +8,15 @@ use super::*;
 impl Stage {
     /// Whether the command does what the pattern says: any reading of it is enough.
     pub(super) fn hits(&self, command: &Command, piped: bool) -> Held {
-        // Most commands are another program's. A shell may run what flows in, and a twin another program.
+        // Most commands are another program's. A shell may run what flows in, and a twin another
+        // program.
         let is_only_by_name = !piped && !self.has_twins;
-        if is_only_by_name && command.words.first().is_some_and(|head| !self.is_named_by(head)) {
+        if is_only_by_name
+            && command
+                .words
+                .first()
+                .is_some_and(|head| !self.is_named_by(head))
+        {
             return Held::No;
         }
         if self.row.is_some() && only_helps(&command.words) {
@@ -19,7 +25,9 @@ impl Stage {
         match self.hits_words(command, piped) {
             Held::Yes => Held::Yes,
             held => {
-                let held = self.twins(command).fold(held, |held, twin| held.max(self.hits_words(&twin, piped)));
+                let held = self
+                    .twins(command)
+                    .fold(held, |held, twin| held.max(self.hits_words(&twin, piped)));
                 held.max(self.hits_without_vanishing(command, piped))
             }
         }
@@ -28,13 +36,23 @@ impl Stage {
     /// `git -C $x . push`: if nothing has set a variable, the next word stands in its place.
     pub(super) fn hits_without_vanishing(&self, command: &Command, piped: bool) -> Held {
         // Behind the last word, nothing moves.
-        let mut from_vanishing = command.words.iter().skip(1).skip_while(|word| !word.vanishes);
+        let mut from_vanishing = command
+            .words
+            .iter()
+            .skip(1)
+            .skip_while(|word| !word.vanishes);
         if from_vanishing.all(|word| word.vanishes) || !self.is_program(command) {
             return Held::No;
         }
-        let words = command.words.iter().enumerate().filter(|(at, word)| *at == 0 || !word.vanishes);
+        let words = command
+            .words
+            .iter()
+            .enumerate()
+            .filter(|(at, word)| *at == 0 || !word.vanishes);
         let rest = command.with(words.map(|(_, word)| word.clone()).collect());
-        self.hits_words(&rest, piped).min(Held::Doubt("a word may be another one's value if a variable is empty"))
+        self.hits_words(&rest, piped).min(Held::Doubt(
+            "a word may be another one's value if a variable is empty",
+        ))
     }
 
     pub(super) fn hits_words(&self, command: &Command, piped: bool) -> Held {
@@ -62,9 +80,19 @@ impl Stage {
         {
             return Held::No;
         }
-        let parsed = Reading::new(&command.words[1..], self.row, &self.operands[..self.commands], &command.directories);
+        let parsed = Reading::new(
+            &command.words[1..],
+            self.row,
+            &self.operands[..self.commands],
+            &command.directories,
+        );
         // A sub-command that a variable gives may bring options of its own.
-        for (wanted, item) in self.operands.iter().take(self.commands).zip(&parsed.operands) {
+        for (wanted, item) in self
+            .operands
+            .iter()
+            .take(self.commands)
+            .zip(&parsed.operands)
+        {
             match wanted.could_be_item(item, parsed.directories) {
                 Held::No => break,
                 Held::Doubt(_) => return Held::Doubt("the sub-command is computed"),
@@ -72,11 +100,17 @@ impl Stage {
             }
         }
         let mut held = self.parsed_hits(&parsed);
-        if self.dashes && !command.words.iter().any(|word| word.as_constant() == Some("--")) {
+        if self.dashes
+            && !command
+                .words
+                .iter()
+                .any(|word| word.as_constant() == Some("--"))
+        {
             held = held.min(parsed.open.map_or(Held::No, Held::Doubt));
         }
-        let ends_open =
-            |head: &Word| matches!(head.openness, Openness::Operand(_)) && is_part_of_name(head.beginning());
+        let ends_open = |head: &Word| {
+            matches!(head.openness, Openness::Operand(_)) && is_part_of_name(head.beginning())
+        };
         if command.words.first().is_some_and(ends_open) {
             held = held.min(Held::Doubt("the program's name is computed"));
         }
@@ -92,13 +126,17 @@ impl Stage {
     /// Git does another command's work by its settings, aliases and plumbing.
     pub(super) fn git_doubt(&self, command: &Command) -> Held {
         let (verb, settings) = programs::git_verb(&command.words);
-        let Some(verb) = verb.and_then(|at| command.words.get(at)) else { return Held::No };
+        let Some(verb) = verb.and_then(|at| command.words.get(at)) else {
+            return Held::No;
+        };
         // Of most of them no word is another command: `git lfs pull`, but `git lfs push`.
         let says = |name: &str| {
             let may_be = |word: &Word| match word.openness {
                 Openness::Constant => word.text.contains(name),
                 // `*.patch` doesn't become `commit`.
-                Openness::Files(_) if !word.text.contains(['?', '[', '(', '$']) => glob(&word.text, name),
+                Openness::Files(_) if !word.text.contains(['?', '[', '(', '$']) => {
+                    glob(&word.text, name)
+                }
                 _ => true,
             };
             command.words.iter().any(may_be)
@@ -116,7 +154,9 @@ impl Stage {
             !option.together.is_empty() || command.words.iter().skip(1).any(may_be)
         };
         let is_said = || {
-            let is_named = |operand: &Operand| match operand.is_optional || operand.glob.contains(['?', '[', '\\']) {
+            let is_named = |operand: &Operand| match operand.is_optional
+                || operand.glob.contains(['?', '[', '\\'])
+            {
                 true => true,
                 false => operand.glob.split('*').all(&says),
             };
@@ -127,16 +167,36 @@ impl Stage {
             return Held::Doubt("a command of git that does another one's work");
         }
         // `git all push`: it hands the words behind it to git again.
-        if verb.is_constant() && runs.has("again") && self.operands.first().is_some_and(|operand| says(&operand.glob)) {
-            let behind = command.words.iter().position(|word| std::ptr::eq(word, verb)).unwrap_or(0);
-            let again = command.words[behind..].iter().position(|word| self.operands[0].glob == word.text);
+        if verb.is_constant()
+            && runs.has("again")
+            && self
+                .operands
+                .first()
+                .is_some_and(|operand| says(&operand.glob))
+        {
+            let behind = command
+                .words
+                .iter()
+                .position(|word| std::ptr::eq(word, verb))
+                .unwrap_or(0);
+            let again = command.words[behind..]
+                .iter()
+                .position(|word| self.operands[0].glob == word.text);
             let rest = again.map_or(&[][..], |again| &command.words[behind + again..]);
-            let parsed = Reading::new(rest, self.row, &self.operands[..self.commands], &command.directories);
+            let parsed = Reading::new(
+                rest,
+                self.row,
+                &self.operands[..self.commands],
+                &command.directories,
+            );
             if self.parsed_hits(&parsed) != Held::No {
                 return Held::Doubt("a command of git that may run another one");
             }
         }
-        let own = self.operands.first().is_some_and(|operand| glob(&operand.glob, &verb.text));
+        let own = self
+            .operands
+            .first()
+            .is_some_and(|operand| glob(&operand.glob, &verb.text));
         if settings && (own || !runs.has("own")) {
             return Held::Doubt("a setting of git that changes what it does");
         }
@@ -144,7 +204,13 @@ impl Stage {
     }
 
     fn parsed_hits(&self, parsed: &Reading) -> Held {
-        let with = |held: Held, option| if held == Held::No { held } else { held.min(parsed.has(option)) };
+        let with = |held: Held, option| {
+            if held == Held::No {
+                held
+            } else {
+                held.min(parsed.has(option))
+            }
+        };
         self.options.iter().fold(self.operands_hit(parsed), with)
     }
 
@@ -153,10 +219,13 @@ impl Stage {
         let mut held = Held::Yes;
         let mut at = 0;
         for (index, operand) in self.operands.iter().enumerate() {
-            let is_command = index < self.commands || index == 0 && self.row.is_some_and(|row| row.habits.has("first"));
+            let is_command = index < self.commands
+                || index == 0 && self.row.is_some_and(|row| row.habits.has("first"));
             if operand.is_optional {
                 let next = self.operands.get(index + 1).zip(parsed.operands.get(at));
-                if next.is_none_or(|(next, item)| next.could_be_item(item, parsed.directories) == Held::Yes) {
+                if next.is_none_or(|(next, item)| {
+                    next.could_be_item(item, parsed.directories) == Held::Yes
+                }) {
                     continue;
                 }
             }
@@ -176,7 +245,8 @@ impl Stage {
                     continue;
                 }
                 // A sub-command stands where it stands, unless an option before it isn't known.
-                let is_any = index > 0 && self.operands[index - 1].is_any_verb() && !item.names.is_empty();
+                let is_any =
+                    index > 0 && self.operands[index - 1].is_any_verb() && !item.names.is_empty();
                 has_passed |= is_any;
                 if !item.unsure && (is_command || !is_open) && !is_any && !operand.spans() {
                     break;
@@ -195,29 +265,58 @@ impl Stage {
         }
         // An exact pattern names all operands, and every option.
         let is_more = |item: &Item| !item.unsure && !item.word.spreads();
-        let is_other = |option: &Item| option.depth >= self.commands || self.row.is_none() && self.program != "*";
-        let names_all = !parsed.operands[at..].iter().any(is_more) && !parsed.options.iter().any(is_other);
+        let is_other = |option: &Item| {
+            option.depth >= self.commands || self.row.is_none() && self.program != "*"
+        };
+        let names_all =
+            !parsed.operands[at..].iter().any(is_more) && !parsed.options.iter().any(is_other);
         if names_all { held } else { Held::No }
     }
 }
 
-/// Whether a command only prints how it is called: nothing but sub-commands stands before the option that asks for that.
+/// Whether a command only prints how it is called: nothing but sub-commands stands before the
+/// option that asks for that.
 pub(super) fn only_helps(words: &[Word]) -> bool {
-    let Some(([program, commands @ ..], last)) = words.split_last().map(|(last, rest)| (rest, last)) else {
+    let Some(([program, commands @ ..], last)) =
+        words.split_last().map(|(last, rest)| (rest, last))
+    else {
         return false;
     };
-    let Some(last) = last.as_constant().filter(|it| it.ends_with('h') || it.ends_with("help")) else { return false };
-    let Some(row) = program.as_constant().and_then(|name| options::row(base_name(name))) else { return false };
+    let Some(last) = last
+        .as_constant()
+        .filter(|it| it.ends_with('h') || it.ends_with("help"))
+    else {
+        return false;
+    };
+    let Some(row) = program
+        .as_constant()
+        .and_then(|name| options::row(base_name(name)))
+    else {
+        return false;
+    };
     let mut leaf = row;
-    let is_switch = |row: &Row, word: &str| row.option(word).is_some_and(|it| it.value == Takes::Nothing);
+    let is_switch = |row: &Row, word: &str| {
+        row.option(word)
+            .is_some_and(|it| it.value == Takes::Nothing)
+    };
     for command in commands {
-        if command.as_constant().is_some_and(|word| is_switch(leaf, word)) {
+        if command
+            .as_constant()
+            .is_some_and(|word| is_switch(leaf, word))
+        {
             continue;
         }
-        let Some(child) = command.as_constant().and_then(|name| leaf.child(name)) else { return false };
+        let Some(child) = command.as_constant().and_then(|name| leaf.child(name)) else {
+            return false;
+        };
         leaf = child;
     }
-    let is_help = |option: &options::Opt| option.names.iter().any(|name| name.trim_start_matches('-') == "help");
+    let is_help = |option: &options::Opt| {
+        option
+            .names
+            .iter()
+            .any(|name| name.trim_start_matches('-') == "help")
+    };
     let asks = |row: &Row| row.option(last).is_some_and(is_help);
     last == "--help" || last.starts_with('-') && (asks(leaf) || asks(row))
 }
@@ -228,23 +327,28 @@ pub(super) fn may_run_what_flows_in(name: &str) -> bool {
 
 /// Whether a command runs what flows into it as a shell does.
 pub(super) fn runs_what_flows_in(command: &Command) -> bool {
-    let Some(head) = command.words.first() else { return false };
+    let Some(head) = command.words.first() else {
+        return false;
+    };
     match base_name(&head.text) {
         name if !may_run_what_flows_in(name) => false,
         "eval" => true,
         "." | "source" => {
-            let is_input = |file: &Word| file.text.starts_with("/dev/") || file.text.starts_with("/proc/");
+            let is_input =
+                |file: &Word| file.text.starts_with("/dev/") || file.text.starts_with("/proc/");
             command.words.get(1).is_some_and(is_input)
         }
         // They keep it for a shell.
-        "at" | "batch" => {
-            !command.words.iter().any(|word| matches!(word.text.as_str(), "-f" | "-l" | "-r" | "-d" | "-c"))
-        }
+        "at" | "batch" => !command
+            .words
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "-f" | "-l" | "-r" | "-d" | "-c")),
         _ => reads_its_input(&command.words),
     }
 }
 
-/// Whether a shell reads its commands from its input, or is given a text or a file that isn't constant.
+/// Whether a shell reads its commands from its input, or is given a text or a file that isn't
+/// constant.
 pub(super) fn reads_its_input(words: &[Word]) -> bool {
     if running::only_looks(words) {
         return false;
@@ -254,14 +358,25 @@ pub(super) fn reads_its_input(words: &[Word]) -> bool {
         Ok(None) => return true,
         Err(_) => return !words.iter().all(Word::is_constant),
     };
-    match words.get(read.at).filter(|_| !read.from_input).map(Word::as_constant) {
-        Some(Some(text)) => !read.command && (text.starts_with("/dev/") || text.starts_with("/proc/")),
+    match words
+        .get(read.at)
+        .filter(|_| !read.from_input)
+        .map(Word::as_constant)
+    {
+        Some(Some(text)) => {
+            !read.command && (text.starts_with("/dev/") || text.starts_with("/proc/"))
+        }
         Some(None) | None => true,
     }
 }
 
 /// Whether some command of the text matches one of `rules` and isn't covered by `unless`.
-pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, place: &Place) -> Judgement {
+pub fn hits(
+    rules: &[&CommandRule],
+    unless: &[&CommandRule],
+    script: &Script,
+    place: &Place,
+) -> Judgement {
     let mut matching = Vec::new();
     let mut doubt: Option<Doubt> = None;
     for rule in rules {
@@ -273,7 +388,13 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
             }
             continue;
         };
-        let judge = || script.commands.iter().map(|command| stage.hits(command, false)).collect();
+        let judge = || {
+            script
+                .commands
+                .iter()
+                .map(|command| stage.hits(command, false))
+                .collect()
+        };
         let held = script.judged.by(rule.id, judge);
         let names_path = stage.names_path();
         for (at, (command, held)) in script.commands.iter().zip(&*held).enumerate() {
@@ -288,7 +409,10 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
                 Held::Yes if matching.contains(&at) => {}
                 Held::Yes => matching.push(at),
                 Held::Doubt(why) => {
-                    doubt.get_or_insert(Doubt { why, at: command.span.clone() });
+                    doubt.get_or_insert(Doubt {
+                        why,
+                        at: command.span.clone(),
+                    });
                 }
             }
         }
@@ -302,9 +426,13 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
     if let Some(gap) = script.gaps.first() {
         return Judgement::Doubt(gap.clone());
     }
-    let Some(unseen) = &script.unseen else { return Judgement::No };
+    let Some(unseen) = &script.unseen else {
+        return Judgement::No;
+    };
     for rule in rules.iter().filter(|_| script.runs_constants) {
-        let Some((stage, later)) = rule.stages.split_first() else { continue };
+        let Some((stage, later)) = rule.stages.split_first() else {
+            continue;
+        };
         if let Some(at) = named_somewhere(stage, later, unless, script, place) {
             return Judgement::Doubt(Doubt {
                 why: "code that the text doesn't show may run, and this names what the rule names",
@@ -315,7 +443,11 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
     Judgement::Delegates(unseen.clone())
 }
 
-pub(super) fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Doubt>) -> Vec<usize> {
+pub(super) fn pipe_hits(
+    stages: &[Stage],
+    script: &Script,
+    doubt: &mut Option<Doubt>,
+) -> Vec<usize> {
     let mut found = Vec::new();
     for flow in &script.flows {
         // Each stage of the rule in a later part of the flow than the one before.
@@ -326,9 +458,13 @@ pub(super) fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Do
             let mut best = (Held::No, 0, 0);
             for (at, range) in flow.iter().enumerate().skip(from) {
                 for index in range.clone() {
-                    let Some(command) = script.commands.get(index) else { continue };
+                    let Some(command) = script.commands.get(index) else {
+                        continue;
+                    };
                     let this = match stage.hits(command, true) {
-                        Held::No if at > 0 && stage.may_be_run_by(command) => Held::Doubt("a program that may run it"),
+                        Held::No if at > 0 && stage.may_be_run_by(command) => {
+                            Held::Doubt("a program that may run it")
+                        }
                         held => held,
                     };
                     if this > best.0 {
@@ -349,7 +485,10 @@ pub(super) fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Do
         match (held, first) {
             (Held::Yes, Some(at)) => found.push(at),
             (Held::Doubt(why), Some(at)) => {
-                doubt.get_or_insert(Doubt { why, at: script.commands[at].span.clone() });
+                doubt.get_or_insert(Doubt {
+                    why,
+                    at: script.commands[at].span.clone(),
+                });
             }
             _ => {}
         }

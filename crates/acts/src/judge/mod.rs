@@ -1,7 +1,8 @@
 //! `Bash(...)`: what a rule means, and whether a text does it.
 //!
-//! A rule means an act, not characters: its program by name, its sub-commands past global options, its
-//! options in every spelling, its operands in order. It is read two ways, as hits and as covers.
+//! A rule means an act, not characters: its program by name, its sub-commands past global options,
+//! its options in every spelling, its operands in order. It is read two ways, as hits and as
+//! covers.
 
 mod covers;
 mod hits;
@@ -69,8 +70,8 @@ struct Operand {
     verb: bool,
     /// The sub-command's names, if it is one.
     names: Vec<&'static str>,
-    /// A `*` that may stand for nothing: with options behind it, which may stand anywhere, or a sub-command that needs none
-    /// before it.
+    /// A `*` that may stand for nothing: with options behind it, which may stand anywhere, or a
+    /// sub-command that needs none before it.
     is_optional: bool,
     /// The pattern ends with its `*`: `build*`, and not `build* *`.
     is_beginning: bool,
@@ -113,22 +114,31 @@ impl CommandRule {
         }
         stages.iter_mut().for_each(Stage::shrink);
         stages.shrink_to_fit();
-        Ok(CommandRule { id: RuleId::next(), stages })
+        Ok(CommandRule {
+            id: RuleId::next(),
+            stages,
+        })
     }
 
     /// Whether one command is what the rule names, as far as it can be told.
     pub fn fits(&self, command: &Command) -> bool {
-        self.stages.iter().any(|stage| stage.hits(command, self.is_pipe()) == Held::Yes)
+        self.stages
+            .iter()
+            .any(|stage| stage.hits(command, self.is_pipe()) == Held::Yes)
     }
 
     /// Whether one command is what the rule names, or may be.
     pub fn may_hit(&self, command: &Command) -> bool {
-        self.stages.iter().any(|stage| stage.hits(command, self.is_pipe()) != Held::No)
+        self.stages
+            .iter()
+            .any(|stage| stage.hits(command, self.is_pipe()) != Held::No)
     }
 
     /// Whether a text of any language names what the rule names: its words, whole and in order.
     pub fn is_named_in(&self, text: &str) -> bool {
-        self.stages.iter().all(|stage| stage.is_named_in(text, Some(&[])))
+        self.stages
+            .iter()
+            .all(|stage| stage.is_named_in(text, Some(&[])))
     }
 
     /// The program's name if the rule names one and holds for nothing else.
@@ -154,7 +164,8 @@ pub struct Name<'a> {
 pub struct OptionPlace {
     /// Which of the command's words it is in.
     pub word: usize,
-    /// Its name within that word's text, in bytes: the letter in a cluster such as `-uf`, else all of `--name`.
+    /// Its name within that word's text, in bytes: the letter in a cluster such as `-uf`, else all
+    /// of `--name`.
     pub name: Range<usize>,
     /// What follows the name in its word is its value, not more letters of a cluster.
     pub has_value: bool,
@@ -175,53 +186,95 @@ impl CommandRule {
 
     /// Whether the rule holds only for what it names, with nothing added.
     pub fn is_exact(&self) -> bool {
-        let Some(stage) = self.stage() else { return false };
+        let Some(stage) = self.stage() else {
+            return false;
+        };
         !stage.open && stage.options.is_empty() && stage.whole.is_none()
     }
 
     /// The options that the rule names, as written.
     pub fn options(&self) -> impl Iterator<Item = &str> {
-        self.stages.iter().flat_map(|stage| &stage.options).map(|option| option.written.as_str())
+        self.stages
+            .iter()
+            .flat_map(|stage| &stage.options)
+            .map(|option| option.written.as_str())
     }
 
-    /// A word that names no program or sub-command because a `*` in it stands for other words, as written.
+    /// A word that names no program or sub-command because a `*` in it stands for other words, as
+    /// written.
     pub fn word_across_words(&self) -> Option<&str> {
-        let across = |text: &str| text.trim_end_matches('*').find('*').is_some_and(|at| at > 0);
+        let across = |text: &str| {
+            text.trim_end_matches('*')
+                .find('*')
+                .is_some_and(|at| at > 0)
+        };
         let stage = self.stages.first().filter(|stage| stage.whole.is_none())?;
-        let begins_across = stage.program.starts_with('*') && !stage.program.trim_start_matches('*').is_empty();
+        let begins_across =
+            stage.program.starts_with('*') && !stage.program.trim_start_matches('*').is_empty();
         if across(&stage.program) || begins_across {
             let is_known = options::program_names().any(|name| glob(&stage.program, name));
             return (!is_known && !stage.program.contains('/')).then_some(stage.program.as_str());
         }
         let row = stage.row.filter(|row| row.has_commands)?;
         let word = &stage.operands.first()?.glob;
-        let is_known = || row.children.iter().any(|child| child.names.iter().any(|name| glob(word, name)));
+        let is_known = || {
+            row.children
+                .iter()
+                .any(|child| child.names.iter().any(|name| glob(word, name)))
+        };
         (across(word) && !is_known()).then_some(word.as_str())
     }
 
-    /// The words that name programs, sub-commands and options. A glob over the whole command names none.
+    /// The words that name programs, sub-commands and options. A glob over the whole command names
+    /// none.
     pub fn names(&self) -> Vec<Name<'_>> {
         let mut names = Vec::new();
         for stage in self.stages.iter().filter(|stage| stage.whole.is_none()) {
             let mut row = stage.row;
-            let known = if row.is_none() { options::program_names().collect() } else { Vec::new() };
-            names.push(Name { word: &stage.program, of: String::new(), known });
+            let known = if row.is_none() {
+                options::program_names().collect()
+            } else {
+                Vec::new()
+            };
+            names.push(Name {
+                word: &stage.program,
+                of: String::new(),
+                known,
+            });
             let mut of = stage.program.clone();
             let mut options: Vec<&Row> = row.into_iter().collect();
             for operand in &stage.operands[..stage.commands] {
-                let children =
-                    row.filter(|_| !stage.row.is_some_and(|row| row.habits.has("scripts"))).map(|row| &row.children);
-                let known = children.into_iter().flatten().flat_map(|child| child.names.iter().copied()).collect();
-                names.push(Name { word: &operand.glob, of: of.clone(), known });
+                let children = row
+                    .filter(|_| !stage.row.is_some_and(|row| row.habits.has("scripts")))
+                    .map(|row| &row.children);
+                let known = children
+                    .into_iter()
+                    .flatten()
+                    .flat_map(|child| child.names.iter().copied())
+                    .collect();
+                names.push(Name {
+                    word: &operand.glob,
+                    of: of.clone(),
+                    known,
+                });
                 of = format!("{of} {}", operand.glob);
                 row = row.and_then(|row| row.child(&operand.glob));
                 options.extend(row);
             }
             // What isn't in the table may take any.
-            let options = options.iter().filter(|_| row.is_some()).flat_map(|row| &row.options);
-            let known: Vec<_> = options.flat_map(|option| option.names.iter().copied()).collect();
+            let options = options
+                .iter()
+                .filter(|_| row.is_some())
+                .flat_map(|row| &row.options);
+            let known: Vec<_> = options
+                .flat_map(|option| option.names.iter().copied())
+                .collect();
             for option in &stage.options {
-                names.push(Name { word: &option.written, of: of.clone(), known: known.clone() });
+                names.push(Name {
+                    word: &option.written,
+                    of: of.clone(),
+                    known: known.clone(),
+                });
             }
         }
         names
@@ -242,12 +295,16 @@ impl CommandRule {
         self.stages.first().map_or(0, |stage| stage.commands)
     }
 
-    /// Which words of a command that the rule matches are the sub-commands and operands that it names, in order.
+    /// Which words of a command that the rule matches are the sub-commands and operands that it
+    /// names, in order.
     pub fn operand_words(&self, command: &Command) -> Vec<usize> {
-        let Some((stage, parsed)) = self.parsed(command) else { return Vec::new() };
+        let Some((stage, parsed)) = self.parsed(command) else {
+            return Vec::new();
+        };
         let mut items = parsed.operands.iter();
         let named = stage.operands.iter().map_while(|operand| {
-            let item = items.find(|item| operand.could_be_item(item, parsed.directories) == Held::Yes)?;
+            let item =
+                items.find(|item| operand.could_be_item(item, parsed.directories) == Held::Yes)?;
             place_of(command, item.word)
         });
         named.collect()
@@ -256,10 +313,13 @@ impl CommandRule {
     /// Where a command has an option, in every spelling that its program takes.
     ///
     /// # Errors
-    /// It can't be told whether, or where, the command has it; finishes the sentence "failed to ...".
+    /// It can't be told whether, or where, the command has it; finishes the sentence "failed to
+    /// ...".
     pub fn option_places(&self, command: &Command, name: &str) -> Result<Vec<OptionPlace>, String> {
         let failed = |why: String| Err(format!("change `{name}`: {why}"));
-        let Some((stage, parsed)) = self.parsed(command) else { return Ok(Vec::new()) };
+        let Some((stage, parsed)) = self.parsed(command) else {
+            return Ok(Vec::new());
+        };
         if let Some(why) = parsed.open {
             return failed(why.to_string());
         }
@@ -282,12 +342,21 @@ impl CommandRule {
                 }
             };
             let found = names.iter().find_map(|name| part_of(known, name, item.row));
-            let (Some((part, has_value)), Some(word)) = (found, place_of(command, item.word)) else { continue };
+            let (Some((part, has_value)), Some(word)) = (found, place_of(command, item.word))
+            else {
+                continue;
+            };
             if item.unsure && item.row.is_some() {
-                return failed(format!("an option before `{text}` isn't known, so this may be that one's value"));
+                return failed(format!(
+                    "an option before `{text}` isn't known, so this may be that one's value"
+                ));
             }
-            let is_beginning =
-                |option: &&options::Opt| option.names.iter().any(|it| it.starts_with(&known[part.clone()]));
+            let is_beginning = |option: &&options::Opt| {
+                option
+                    .names
+                    .iter()
+                    .any(|it| it.starts_with(&known[part.clone()]))
+            };
             if let Some(row) = item.row.filter(|_| known.starts_with("--"))
                 && row.option(&known[part.clone()]).is_none()
                 && row.options.iter().filter(is_beginning).count() > 1
@@ -304,10 +373,18 @@ impl CommandRule {
         // Another act that means the same.
         for act in stage.acts().same_as(&spellings(name, stage.deepest())) {
             let other = match act {
-                Act::Operand(pattern) => parsed.operands.iter().find(|item| glob(pattern, item.word.beginning())),
+                Act::Operand(pattern) => parsed
+                    .operands
+                    .iter()
+                    .find(|item| glob(pattern, item.word.beginning())),
                 Act::Options(all) => parsed.options.iter().find(|item| {
-                    let is_place = places.iter().any(|place| place_of(command, item.word) == Some(place.word));
-                    !is_place && all.iter().any(|it| denotes(item.word.beginning(), it, item.row))
+                    let is_place = places
+                        .iter()
+                        .any(|place| place_of(command, item.word) == Some(place.word));
+                    !is_place
+                        && all
+                            .iter()
+                            .any(|it| denotes(item.word.beginning(), it, item.row))
                 }),
             };
             if let Some(other) = other {
@@ -321,7 +398,15 @@ impl CommandRule {
     fn parsed<'a>(&'a self, command: &'a Command) -> Option<(&'a Stage, Reading<'a>)> {
         let stage = self.stage()?;
         let words = command.words.get(1..)?;
-        Some((stage, Reading::new(words, stage.row, &stage.operands[..stage.commands], &command.directories)))
+        Some((
+            stage,
+            Reading::new(
+                words,
+                stage.row,
+                &stage.operands[..stage.commands],
+                &command.directories,
+            ),
+        ))
     }
 }
 
@@ -365,8 +450,8 @@ fn words(pattern: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// `git push*--force*` and `git push *--force*` as a glob over a text would have them: whatever stands between is left
-/// out, as options may stand anywhere.
+/// `git push*--force*` and `git push *--force*` as a glob over a text would have them: whatever
+/// stands between is left out, as options may stand anywhere.
 fn parted(words: &[String]) -> Vec<String> {
     let mut parted = Vec::with_capacity(words.len());
     for (at, word) in words.iter().enumerate() {
@@ -374,27 +459,38 @@ fn parted(words: &[String]) -> Vec<String> {
         let dash = if at == 0 { "*-" } else { "*--" };
         match word.find(dash).filter(|_| !word.starts_with('-')) {
             Some(0) if at > 0 => parted.push(word[1..].to_string()),
-            Some(at) if at > 0 => parted.extend([word[..at].to_string(), word[at + 1..].to_string()]),
+            Some(at) if at > 0 => {
+                parted.extend([word[..at].to_string(), word[at + 1..].to_string()])
+            }
             _ => parted.push(word.clone()),
         }
     }
     parted
 }
 
-/// An option with one dash behind a `*`: `terraform apply *-auto-approve`, `rm *-rf*`. More letters than two end the name of
-/// a file: `rm *-dir`.
+/// An option with one dash behind a `*`: `terraform apply *-auto-approve`, `rm *-rf*`. More letters
+/// than two end the name of a file: `rm *-dir`.
 fn option_behind_star<'w>(word: &'w str, row: Option<&Row>) -> Option<&'w str> {
-    let option = word.strip_prefix('*').filter(|option| option.starts_with('-'))?;
+    let option = word
+        .strip_prefix('*')
+        .filter(|option| option.starts_with('-'))?;
     let name = option.trim_end_matches('*');
     let is_known = |name: &str| row.is_some_and(|row| row.option(name).is_some());
-    let are_letters =
-        || (2..=3).contains(&name.len()) && name[1..].chars().all(|letter| is_known(&format!("-{letter}")));
+    let are_letters = || {
+        (2..=3).contains(&name.len())
+            && name[1..]
+                .chars()
+                .all(|letter| is_known(&format!("-{letter}")))
+    };
     (is_known(name) || name.is_ascii() && are_letters()).then_some(option)
 }
 
 /// Whether nothing but options and their values are left of a pattern.
 fn are_options(words: &[String], row: Option<&Row>) -> bool {
-    let takes = |word: &str| row.and_then(|row| row.option(word)).is_some_and(|option| option.value == Takes::Value);
+    let takes = |word: &str| {
+        row.and_then(|row| row.option(word))
+            .is_some_and(|option| option.value == Takes::Value)
+    };
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         if !word.starts_with('-') {
@@ -428,7 +524,8 @@ impl Stage {
             open = true;
         }
         let everything = head == "*" && rest.is_empty();
-        let whole = (rest.is_empty() && head.len() > 1 && head.starts_with('*')).then(|| head.clone());
+        let whole =
+            (rest.is_empty() && head.len() > 1 && head.starts_with('*')).then(|| head.clone());
         if whole.is_some() {
             head = "*".to_string();
         }
@@ -436,7 +533,11 @@ impl Stage {
             Some((directory, name)) => (Some(directory.to_string()), name.to_string()),
             None => (None, head),
         };
-        let row = if program.contains('*') { None } else { options::row(&program) };
+        let row = if program.contains('*') {
+            None
+        } else {
+            options::row(&program)
+        };
         let mut stage = Stage {
             other_names: options::other_names(&program),
             has_twins: programs::has_twins(&program),
@@ -448,7 +549,11 @@ impl Stage {
             options: Vec::new(),
             open: open || everything,
             dashes: false,
-            leading: rest.iter().take_while(|word| *word != "*").cloned().collect(),
+            leading: rest
+                .iter()
+                .take_while(|word| *word != "*")
+                .cloned()
+                .collect(),
             whole,
         };
         let row = stage.row;
@@ -461,7 +566,9 @@ impl Stage {
                 stage.dashes = true;
                 continue;
             }
-            let is_option = word.len() > 1 && word.starts_with('-') && node.is_none_or(|row| row.style != Style::None);
+            let is_option = word.len() > 1
+                && word.starts_with('-')
+                && node.is_none_or(|row| row.style != Style::None);
             if is_option {
                 let taken = stage.option(word, rest.get(at), node);
                 at += taken;
@@ -473,14 +580,21 @@ impl Stage {
             if last && word.ends_with('*') {
                 stage.open = true;
             }
-            let child = node.filter(|row| row.has_commands && stage.commands == stage.operands.len());
+            let child =
+                node.filter(|row| row.has_commands && stage.commands == stage.operands.len());
             // `push* --force`: a glob over the text goes on behind the name.
-            let name = if at < rest.len() { word.trim_end_matches('*') } else { word };
+            let name = if at < rest.len() {
+                word.trim_end_matches('*')
+            } else {
+                word
+            };
             // `kubectl * delete *`: only options may stand between.
             let is_any = word == "*"
                 && stage.operands.is_empty()
-                && child.is_some_and(|row| rest.get(at).is_some_and(|next| row.child(next).is_some()));
-            let is_optional = is_any || word == "*" && child.is_none() && are_options(&rest[at..], node);
+                && child
+                    .is_some_and(|row| rest.get(at).is_some_and(|next| row.child(next).is_some()));
+            let is_optional =
+                is_any || word == "*" && child.is_none() && are_options(&rest[at..], node);
             let names = match child {
                 Some(_) if is_any => {
                     stage.commands += 1;
@@ -490,16 +604,24 @@ impl Stage {
                     stage.commands += 1;
                     node = row.child(name).or_else(|| {
                         // `aws * delete-*`: what follows stands where sub-commands of any child do.
-                        let mut children =
-                            row.children.iter().filter(|child| child.names.iter().any(|name| glob(word, name)));
-                        children.find(|child| child.has_commands).filter(|_| word.contains('*'))
+                        let mut children = row
+                            .children
+                            .iter()
+                            .filter(|child| child.names.iter().any(|name| glob(word, name)));
+                        children
+                            .find(|child| child.has_commands)
+                            .filter(|_| word.contains('*'))
                     });
-                    row.child(name).map(|row| row.names.clone()).unwrap_or_default()
+                    row.child(name)
+                        .map(|row| row.names.clone())
+                        .unwrap_or_default()
                 }
                 None => Vec::new(),
             };
-            let is_nested =
-                || row.is_some_and(|row| row.has_commands) && stage.operands.iter().all(|it| it.glob == "*");
+            let is_nested = || {
+                row.is_some_and(|row| row.has_commands)
+                    && stage.operands.iter().all(|it| it.glob == "*")
+            };
             let verb = child.is_some() || is_nested();
             stage.operands.push(Operand {
                 glob: word.to_string(),
@@ -525,7 +647,9 @@ impl Stage {
     /// Adds an option of the pattern; how many further words are its value.
     fn option(&mut self, word: &str, next: Option<&String>, row: Option<&Row>) -> usize {
         let (name, value) = match word.split_once('=') {
-            Some((name, value)) if word.starts_with("--") || row.is_some_and(|row| row.style == Style::Go) => {
+            Some((name, value))
+                if word.starts_with("--") || row.is_some_and(|row| row.style == Style::Go) =>
+            {
                 (name, Some(value.to_string()))
             }
             _ => (word, None),
@@ -543,7 +667,9 @@ impl Stage {
             }
             return 0;
         }
-        let takes = row.and_then(|row| row.option(name)).is_some_and(|option| option.value == Takes::Value);
+        let takes = row
+            .and_then(|row| row.option(name))
+            .is_some_and(|option| option.value == Takes::Value);
         match (takes && value.is_none(), next) {
             (true, Some(next)) => {
                 self.add_option(name, Some(next.clone()), row);
@@ -564,34 +690,52 @@ impl Stage {
     fn add_option(&mut self, name: &str, value: Option<String>, row: Option<&Row>) {
         let mut names = spellings(name, row);
         let (mut operands, mut together) = (Vec::new(), Vec::new());
-        for act in row.map(|row| row.acts).unwrap_or_default().same_as(&names.clone()) {
+        for act in row
+            .map(|row| row.acts)
+            .unwrap_or_default()
+            .same_as(&names.clone())
+        {
             match act {
                 Act::Operand(glob) => operands.push(glob),
                 Act::Options(others) => match others.as_slice() {
                     [other] => names.push(other.to_string()),
                     others => {
-                        let all = others.iter().map(|it| OptionPattern::new(it.to_string(), spellings(it, row)));
+                        let all = others
+                            .iter()
+                            .map(|it| OptionPattern::new(it.to_string(), spellings(it, row)));
                         together.push(all.collect());
                     }
                 },
             }
         }
         names.dedup();
-        self.options.push(OptionPattern { operands, together, value, ..OptionPattern::new(name.to_string(), names) });
+        self.options.push(OptionPattern {
+            operands,
+            together,
+            value,
+            ..OptionPattern::new(name.to_string(), names)
+        });
     }
 
     /// Whether an operand or an option's value is written as a path.
     fn names_path(&self) -> bool {
         self.operands.iter().any(Operand::is_path)
-            || self.options.iter().any(|option| option.value.as_deref().is_some_and(path::is_path))
+            || self
+                .options
+                .iter()
+                .any(|option| option.value.as_deref().is_some_and(path::is_path))
     }
 
     /// Whether the command is one of this pattern's program.
     fn is_program(&self, command: &Command) -> bool {
-        command.words.first().is_some_and(|head| self.is_named_by(head))
+        command
+            .words
+            .first()
+            .is_some_and(|head| self.is_named_by(head))
     }
 
-    /// Whether a command that begins with the word may be hit; no other is worth a copy of its words.
+    /// Whether a command that begins with the word may be hit; no other is worth a copy of its
+    /// words.
     fn may_begin_with(&self, head: &Word, piped: bool) -> bool {
         let name = base_name(&head.text);
         let is_shell = || piped && self.program == "sh" && may_run_what_flows_in(name);
@@ -602,7 +746,8 @@ impl Stage {
         let known = head.beginning();
         if matches!(head.openness, Openness::Operand(_)) && is_part_of_name(known) {
             let literal = self.program.split('*').next().unwrap_or_default();
-            return literal.starts_with(known) || self.program.contains('*') && head.text.starts_with(literal);
+            return literal.starts_with(known)
+                || self.program.contains('*') && head.text.starts_with(literal);
         }
         let name = base_name(&head.text);
         if is_one_of_files(head) {
@@ -619,9 +764,15 @@ impl Stage {
 
     /// The command in the other words that mean the same, if the pattern may be about them.
     fn twins(&self, command: &Command) -> impl Iterator<Item = Command> {
-        let name = command.words.first().map_or("", |head| base_name(&head.text));
-        let twins =
-            if self.has_twins && programs::has_twins(name) { programs::twins(&command.words) } else { Vec::new() };
+        let name = command
+            .words
+            .first()
+            .map_or("", |head| base_name(&head.text));
+        let twins = if self.has_twins && programs::has_twins(name) {
+            programs::twins(&command.words)
+        } else {
+            Vec::new()
+        };
         twins.into_iter().map(|words| command.with(words))
     }
 
@@ -634,9 +785,12 @@ impl Stage {
             && self.directory.is_none()
     }
 
-    /// What the options of the command say in other words; known of some programs whose other options aren't.
+    /// What the options of the command say in other words; known of some programs whose other
+    /// options aren't.
     fn acts(&self) -> options::Column {
-        let row = self.deepest().or_else(|| options::any_row(&self.program).filter(|_| self.commands == 0));
+        let row = self
+            .deepest()
+            .or_else(|| options::any_row(&self.program).filter(|_| self.commands == 0));
         row.map(|row| row.acts).unwrap_or_default()
     }
 

@@ -1,4 +1,5 @@
-//! Whether code that the text doesn't show may be what its constants say: where they name what a rule names.
+//! Whether code that the text doesn't show may be what its constants say: where they name what a
+//! rule names.
 
 use super::super::names::is_of_name;
 use super::super::programs::Names;
@@ -8,19 +9,27 @@ use super::*;
 use std::collections::HashMap;
 
 impl Stage {
-    /// Whether a command that may run its words, or what they say, names what the pattern names: `gosu root sh`,
-    /// `awk '{ print | "sh" }'`.
+    /// Whether a command that may run its words, or what they say, names what the pattern names:
+    /// `gosu root sh`, `awk '{ print | "sh" }'`.
     pub(super) fn may_be_run_by(&self, command: &Command) -> bool {
         let is_text = |word: &Word| word.text.contains([' ', ':', '"', '|', '(']);
         // `-s sh` is an option's value.
         let is_place = |before: &str| before == "--" || !before.starts_with('-');
         let names = |at: usize| {
             let (word, before) = (&command.words[at], &command.words[at - 1]);
-            let may_start = word.is_constant() && is_place(&before.text) && self.may_begin_with(word, true);
+            let may_start =
+                word.is_constant() && is_place(&before.text) && self.may_begin_with(word, true);
             is_text(word) && self.is_named_in(&word.text, Some(&[]))
                 || may_start && self.hits(&command.from(at), true) != Held::No
         };
-        let is_many = || command.words.iter().filter(|word| self.may_begin_with(word, true)).count() > MAX_STARTS;
+        let is_many = || {
+            command
+                .words
+                .iter()
+                .filter(|word| self.may_begin_with(word, true))
+                .count()
+                > MAX_STARTS
+        };
         command.runs_words
             && !command.shell_text
             && !self.program.contains('*')
@@ -28,14 +37,21 @@ impl Stage {
             || command.builds_code && self.program == "sh"
     }
 
-    /// Whether a text that may end up as code names what the pattern names, in order. `beside`: constants that the code may
-    /// be given.
+    /// Whether a text that may end up as code names what the pattern names, in order. `beside`:
+    /// constants that the code may be given.
     pub(super) fn is_named_in(&self, text: &str, beside: Option<&[&str]>) -> bool {
         // What it is given beside its own words.
-        let beside: Option<Vec<&str>> =
-            beside.map(|beside| beside.iter().copied().filter(|it| !it.contains(text)).collect());
+        let beside: Option<Vec<&str>> = beside.map(|beside| {
+            beside
+                .iter()
+                .copied()
+                .filter(|it| !it.contains(text))
+                .collect()
+        });
         let is_named = |text: &str| self.is_named_as_written(text, beside.as_deref());
-        let is_read_as = |text: &str| is_named(text) || without_inner_quotes(text).is_some_and(|text| is_named(&text));
+        let is_read_as = |text: &str| {
+            is_named(text) || without_inner_quotes(text).is_some_and(|text| is_named(&text))
+        };
         let is_expanded_to = |text: &str| {
             let expands = text.contains(['$', '`']);
             let beside = beside.as_deref().unwrap_or_default();
@@ -47,7 +63,9 @@ impl Stage {
         // `"git\tpush"` of another language; what prints a text so is beside it as well.
         let decoded = || bare(&text.replace("\\t", "\t").replace("\\n", "\n"));
         let has_blanks = ["\\t", "\\n"].iter().any(|it| text.contains(it));
-        std::iter::once(text).chain(taken_off.as_deref()).any(|text| is_read_as(text) || is_expanded_to(text))
+        std::iter::once(text)
+            .chain(taken_off.as_deref())
+            .any(|text| is_read_as(text) || is_expanded_to(text))
             || has_blanks && self.is_named_as_written(&decoded(), Some(&[]))
     }
 
@@ -57,11 +75,13 @@ impl Stage {
         }
         named_at(text, &self.program).any(|at| {
             let rest = &text[at + self.program.len()..];
-            !is_prose(text, at) && (self.rest_is_named_in(rest) || self.is_put_together_in(text, at, beside))
+            !is_prose(text, at)
+                && (self.rest_is_named_in(rest) || self.is_put_together_in(text, at, beside))
         })
     }
 
-    /// Whether a script of awk or sed names the program and its sub-commands and runs them with what its input gives.
+    /// Whether a script of awk or sed names the program and its sub-commands and runs them with
+    /// what its input gives.
     pub(super) fn is_built_in(&self, text: &str) -> bool {
         let ends_open = |before: &str, rest: &str| match rest.find('"') {
             // A string of awk is joined with whatever stands behind it.
@@ -81,26 +101,42 @@ impl Stage {
         })
     }
 
-    /// Whether code that names the program puts its words together from what it holds elsewhere: `["git", *args]`,
-    /// `f"git push {option}"`, `git push $(FLAGS)`; or from what it may be given.
-    pub(super) fn is_put_together_in(&self, text: &str, at: usize, beside: Option<&[&str]>) -> bool {
+    /// Whether code that names the program puts its words together from what it holds elsewhere:
+    /// `["git", *args]`, `f"git push {option}"`, `git push $(FLAGS)`; or from what it may be given.
+    pub(super) fn is_put_together_in(
+        &self,
+        text: &str,
+        at: usize,
+        beside: Option<&[&str]>,
+    ) -> bool {
         let behind = &text[at + self.program.len()..];
         let line = behind.find('\n').map_or(behind, |end| &behind[..end]);
         let is_literal = behind.starts_with(['"', '\'']) && text[..at].ends_with(['"', '\'']);
         // A string that ends in a blank is the beginning of a longer one.
-        let goes_on = line.contains(['$', '{', '%', '@']) || [" \"", " '"].iter().any(|end| line.contains(end));
+        let goes_on = line.contains(['$', '{', '%', '@'])
+            || [" \"", " '"].iter().any(|end| line.contains(end));
         let is_open = is_literal || goes_on;
-        let Some(beside) = beside.filter(|_| text.len() <= MAX_CODE) else { return is_open };
-        // What runs a line may give it more: npm what follows `--`. It doesn't give it the other lines.
+        let Some(beside) = beside.filter(|_| text.len() <= MAX_CODE) else {
+            return is_open;
+        };
+        // What runs a line may give it more: npm what follows `--`. It doesn't give it the other
+        // lines.
         let own = if is_open { text } else { line };
         let words = || {
             let is_end = |c: char| c.is_whitespace() || "\"',[]();`{}".contains(c);
-            let texts = std::iter::once(&own).chain(beside).flat_map(move |text| text.split(is_end));
-            texts.flat_map(|word| word.split('=')).filter(|word| word.len() > 1)
+            let texts = std::iter::once(&own)
+                .chain(beside)
+                .flat_map(move |text| text.split(is_end));
+            texts
+                .flat_map(|word| word.split('='))
+                .filter(|word| word.len() > 1)
         };
         let is_there = |operand: &Operand| {
             let names = operand.names.iter().copied().chain([operand.glob.as_str()]);
-            operand.glob.contains('*') && is_open || names.into_iter().any(|name| words().any(|word| glob(name, word)))
+            operand.glob.contains('*') && is_open
+                || names
+                    .into_iter()
+                    .any(|name| words().any(|word| glob(name, word)))
         };
         let n_parts = self.commands.min(self.operands.len()) + self.options.len();
         n_parts > 0
@@ -120,7 +156,12 @@ impl Stage {
             end -= 1;
         }
         let mut rest = &rest[..end];
-        for operand in self.operands.iter().filter(|operand| operand.glob != "*").take(self.commands.max(1)) {
+        for operand in self
+            .operands
+            .iter()
+            .filter(|operand| operand.glob != "*")
+            .take(self.commands.max(1))
+        {
             if operand.glob.contains('*') {
                 let is_end = |c: char| !(c.is_alphanumeric() || "-_.:/+".contains(c));
                 if !rest.split(is_end).any(|word| glob(&operand.glob, word)) {
@@ -128,8 +169,11 @@ impl Stage {
                 }
                 continue;
             }
-            let names: Vec<&str> =
-                if operand.names.is_empty() { vec![operand.glob.as_str()] } else { operand.names.clone() };
+            let names: Vec<&str> = if operand.names.is_empty() {
+                vec![operand.glob.as_str()]
+            } else {
+                operand.names.clone()
+            };
             let next = names.iter().filter_map(|name| {
                 memchr::memmem::find_iter(rest.as_bytes(), name)
                     .map(|at| (at, at + name.len()))
@@ -144,7 +188,9 @@ impl Stage {
     }
 
     pub(super) fn rest_is_named_in(&self, rest: &str) -> bool {
-        let Some(rest) = self.sub_commands_named_in(rest) else { return false };
+        let Some(rest) = self.sub_commands_named_in(rest) else {
+            return false;
+        };
         let mut end = rest.len().min(400);
         while !rest.is_char_boundary(end) {
             end -= 1;
@@ -156,7 +202,10 @@ impl Stage {
         self.options.iter().all(|option| {
             words.iter().any(|word| {
                 word.len() > 1 && word.starts_with('-') && option.is(word, self.deepest())
-                    || option.operands.iter().any(|operand| word.len() > 1 && glob(operand, word))
+                    || option
+                        .operands
+                        .iter()
+                        .any(|operand| word.len() > 1 && glob(operand, word))
             })
         })
     }
@@ -165,20 +214,31 @@ impl Stage {
 /// Variables that make sets for each rule.
 pub(super) const AUTOMATIC_NAMES: [&str; 6] = ["@", "*", "<", "^", "+", "?"];
 
-/// A text as make and others expand it: each of its variables is what the text, or a constant beside it, sets that to, and
-/// nothing if neither does; a function is what it is given.
+/// A text as make and others expand it: each of its variables is what the text, or a constant
+/// beside it, sets that to, and nothing if neither does; a function is what it is given.
 pub(super) fn expanded(text: &str, beside: &[&str]) -> String {
     let mut settings: HashMap<&str, String> = HashMap::new();
-    let has_automatic = text.as_bytes().windows(2).any(|pair| pair[0] == b'$' && b"@*<^+?".contains(&pair[1]));
-    for line in std::iter::once(&text).chain(beside).flat_map(|text| text.lines()) {
+    let has_automatic = text
+        .as_bytes()
+        .windows(2)
+        .any(|pair| pair[0] == b'$' && b"@*<^+?".contains(&pair[1]));
+    for line in std::iter::once(&text)
+        .chain(beside)
+        .flat_map(|text| text.lines())
+    {
         // `$@` is the target of a rule, `$^` what it is made of.
         if let Some((targets, parts)) = line.split_once(':').filter(|_| has_automatic) {
             let parts = parts.split(';').next().unwrap_or_default();
-            AUTOMATIC_NAMES
-                .iter()
-                .for_each(|name| settings.entry(name).or_default().extend([" ", targets, " ", parts]));
+            AUTOMATIC_NAMES.iter().for_each(|name| {
+                settings
+                    .entry(name)
+                    .or_default()
+                    .extend([" ", targets, " ", parts])
+            });
         }
-        let Some((before, value)) = line.split_once('=') else { continue };
+        let Some((before, value)) = line.split_once('=') else {
+            continue;
+        };
         let before = before.trim_end_matches([':', '+', '?', ' ', '\t']);
         let name = before.rsplit(|c| !is_of_name(c)).next().unwrap_or_default();
         if !name.is_empty() {
@@ -199,7 +259,11 @@ pub(super) fn expanded(text: &str, beside: &[&str]) -> String {
 
 /// A text as a shell expands it in which nothing is set, and whose substitutions print nothing.
 pub(super) fn with_nothing_set(text: &str) -> String {
-    let outside = text.split('`').enumerate().filter(|(at, _)| at % 2 == 0).map(|(_, piece)| piece);
+    let outside = text
+        .split('`')
+        .enumerate()
+        .filter(|(at, _)| at % 2 == 0)
+        .map(|(_, piece)| piece);
     // What stands in `$(…)` runs.
     let opened = outside.collect::<String>().replace("$(", "(");
     expanded_once(&opened, &HashMap::new())
@@ -211,13 +275,21 @@ pub(super) fn expanded_once(text: &str, settings: &HashMap<&str, String>) -> Str
     let set = |name: &str| settings.get(name).map_or("", |value| value.trim_start());
     for piece in pieces {
         // `$$x` is the shell's `$x`.
-        let Some(first) = piece.chars().next().filter(|_| made.len() < 2 * MAX_CODE) else { continue };
+        let Some(first) = piece.chars().next().filter(|_| made.len() < 2 * MAX_CODE) else {
+            continue;
+        };
         let close = match first {
             '(' => ')',
             '{' => '}',
             _ => {
-                let name = piece.find(|c| !is_of_name(c)).map_or(piece, |end| &piece[..end]);
-                let name = if settings.contains_key(name) { name } else { &piece[..first.len_utf8()] };
+                let name = piece
+                    .find(|c| !is_of_name(c))
+                    .map_or(piece, |end| &piece[..end]);
+                let name = if settings.contains_key(name) {
+                    name
+                } else {
+                    &piece[..first.len_utf8()]
+                };
                 made.push_str(set(name));
                 made.push_str(&piece[name.len()..]);
                 continue;
@@ -226,7 +298,9 @@ pub(super) fn expanded_once(text: &str, settings: &HashMap<&str, String>) -> Str
         let inner = &piece[1..];
         let (inner, rest) = inner.split_once(close).unwrap_or((inner, ""));
         let name_end = inner.find(|c| !is_of_name(c)).unwrap_or(inner.len());
-        let default = inner[name_end..].trim_start_matches(':').strip_prefix(['-', '=', '+']);
+        let default = inner[name_end..]
+            .trim_start_matches(':')
+            .strip_prefix(['-', '=', '+']);
         match (inner.split_once(' '), default) {
             // A shell's `${x:-git}`
             (_, Some(default)) if first == '{' => made.push_str(default),
@@ -238,15 +312,18 @@ pub(super) fn expanded_once(text: &str, settings: &HashMap<&str, String>) -> Str
     made
 }
 
-/// A text without the quotes in its words, as a shell reads it: `push` for `pu""sh`. Nothing if there are none.
+/// A text without the quotes in its words, as a shell reads it: `push` for `pu""sh`. Nothing if
+/// there are none.
 pub(super) fn without_inner_quotes(text: &str) -> Option<String> {
     let is_quote = |c: char| matches!(c, '"' | '\'');
     let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '+');
     let mut made = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
-        let begins_inside =
-            made.ends_with(is_of_word) && rest.peek().is_some_and(|next| is_of_word(*next) || is_quote(*next));
+        let begins_inside = made.ends_with(is_of_word)
+            && rest
+                .peek()
+                .is_some_and(|next| is_of_word(*next) || is_quote(*next));
         if !(is_quote(c) && begins_inside) {
             made.push(c);
         }
@@ -256,27 +333,37 @@ pub(super) fn without_inner_quotes(text: &str) -> Option<String> {
 
 /// Where a name stands as a word of its own.
 pub(super) fn named_at<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> {
-    memchr::memmem::find_iter(text.as_bytes(), name).filter(move |at| is_whole(text, *at, *at + name.len()))
+    memchr::memmem::find_iter(text.as_bytes(), name)
+        .filter(move |at| is_whole(text, *at, *at + name.len()))
 }
 
 pub(super) fn is_whole(text: &str, from: usize, to: usize) -> bool {
-    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let is_part =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let bytes = text.as_bytes();
-    let begins = !is_part(from.checked_sub(1).and_then(|at| bytes.get(at))) || follows_command_of_sed(&text[..from]);
+    let begins = !is_part(from.checked_sub(1).and_then(|at| bytes.get(at)))
+        || follows_command_of_sed(&text[..from]);
     begins && !is_part(bytes.get(to))
 }
 
-/// Whether a name stands in a sentence: `# Try to find it`. What runs a program is called otherwise.
+/// Whether a name stands in a sentence: `# Try to find it`. What runs a program is called
+/// otherwise.
 pub(super) fn is_prose(text: &str, at: usize) -> bool {
     static BEFORE: Names = Names::new("sentence");
     let before = text[..at].trim_end_matches([' ', '\t']);
-    let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let word = before
+        .rsplit(|c: char| !c.is_alphanumeric())
+        .next()
+        .unwrap_or_default();
     before.len() < at && BEFORE.has(word)
 }
 
-/// Whether a text ends as a command of sed does that runs or writes the rest: `1egit push`, `$agit push`.
+/// Whether a text ends as a command of sed does that runs or writes the rest: `1egit push`, `$agit
+/// push`.
 pub(super) fn follows_command_of_sed(text: &str) -> bool {
-    let before = text.strip_suffix(['e', 'i', 'a', 'c']).and_then(|address| address.chars().next_back());
+    let before = text
+        .strip_suffix(['e', 'i', 'a', 'c'])
+        .and_then(|address| address.chars().next_back());
     before.is_some_and(|c| c.is_ascii_digit() || "/$!,~".contains(c))
 }
 
@@ -298,12 +385,17 @@ pub(super) fn named_somewhere(
         !word.is_constant() || word.text.split(is_end).any(is_next)
     };
     let words = || script.commands.iter().flat_map(|command| &command.words);
-    let flows_on = later.iter().all(|next| words().any(|word| may_start(word, next)));
+    let flows_on = later
+        .iter()
+        .all(|next| words().any(|word| may_start(word, next)));
     let beside = given_to_code(script);
     let builds_code = script.commands.iter().any(|command| command.builds_code);
-    let is_named = |text: &str| stage.is_named_in(text, beside.as_deref()) || builds_code && stage.is_built_in(text);
-    let is_named_in =
-        |text: &str| is_named(text) && (unless.is_empty() || is_named(&without_excepted(text, unless, place)));
+    let is_named = |text: &str| {
+        stage.is_named_in(text, beside.as_deref()) || builds_code && stage.is_built_in(text)
+    };
+    let is_named_in = |text: &str| {
+        is_named(text) && (unless.is_empty() || is_named(&without_excepted(text, unless, place)))
+    };
     for (text, at) in &script.texts {
         if is_named_in(text) {
             return Some(at.clone());
@@ -333,21 +425,29 @@ pub(super) fn named_somewhere(
         // `src/*` is what it works on, `/usr/bin/gi?` may be the program.
         let may_be_found = |word: &Word| {
             let name = base_name(&word.text);
-            name.contains(|c: char| c.is_ascii_alphanumeric()) && meeting::may_be(name, &stage.program)
+            name.contains(|c: char| c.is_ascii_alphanumeric())
+                && meeting::may_be(name, &stage.program)
         };
         // A copy of the program under another name; `$(which git)` is where it is.
-        let head = command.words.first().map(|head| base_name(&head.text)).unwrap_or_default();
+        let head = command
+            .words
+            .first()
+            .map(|head| base_name(&head.text))
+            .unwrap_or_default();
         let is_the_program = |word: &Word| match word.openness {
             Openness::Computed(..) => named_at(&word.text, &stage.program).next().is_some(),
             Openness::Files(_) => may_be_found(word),
             _ => word.text.contains('/') && base_name(&word.text) == stage.program,
         };
-        if matches!(head, "cp" | "ln" | "mv" | "install" | "dd" | "rsync" | "scp")
-            && command.words.iter().skip(1).any(is_the_program)
+        if matches!(
+            head,
+            "cp" | "ln" | "mv" | "install" | "dd" | "rsync" | "scp"
+        ) && command.words.iter().skip(1).any(is_the_program)
         {
             return Some(command.span.clone());
         }
-        // An unknown program that is given a command line may run it, and a known one what follows `--`.
+        // An unknown program that is given a command line may run it, and a known one what follows
+        // `--`.
         let starts = match command.runs_words {
             true => 1..command.words.len(),
             false => {
@@ -356,9 +456,12 @@ pub(super) fn named_somewhere(
             }
         };
         let may_start = |word: &Word| {
-            (!matches!(word.openness, Openness::Files(_)) || may_be_found(word)) && stage.may_begin_with(word, false)
+            (!matches!(word.openness, Openness::Files(_)) || may_be_found(word))
+                && stage.may_begin_with(word, false)
         };
-        let starts = starts.filter(|at| !stage.program.contains('*') && flows_on && may_start(&command.words[*at]));
+        let starts = starts.filter(|at| {
+            !stage.program.contains('*') && flows_on && may_start(&command.words[*at])
+        });
         for (n_asked, at) in starts.enumerate() {
             if n_asked >= MAX_STARTS || stage.hits(&command.from(at), false) != Held::No {
                 return Some(command.span.clone());
@@ -368,27 +471,40 @@ pub(super) fn named_somewhere(
     None
 }
 
-/// So many words of a command may each begin one that a rule is about; with more, one is taken to do it.
+/// So many words of a command may each begin one that a rule is about; with more, one is taken to
+/// do it.
 pub(super) const MAX_STARTS: usize = 64;
 
 /// So much code is looked through for words that could be put together; in more, any may be.
 pub(super) const MAX_CODE: usize = 64 * 1024;
 
-/// The constants that code of a text may be given: values, what it reads, and the words of what may run code. Nothing if
-/// they are too many to look through.
+/// The constants that code of a text may be given: values, what it reads, and the words of what may
+/// run code. Nothing if they are too many to look through.
 pub(super) fn given_to_code(script: &Script) -> Option<Vec<&str>> {
     let runs_code = |command: &&Command| {
-        let name = command.words.first().map_or("", |head| base_name(&head.text));
+        let name = command
+            .words
+            .first()
+            .map_or("", |head| base_name(&head.text));
         !programs::runs(name).has("data") && !programs::runs(name).has("files")
     };
-    let words = script.commands.iter().filter(runs_code).flat_map(|command| command.words.iter().skip(1));
-    let texts = script.texts.iter().map(|(text, _)| text.as_str()).chain(words.map(|word| word.text.as_str()));
+    let words = script
+        .commands
+        .iter()
+        .filter(runs_code)
+        .flat_map(|command| command.words.iter().skip(1));
+    let texts = script
+        .texts
+        .iter()
+        .map(|(text, _)| text.as_str())
+        .chain(words.map(|word| word.text.as_str()));
     let texts: Vec<&str> = texts.collect();
     (texts.iter().map(|text| text.len()).sum::<usize>() <= MAX_CODE).then_some(texts)
 }
 
-/// A text that may run, without the commands in it that an exception takes away wherever they run: a Dockerfile without
-/// its `rm -rf /var/lib/apt/lists/*`. A text that isn't all read as a shell's keeps them.
+/// A text that may run, without the commands in it that an exception takes away wherever they run:
+/// a Dockerfile without its `rm -rf /var/lib/apt/lists/*`. A text that isn't all read as a shell's
+/// keeps them.
 pub(super) fn without_excepted(text: &str, unless: &[&CommandRule], place: &Place) -> String {
     // A Dockerfile's RUN stands before the words of a command.
     let script = read(&text.replace("\nRUN ", "\n    "), Shell::Posix);
@@ -397,10 +513,14 @@ pub(super) fn without_excepted(text: &str, unless: &[&CommandRule], place: &Plac
     }
     // Where it runs isn't known.
     let is_anywhere = |word: &Word| !word.home && word.beginning().starts_with(['-', '/']);
-    let is_taken =
-        |command: &&Command| command.words.iter().skip(1).all(is_anywhere) && is_excepted(unless, command, place);
-    let (taken, others): (Vec<&Command>, Vec<&Command>) =
-        script.commands.iter().filter(|command| !command.is_transparent()).partition(is_taken);
+    let is_taken = |command: &&Command| {
+        command.words.iter().skip(1).all(is_anywhere) && is_excepted(unless, command, place)
+    };
+    let (taken, others): (Vec<&Command>, Vec<&Command>) = script
+        .commands
+        .iter()
+        .filter(|command| !command.is_transparent())
+        .partition(is_taken);
     let mut rest = text.as_bytes().to_vec();
     for command in &taken {
         if let Some(own) = rest.get_mut(command.span.clone()) {
@@ -410,11 +530,15 @@ pub(super) fn without_excepted(text: &str, unless: &[&CommandRule], place: &Plac
     // The commands of one text for a shell stand in one place.
     for command in others {
         // Of a wrapper its name stays: what it runs is a command of its own.
-        let wraps = |head: &&Word| programs::wrapper_of(&programs::known(&head.text), &command.words).is_some();
+        let wraps = |head: &&Word| {
+            programs::wrapper_of(&programs::known(&head.text), &command.words).is_some()
+        };
         let head = command.words.first().filter(wraps);
         let name = head.and_then(|head| head.span.clone());
         let is_within = taken.iter().any(|it| it.span == command.span);
-        let span = name.filter(|_| is_within).unwrap_or_else(|| command.span.clone());
+        let span = name
+            .filter(|_| is_within)
+            .unwrap_or_else(|| command.span.clone());
         if let (Some(own), Some(text)) = (rest.get_mut(span.clone()), text.as_bytes().get(span)) {
             own.copy_from_slice(text);
         }

@@ -8,32 +8,49 @@ impl OptionPattern {
     /// Whether a constant word is this option.
     pub(super) fn is(&self, word: &str, row: Option<&Row>) -> bool {
         // Most are written in full.
-        self.names.iter().any(|name| glob(name, word)) || self.names.iter().any(|name| is_spelling_of(word, name, row))
+        self.names.iter().any(|name| glob(name, word))
+            || self
+                .names
+                .iter()
+                .any(|name| is_spelling_of(word, name, row))
     }
 }
 
 impl Operand {
     pub(super) fn could_be_item(&self, item: &Item, directories: &Directories) -> Held {
         // A variable behind what has no sub-commands: `docker logs $X`.
-        if self.verb && item.leaf && matches!(item.word.openness, Openness::Operand(_)) && self.glob != "*" {
+        if self.verb
+            && item.leaf
+            && matches!(item.word.openness, Openness::Operand(_))
+            && self.glob != "*"
+        {
             return Held::No;
         }
         if self.is_head(item.word) {
             return Held::Yes;
         }
-        let is_perhaps = item.names.is_empty() && item.perhaps.iter().any(|name| glob(&self.glob, name));
+        let is_perhaps =
+            item.names.is_empty() && item.perhaps.iter().any(|name| glob(&self.glob, name));
         let mut held = self.could_be(item.word, item.names);
-        if let Some(pattern) = self.path.as_deref().filter(|_| held != Held::Yes && !self.verb)
+        if let Some(pattern) = self
+            .path
+            .as_deref()
+            .filter(|_| held != Held::Yes && !self.verb)
             && (self.is_path() || path::is_written_as_path(item.word))
         {
             held = held.max(path::could_be(pattern, item.word, directories));
         }
-        if is_perhaps { held.max(Held::Doubt("a sub-command that may be short for another")) } else { held }
+        if is_perhaps {
+            held.max(Held::Doubt("a sub-command that may be short for another"))
+        } else {
+            held
+        }
     }
 
     pub(super) fn could_be(&self, word: &Word, names: &[&'static str]) -> Held {
         // `publish*` means the command by its main name, however it is spelt.
-        let is_glob_of = || self.glob.contains('*') && names.first().is_some_and(|name| glob(&self.glob, name));
+        let is_glob_of =
+            || self.glob.contains('*') && names.first().is_some_and(|name| glob(&self.glob, name));
         if self.names.iter().any(|name| names.contains(name)) || is_glob_of() {
             return Held::Yes;
         }
@@ -50,15 +67,21 @@ impl Operand {
                 let literal = self.glob.split('*').next().unwrap_or_default();
                 let is_directory = matches!(self.glob.trim_end_matches('/'), "." | "..");
                 let fits = match openness {
-                    // Who names a file or a branch by a variable doesn't mean a directory, nor git's signs for all.
+                    // Who names a file or a branch by a variable doesn't mean a directory, nor
+                    // git's signs for all.
                     Openness::Operand(0) if is_directory || self.glob.starts_with(':') => false,
                     Openness::Files(_) if self.glob.starts_with(':') => word.text.starts_with(':'),
                     // `*.c` isn't the directory either.
-                    Openness::Files(_) if is_directory && !word.text.contains(['$', '…', '{', '/']) => {
+                    Openness::Files(_)
+                        if is_directory && !word.text.contains(['$', '…', '{', '/']) =>
+                    {
                         meeting::may_be(&word.text, self.glob.trim_end_matches('/'))
                     }
-                    // A variable's value ends a word that is something else: `feature/$N` isn't `*:main`.
-                    Openness::Operand(1..) if literal.is_empty() && self.glob != "*" => glob(&self.glob, &word.text),
+                    // A variable's value ends a word that is something else: `feature/$N` isn't
+                    // `*:main`.
+                    Openness::Operand(1..) if literal.is_empty() && self.glob != "*" => {
+                        glob(&self.glob, &word.text)
+                    }
                     _ => {
                         beginning.is_empty()
                             || literal.starts_with(beginning)
@@ -89,8 +112,13 @@ impl Operand {
 
     /// `*DROP*`, which an option may be given too.
     pub(super) fn is_within(&self, option: &Item) -> bool {
-        let is_it = |word: &Word| word.as_constant().is_some_and(|text| glob(&self.glob, text));
-        self.spans() && self.glob.ends_with('*') && (is_it(option.word) || option.value.is_some_and(is_it))
+        let is_it = |word: &Word| {
+            word.as_constant()
+                .is_some_and(|text| glob(&self.glob, text))
+        };
+        self.spans()
+            && self.glob.ends_with('*')
+            && (is_it(option.word) || option.value.is_some_and(is_it))
     }
 
     pub(super) fn is_path(&self) -> bool {
@@ -108,12 +136,15 @@ impl Operand {
             if word.text.contains(':') && !self.glob.contains(':') {
                 return false;
             }
-            return !command.relinked && path::is_within(&self.glob, word, &command.directories, place);
+            return !command.relinked
+                && path::is_within(&self.glob, word, &command.directories, place);
         }
         if self.glob == "*" {
             return !matches!(word.openness, Openness::Computed(_, true));
         }
-        word.as_constant().is_some_and(|text| glob(&self.glob, text)) || self.is_head(word)
+        word.as_constant()
+            .is_some_and(|text| glob(&self.glob, text))
+            || self.is_head(word)
     }
 
     /// `build*`
@@ -156,10 +187,15 @@ impl<'c> Reading<'c> {
         directories: &'c Directories,
     ) -> Reading<'c> {
         let child_of = |parent: &'static Row, depth: usize, item: &Item| {
-            let wanted = wanted.get(depth).filter(|it| it.could_be_item(item, directories) != Held::No)?;
+            let wanted = wanted
+                .get(depth)
+                .filter(|it| it.could_be_item(item, directories) != Held::No)?;
             Some(parent.child(&wanted.glob))
         };
-        Reading { words: Parsed::wanting(words, row, &child_of), directories }
+        Reading {
+            words: Parsed::wanting(words, row, &child_of),
+            directories,
+        }
     }
 
     pub(super) fn has(&self, option: &OptionPattern) -> Held {
@@ -175,7 +211,11 @@ impl<'c> Reading<'c> {
             held = held.max(this);
         }
         // `$x-f` is `-f` if `x` is empty.
-        for item in self.operands.iter().filter(|item| item.word.openness.from() == Some(0)) {
+        for item in self
+            .operands
+            .iter()
+            .filter(|item| item.word.openness.from() == Some(0))
+        {
             let behind = behind_expansions(&item.word.text);
             if behind.len() > 1 && behind.starts_with('-') && option.is(behind, item.row) {
                 let (is_known, _) = takes_value(&Word::constant(behind), item.row);
@@ -190,7 +230,9 @@ impl<'c> Reading<'c> {
                 if item.word.openness.from() == Some(0) {
                     let behind = behind_expansions(&item.word.text);
                     if behind.starts_with('+') && glob(glob_text, behind) {
-                        held = held.max(Held::Doubt("an operand behind a variable that may be empty"));
+                        held = held.max(Held::Doubt(
+                            "an operand behind a variable that may be empty",
+                        ));
                     }
                 }
                 let beginning = item.word.beginning();
@@ -215,23 +257,37 @@ impl<'c> Reading<'c> {
 const NO: [&str; 8] = ["false", "f", "no", "n", "none", "never", "off", "0"];
 
 impl Reading<'_> {
-    /// Whether an option is there and may be taken back: `--dry-run=false`, `--no-dry-run`, or a word that only the run
-    /// tells.
+    /// Whether an option is there and may be taken back: `--dry-run=false`, `--no-dry-run`, or a
+    /// word that only the run tells.
     pub(super) fn takes_back(&self, option: &OptionPattern) -> bool {
         let is_negated = |item: &Item| {
             let text = item.word.text.as_str();
-            let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+            let (name, value) = text
+                .split_once('=')
+                .map_or((text, None), |(name, value)| (name, Some(value)));
             let is_no = |value: &str| NO.iter().any(|no| value.eq_ignore_ascii_case(no));
             // Git takes beginnings of it, as `--no-dry`.
             let opposes = |ours: &String| {
-                let no = name.strip_prefix("--no-").or(name.strip_prefix("--no")).filter(|no| !no.is_empty());
-                no.is_some_and(|no| ours.strip_prefix("--").is_some_and(|ours| ours.starts_with(no)))
+                let no = name
+                    .strip_prefix("--no-")
+                    .or(name.strip_prefix("--no"))
+                    .filter(|no| !no.is_empty());
+                no.is_some_and(|no| {
+                    ours.strip_prefix("--")
+                        .is_some_and(|ours| ours.starts_with(no))
+                })
             };
             // `--dry-run false`: some programs take it for the value.
-            let is_apart = || self.operands.iter().any(|operand| operand.word.text == "false");
+            let is_apart = || {
+                self.operands
+                    .iter()
+                    .any(|operand| operand.word.text == "false")
+            };
             let is_another = || match option.value {
                 None => {
-                    value.is_some_and(|value| is_no(value) || item.word.openness != Openness::Constant) || is_apart()
+                    value.is_some_and(|value| {
+                        is_no(value) || item.word.openness != Openness::Constant
+                    }) || is_apart()
                 }
                 // The last one of several counts.
                 Some(_) => option.value_fits(item, self.directories) != Held::Yes,
@@ -244,19 +300,35 @@ impl Reading<'_> {
 
 impl OptionPattern {
     pub(super) fn new(written: String, names: Vec<String>) -> OptionPattern {
-        OptionPattern { written, names, operands: Vec::new(), together: Vec::new(), value: None }
+        OptionPattern {
+            written,
+            names,
+            operands: Vec::new(),
+            together: Vec::new(),
+            value: None,
+        }
     }
 
     pub(super) fn value_fits(&self, item: &Item, directories: &Directories) -> Held {
-        let Some(wanted) = &self.value else { return Held::Yes };
-        let pattern = if path::is_path(wanted) { path::tidied_pattern(wanted) } else { None };
+        let Some(wanted) = &self.value else {
+            return Held::Yes;
+        };
+        let pattern = if path::is_path(wanted) {
+            path::tidied_pattern(wanted)
+        } else {
+            None
+        };
         let path = |value: &Word| match &pattern {
             Some(pattern) => path::could_be(pattern, value, directories),
             None => Held::No,
         };
         let attached = item.word.text.split_once('=').map(|(_, value)| value);
         let short = || {
-            let letter = self.names.iter().find(|name| name.len() == 2).map(|name| &name[1..])?;
+            let letter = self
+                .names
+                .iter()
+                .find(|name| name.len() == 2)
+                .map(|name| &name[1..])?;
             if item.word.text.starts_with("--") {
                 return None;
             }
@@ -271,7 +343,11 @@ impl OptionPattern {
                 (None, Some(value)) => match value.openness {
                     Openness::Constant => to_held(glob(wanted, &value.path())).max(path(value)),
                     _ if value.home => path(value),
-                    _ if !value.spreads() && !meeting::may_be(&format!("{}*", value.beginning()), wanted) => Held::No,
+                    _ if !value.spreads()
+                        && !meeting::may_be(&format!("{}*", value.beginning()), wanted) =>
+                    {
+                        Held::No
+                    }
                     _ => Held::Doubt("a value that isn't constant"),
                 },
                 (None, None) => Held::No,
@@ -291,11 +367,14 @@ impl OptionPattern {
             return Held::Yes;
         }
         let long = beginning.starts_with("--");
-        let fits = self
-            .names
-            .iter()
-            .any(|name| name.trim_end_matches('*').starts_with(beginning) || !long && !name.starts_with("--"));
-        if fits || item.word.spreads() { Held::Doubt("an option that is computed") } else { Held::No }
+        let fits = self.names.iter().any(|name| {
+            name.trim_end_matches('*').starts_with(beginning) || !long && !name.starts_with("--")
+        });
+        if fits || item.word.spreads() {
+            Held::Doubt("an option that is computed")
+        } else {
+            Held::No
+        }
     }
 }
 
@@ -331,15 +410,22 @@ pub(super) fn part_of(word: &str, name: &str, row: Option<&Row>) -> Option<(Rang
     }
     let (letter, takes) = letter_of(word, name, row)?;
     let is_alone = letter.start == 1 && letter.end == word.len();
-    Some((if is_alone { 0 } else { letter.start }..letter.end, takes && letter.end < word.len()))
+    Some((
+        if is_alone { 0 } else { letter.start }..letter.end,
+        takes && letter.end < word.len(),
+    ))
 }
 
 /// Where a cluster has the letter of an option, and whether that takes a value.
 fn letter_of(word: &str, name: &str, row: Option<&Row>) -> Option<(Range<usize>, bool)> {
-    let letter = name.strip_prefix('-').filter(|letter| letter.chars().count() == 1 && *letter != "-")?;
+    let letter = name
+        .strip_prefix('-')
+        .filter(|letter| letter.chars().count() == 1 && *letter != "-")?;
     let row = row.filter(|row| row.clusters() && word.starts_with('-'))?;
     for (at, c) in word.char_indices().skip(1) {
-        let takes = row.option(&format_compact!("-{c}")).is_some_and(|option| option.value != Takes::Nothing);
+        let takes = row
+            .option(&format_compact!("-{c}"))
+            .is_some_and(|option| option.value != Takes::Nothing);
         if letter.starts_with(c) {
             return Some((at..at + c.len_utf8(), takes));
         }
@@ -358,7 +444,9 @@ pub(in super::super) fn denotes(word: &str, name: &str, row: Option<&Row>) -> bo
 /// Whether it is the option in another spelling than its full name.
 fn is_spelling_of(word: &str, name: &str, row: Option<&Row>) -> bool {
     let style = row.map(|row| row.style);
-    let (bare, has_value) = word.split_once('=').map_or((word, false), |(bare, _)| (bare, true));
+    let (bare, has_value) = word
+        .split_once('=')
+        .map_or((word, false), |(bare, _)| (bare, true));
     if style == Some(Style::Go) {
         return glob(name.trim_start_matches('-'), bare.trim_start_matches('-'));
     }
@@ -366,7 +454,9 @@ fn is_spelling_of(word: &str, name: &str, row: Option<&Row>) -> bool {
         if has_value && glob(name, bare) {
             return true;
         }
-        let abbreviates = bare.len() > 2 && name.starts_with("--") && name.trim_end_matches('*').starts_with(bare);
+        let abbreviates = bare.len() > 2
+            && name.starts_with("--")
+            && name.trim_end_matches('*').starts_with(bare);
         let is_another = |row: &Row| row.option(bare).is_some();
         return abbreviates && row.is_some_and(|row| row.abbreviates() && !is_another(row));
     }

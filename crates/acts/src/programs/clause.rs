@@ -71,8 +71,14 @@ impl Clause {
 
     fn new(text: &'static str) -> Clause {
         let (condition, kinds) = text.split_once(": ").unwrap_or(("", text));
-        let conditions = condition.split(" & ").filter(|it| !it.is_empty()).map(|any| any.split('|').collect());
-        let mut clause = Clause { conditions: conditions.collect(), ..Clause::default() };
+        let conditions = condition
+            .split(" & ")
+            .filter(|it| !it.is_empty())
+            .map(|any| any.split('|').collect());
+        let mut clause = Clause {
+            conditions: conditions.collect(),
+            ..Clause::default()
+        };
         for word in kinds.split(' ') {
             match word {
                 "+fill" => clause.fills = true,
@@ -80,7 +86,9 @@ impl Clause {
                 "+listed" => clause.lists = true,
                 "+patch" => clause.patches = true,
                 "find" => clause.finds = true,
-                _ if word.starts_with("+writes:") => clause.writes.extend(word["+writes:".len()..].split(',')),
+                _ if word.starts_with("+writes:") => {
+                    clause.writes.extend(word["+writes:".len()..].split(','))
+                }
                 _ => clause.add(word),
             }
         }
@@ -88,10 +96,16 @@ impl Clause {
     }
 
     fn add(&mut self, word: &'static str) {
-        let (word, is_here) = word.strip_suffix("=.").map_or((word, false), |word| (word, true));
+        let (word, is_here) = word
+            .strip_suffix("=.")
+            .map_or((word, false), |word| (word, true));
         self.is_here |= is_here;
         if let Some((name, kind)) = word.split_once('=') {
-            let list = if name.starts_with('-') { &mut self.options } else { &mut self.keyed };
+            let list = if name.starts_with('-') {
+                &mut self.options
+            } else {
+                &mut self.keyed
+            };
             list.extend(Kind::named(kind).map(|kind| (name, kind)));
             return;
         }
@@ -107,8 +121,9 @@ impl Clause {
         let text = word.beginning();
         let key = text.split_once('=').map_or("", |(key, _)| key);
         // What stands before is something else.
-        let is_name =
-            place >= self.before.len() && !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let is_name = place >= self.before.len()
+            && !key.is_empty()
+            && key.chars().all(|c| c.is_alphanumeric() || c == '_');
         self.keyed.iter().find_map(|(name, kind)| match *name {
             sign @ ("+" | "@") => text.starts_with(sign).then_some((1, *kind)),
             "*" => is_name.then_some((key.len() + 1, *kind)),

@@ -1,5 +1,5 @@
-//! What is known of programs: which run other programs, which only read and print, which variables and
-//! options decide what code runs, and how each takes its options ([`options`]).
+//! What is known of programs: which run other programs, which only read and print, which variables
+//! and options decide what code runs, and how each takes its options ([`options`]).
 
 /// An enum whose variants are words of the table.
 macro_rules! words_of_table {
@@ -47,8 +47,8 @@ use std::iter::Peekable;
 use std::str::Chars;
 use std::sync::{LazyLock, OnceLock};
 
-/// A table of our own names: nobody can add names that collide, and the hash of the standard library took a tenth of
-/// reading a command.
+/// A table of our own names: nobody can add names that collide, and the hash of the standard
+/// library took a tenth of reading a command.
 pub(super) type ByName<V> = HashMap<&'static str, V, FixedState>;
 
 /// A set of names: a line of `names.txt`.
@@ -66,7 +66,10 @@ struct NameSet {
 impl FromIterator<&'static str> for NameSet {
     fn from_iter<I: IntoIterator<Item = &'static str>>(words: I) -> NameSet {
         let names: HashSet<_, _> = words.into_iter().collect();
-        NameSet { lengths: names.iter().fold(0, |all, name| all | bit_of_length(name)), names }
+        NameSet {
+            lengths: names.iter().fold(0, |all, name| all | bit_of_length(name)),
+            names,
+        }
     }
 }
 
@@ -76,7 +79,10 @@ fn bit_of_length(name: &str) -> u64 {
 
 impl Names {
     pub(super) const fn new(key: &'static str) -> Names {
-        Names { key, set: OnceLock::new() }
+        Names {
+            key,
+            set: OnceLock::new(),
+        }
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -85,7 +91,9 @@ impl Names {
     }
 
     pub(super) fn words(&self) -> impl Iterator<Item = &'static str> {
-        let own = include_str!("names.txt").lines().find_map(|line| line.strip_prefix(self.key)?.strip_prefix('\t'));
+        let own = include_str!("names.txt")
+            .lines()
+            .find_map(|line| line.strip_prefix(self.key)?.strip_prefix('\t'));
         debug_assert!(own.is_some(), "{}", self.key);
         own.unwrap_or_default().split(' ')
     }
@@ -104,18 +112,25 @@ pub(super) struct Wrapper<'w> {
 impl<'w> Wrapper<'w> {
     /// The operands that aren't sub-commands.
     pub(super) fn operands(&self) -> &[Item<'w>] {
-        self.parsed.operands.get(self.verb.map_or(0, |verb| verb + 1)..).unwrap_or_default()
+        self.parsed
+            .operands
+            .get(self.verb.map_or(0, |verb| verb + 1)..)
+            .unwrap_or_default()
     }
 
     /// Its options that stand before its command, which begins with that word.
     pub(super) fn options(&self, command: usize) -> impl Iterator<Item = &Item<'w>> {
-        self.parsed.options.iter().filter(move |item| item.at < command)
+        self.parsed
+            .options
+            .iter()
+            .filter(move |item| item.at < command)
     }
 
     /// Whether an option behind its name isn't known, so that what follows may be that one's value.
     pub(super) fn is_unsure(&self, command: usize) -> bool {
         let verb = self.verb.map(|verb| self.parsed.operands[verb].at);
-        self.options(command).any(|item| !item.known && verb.is_none_or(|verb| item.at > verb))
+        self.options(command)
+            .any(|item| !item.known && verb.is_none_or(|verb| item.at > verb))
     }
 }
 
@@ -127,14 +142,26 @@ pub(super) fn wrapper_of<'w>(program: &Known<'_>, words: &'w [Word]) -> Option<W
     let depth = parsed.rows.iter().rposition(|row| !row.runs.is_empty())?;
     parsed.rows[depth].runs.rest()?;
     let is_verb = |item: &Item| !item.names.is_empty();
-    let verb = parsed.operands.iter().enumerate().filter(|(_, item)| is_verb(item)).map(|(at, _)| at);
-    let verb = depth.checked_sub(1).and_then(|depth| verb.into_iter().nth(depth));
+    let verb = parsed
+        .operands
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| is_verb(item))
+        .map(|(at, _)| at);
+    let verb = depth
+        .checked_sub(1)
+        .and_then(|depth| verb.into_iter().nth(depth));
     let row = parsed.rows[depth];
-    Some(Wrapper { row, runs: row.runs, parsed, verb })
+    Some(Wrapper {
+        row,
+        runs: row.runs,
+        parsed,
+        verb,
+    })
 }
 
-/// The module that python is told to run, with its arguments: its options are letters, of which `W` and `X` take a value and
-/// `m` and `c` end them.
+/// The module that python is told to run, with its arguments: its options are letters, of which `W`
+/// and `X` take a value and `m` and `c` end them.
 pub(super) fn python_module(words: &[Word]) -> Option<Vec<Word>> {
     if !base_name(&words.first()?.text).starts_with("py") {
         return None;
@@ -146,13 +173,21 @@ pub(super) fn python_module(words: &[Word]) -> Option<Vec<Word>> {
         if letters.starts_with('-') {
             continue;
         }
-        let Some((place, letter)) = letters.char_indices().find(|(_, letter)| "mcWX".contains(*letter)) else {
+        let Some((place, letter)) = letters
+            .char_indices()
+            .find(|(_, letter)| "mcWX".contains(*letter))
+        else {
             continue;
         };
         let attached = &letters[place + 1..];
         match (letter, attached) {
             ('c', _) => return None,
-            ('m', "") => return words.get(at..).filter(|rest| !rest.is_empty()).map(<[Word]>::to_vec),
+            ('m', "") => {
+                return words
+                    .get(at..)
+                    .filter(|rest| !rest.is_empty())
+                    .map(<[Word]>::to_vec);
+            }
             ('m', module) => {
                 return Some(Word::constant(module).before(&words[at..]));
             }
@@ -169,7 +204,14 @@ pub(super) fn in_short(name: &str, words: &[Word]) -> Option<Vec<Word>> {
     let (program, verb, skipped) = match name {
         "uv" if is(1, "tool") && is(2, "run") => ("uvx", None, 3),
         "gcloud" if is(1, "alpha") || is(1, "beta") => ("gcloud", None, 2),
-        "coreutils" => (words.get(1)?.as_constant()?.strip_prefix("--coreutils-prog=")?, None, 2),
+        "coreutils" => (
+            words
+                .get(1)?
+                .as_constant()?
+                .strip_prefix("--coreutils-prog=")?,
+            None,
+            2,
+        ),
         _ => match name.strip_prefix("git-").filter(|verb| !verb.is_empty()) {
             // `git-push` in git's own directory is `git push`.
             Some(verb) => ("git", Some(Word::constant(verb)), 1),
@@ -177,29 +219,52 @@ pub(super) fn in_short(name: &str, words: &[Word]) -> Option<Vec<Word>> {
         },
     };
     let rest = words.get(skipped..)?.iter().cloned();
-    Some([in_place_of(head, program)].into_iter().chain(verb).chain(rest).collect())
+    Some(
+        [in_place_of(head, program)]
+            .into_iter()
+            .chain(verb)
+            .chain(rest)
+            .collect(),
+    )
 }
 
 /// A program in the directory of another one.
 pub(super) fn in_place_of(head: &Word, program: &str) -> Word {
-    let directory = head.text.rfind('/').map_or("", |slash| &head.text[..=slash]);
-    Word { text: format_compact!("{directory}{program}"), span: None, ..head.clone() }
+    let directory = head
+        .text
+        .rfind('/')
+        .map_or("", |slash| &head.text[..=slash]);
+    Word {
+        text: format_compact!("{directory}{program}"),
+        span: None,
+        ..head.clone()
+    }
 }
 
-/// The program that a file of it is: the scripts of node's package managers, and what starts them on Windows.
+/// The program that a file of it is: the scripts of node's package managers, and what starts them
+/// on Windows.
 pub(super) fn program_of_file(name: &str) -> Option<&'static str> {
-    let is_file = [".js", ".cjs", ".cmd"].iter().any(|end| name.ends_with(end));
+    let is_file = [".js", ".cjs", ".cmd"]
+        .iter()
+        .any(|end| name.ends_with(end));
     if is_file { same_program(name) } else { None }
 }
 
 /// The program that an image of containers starts, where its name says so.
 pub(super) fn entry_point(image: &Word) -> Option<CompactString> {
-    let name = image.as_constant()?.rsplit('/').next()?.split([':', '@']).next()?;
-    runs(name).has("entry").then(|| same_program(name).unwrap_or(name).into())
+    let name = image
+        .as_constant()?
+        .rsplit('/')
+        .next()?
+        .split([':', '@'])
+        .next()?;
+    runs(name)
+        .has("entry")
+        .then(|| same_program(name).unwrap_or(name).into())
 }
 
-/// What a wrapper runs, if that is written with a version, as another name's package or behind where it is: `npm@9`,
-/// `twine==5.0`, `nixpkgs#git`.
+/// What a wrapper runs, if that is written with a version, as another name's package or behind
+/// where it is: `npm@9`, `twine==5.0`, `nixpkgs#git`.
 pub(super) fn without_version(runs: Column, words: &[Word]) -> Option<Vec<Word>> {
     let behind = |sign: char| {
         let (first, rest) = words.split_first()?;
@@ -208,7 +273,11 @@ pub(super) fn without_version(runs: Column, words: &[Word]) -> Option<Vec<Word>>
     };
     if runs.has("flake") {
         let (program, rest) = behind('#')?;
-        let rest = if rest.first().is_some_and(|word| word.text == "--") { &rest[1..] } else { rest };
+        let rest = if rest.first().is_some_and(|word| word.text == "--") {
+            &rest[1..]
+        } else {
+            rest
+        };
         return Some(program.before(rest));
     }
     if runs.has("environment") {
@@ -220,7 +289,10 @@ pub(super) fn without_version(runs: Column, words: &[Word]) -> Option<Vec<Word>>
     }
     let (first, rest) = words.split_first()?;
     let name = first.as_constant()?;
-    let end = name.char_indices().skip(1).find(|(at, c)| *c == '@' || name[*at..].starts_with("=="));
+    let end = name
+        .char_indices()
+        .skip(1)
+        .find(|(at, c)| *c == '@' || name[*at..].starts_with("=="));
     let bare = &name[..end.map_or(name.len(), |(at, _)| at)];
     let bare = bare.strip_prefix("npm:").unwrap_or(bare);
     let program = same_program(bare).unwrap_or(bare);
@@ -238,20 +310,29 @@ pub(super) fn is_interpreter(name: &str) -> bool {
 
 impl Known<'_> {
     pub(super) fn is_shell(&self) -> bool {
-        let bare = self.name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+        let bare = self
+            .name
+            .trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
         self.runs().has("shell") || bare.len() < self.name.len() && runs(bare).has("shell")
     }
 
     pub(super) fn is_interpreter(&self) -> bool {
-        let bare = self.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let runs = if bare.len() < self.name.len() { runs(bare) } else { self.runs() };
+        let bare = self
+            .name
+            .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let runs = if bare.len() < self.name.len() {
+            runs(bare)
+        } else {
+            self.runs()
+        };
         runs.has("code")
     }
 }
 
 pub(super) fn is_system_path(path: &str) -> bool {
     static SYSTEM: Names = Names::new("system");
-    path.rsplit_once('/').is_some_and(|(directory, _)| SYSTEM.has(directory))
+    path.rsplit_once('/')
+        .is_some_and(|(directory, _)| SYSTEM.has(directory))
 }
 
 /// Whether shells set a variable as they go on, whatever a text sets it to.
@@ -260,8 +341,8 @@ pub(super) fn is_set_by_shells(name: &str) -> bool {
     SET.has(name)
 }
 
-/// Whether a shell itself sets a variable: to its own name, to what it has run, to blanks. Zsh sets many, and some of them
-/// to nothing.
+/// Whether a shell itself sets a variable: to its own name, to what it has run, to blanks. Zsh sets
+/// many, and some of them to nothing.
 pub(super) fn is_shells_own(name: &str, shell: Shell) -> bool {
     static OWN: Names = Names::new("shells-own");
     shell == Shell::Zsh || name.starts_with("BASH") || OWN.has(name)
@@ -270,13 +351,18 @@ pub(super) fn is_shells_own(name: &str, shell: Shell) -> bool {
 /// Variables that say how a program prints or what it runs for, whichever program it is.
 static PLAIN_VARIABLES: Names = Names::new("plain-variables");
 
-/// Variables that say what a program runs for, of which one value means the machines that others use.
+/// Variables that say what a program runs for, of which one value means the machines that others
+/// use.
 static MODE_VARIABLES: Names = Names::new("mode-variables");
 
-/// Whether to set a variable so runs nothing and leads nowhere: make reads `$(shell x)` in a value, and a locale may be a path.
+/// Whether to set a variable so runs nothing and leads nowhere: make reads `$(shell x)` in a value,
+/// and a locale may be a path.
 pub(super) fn is_plain_setting(name: &str, value: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.,:=+*".contains(&byte);
-    let is_mode = || MODE_VARIABLES.has(name) && matches!(value, "test" | "testing" | "development" | "dev" | "ci");
+    let is_mode = || {
+        MODE_VARIABLES.has(name)
+            && matches!(value, "test" | "testing" | "development" | "dev" | "ci")
+    };
     PLAIN_VARIABLES.has(name) && value.bytes().all(is_plain) || is_mode()
 }
 
@@ -317,7 +403,9 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
     {
         return Hazard::Shell;
     }
-    if matches!(name, "LESS" | "LESSEDIT") && value.is_none_or(|value| value.contains(['!', '|', '%'])) {
+    if matches!(name, "LESS" | "LESSEDIT")
+        && value.is_none_or(|value| value.contains(['!', '|', '%']))
+    {
         return Hazard::Text;
     }
     if matches!(name, "PS1" | "PS2" | "PROMPT" | "RPROMPT")
@@ -325,21 +413,32 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
     {
         return Hazard::Text;
     }
-    let harmless = matches!(value, Some("" | "cat" | "true" | ":" | "less" | "vim" | "vi" | "nano"));
+    let harmless = matches!(
+        value,
+        Some("" | "cat" | "true" | ":" | "less" | "vim" | "vi" | "nano")
+    );
     if harmless && (name.ends_with("PAGER") || name.ends_with("EDITOR") || name == "VISUAL") {
         return Hazard::None;
     }
     if TEXT_VARIABLES.has(name) {
         return Hazard::Text;
     }
-    let git = name.starts_with("GIT_") && !HARMLESS_OF_GIT.words().any(|prefix| name.starts_with(prefix));
+    let git = name.starts_with("GIT_")
+        && !HARMLESS_OF_GIT
+            .words()
+            .any(|prefix| name.starts_with(prefix));
     let lower = name.to_ascii_lowercase();
     if git
         || CODE_VARIABLES.has(name)
-        || ["LD_", "DYLD_", "BASH_", "npm_config_", "NPM_CONFIG_"].iter().any(|prefix| name.starts_with(prefix))
-        || ["editor", "pager", "_browser", "_command", "_askpass", "_wrapper", "_rsh", "_shell", "_runner"]
+        || ["LD_", "DYLD_", "BASH_", "npm_config_", "NPM_CONFIG_"]
             .iter()
-            .any(|suffix| lower.ends_with(suffix))
+            .any(|prefix| name.starts_with(prefix))
+        || [
+            "editor", "pager", "_browser", "_command", "_askpass", "_wrapper", "_rsh", "_shell",
+            "_runner",
+        ]
+        .iter()
+        .any(|suffix| lower.ends_with(suffix))
     {
         return Hazard::Unseen;
     }
@@ -349,12 +448,17 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
 /// Which word is git's command, and whether a setting before it may run a program.
 pub(super) fn git_verb(words: &[Word]) -> (Option<usize>, bool) {
     // Mostly no option stands before it.
-    if words.get(1).is_some_and(|word| !word.beginning().starts_with('-')) {
+    if words
+        .get(1)
+        .is_some_and(|word| !word.beginning().starts_with('-'))
+    {
         return (Some(1), false);
     }
     let parsed = Parsed::leading(words.get(1..).unwrap_or_default(), options::row("git"));
     let verb = parsed.operands.first().map(|item| item.at + 1);
-    let mut settings = parsed.given().filter(|given| given.option.does == Does::Config);
+    let mut settings = parsed
+        .given()
+        .filter(|given| given.option.does == Does::Config);
     (verb, settings.any(|given| may_configure_program(&given)))
 }
 
@@ -363,14 +467,20 @@ fn may_configure_program(Given { option, value }: &Given) -> bool {
     let Some(value) = value else { return false };
     let (key, set) = value.text.split_once('=').unwrap_or((&value.text, "true"));
     // The value of `--config-env` is a variable's.
-    let set = if option.names.contains(&"-c") { set } else { "…" };
+    let set = if option.names.contains(&"-c") {
+        set
+    } else {
+        "…"
+    };
     value.openness.from().is_some_and(|from| from <= key.len()) || !is_harmless_setting(key, set)
 }
 
 /// What a command of git runs.
 pub(super) fn git_runs(command: &str) -> Column {
     static GIT: LazyLock<Option<&Row>> = LazyLock::new(|| options::row("git"));
-    GIT.and_then(|row| row.child(command)).map(|row| row.runs).unwrap_or_default()
+    GIT.and_then(|row| row.child(command))
+        .map(|row| row.runs)
+        .unwrap_or_default()
 }
 
 static HARMLESS_SETTINGS: Names = Names::new("git-settings");
@@ -378,14 +488,26 @@ static HARMLESS_SETTINGS: Names = Names::new("git-settings");
 /// Settings that can't make git start a program. Everything else may.
 pub(super) fn is_harmless_setting(key: &str, value: &str) -> bool {
     let key = key.to_ascii_lowercase();
-    if matches!(key.as_str(), "core.pager" | "core.editor" | "sequence.editor") {
+    if matches!(
+        key.as_str(),
+        "core.pager" | "core.editor" | "sequence.editor"
+    ) {
         return matches!(value, "" | "cat" | "true" | ":" | "less" | "vim" | "nano");
     }
     // So scripts keep git from asking. Without a value, a list of helpers begins anew.
-    if matches!((key.as_str(), value), ("credential.helper", "") | ("core.askpass", "" | "true" | "echo" | "false")) {
+    if matches!(
+        (key.as_str(), value),
+        ("credential.helper", "") | ("core.askpass", "" | "true" | "echo" | "false")
+    ) {
         return true;
     }
-    HARMLESS_SETTINGS.words().any(|name| if name.ends_with('.') { key.starts_with(name) } else { key == name })
+    HARMLESS_SETTINGS.words().any(|name| {
+        if name.ends_with('.') {
+            key.starts_with(name)
+        } else {
+            key == name
+        }
+    })
 }
 
 pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {
@@ -393,7 +515,16 @@ pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {
     match letter {
         'o' => {
             let is_risky = |it: &str| text.contains(it);
-            !["command", "exec", "include", "provider", "xauthlocation", "smartcard"].into_iter().any(is_risky)
+            ![
+                "command",
+                "exec",
+                "include",
+                "provider",
+                "xauthlocation",
+                "smartcard",
+            ]
+            .into_iter()
+            .any(is_risky)
                 && !matches!(value.openness, Openness::Computed(0, _))
         }
         'F' | 'E' => false,
@@ -401,11 +532,15 @@ pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {
     }
 }
 
-/// Whether a sed script holds only commands that edit and print. Anything not understood isn't plain.
+/// Whether a sed script holds only commands that edit and print. Anything not understood isn't
+/// plain.
 pub(super) fn is_plain_sed(script: &str) -> bool {
     let mut rest = script.chars().peekable();
     loop {
-        while rest.next_if(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}')).is_some() {}
+        while rest
+            .next_if(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}'))
+            .is_some()
+        {}
         // The address.
         loop {
             match rest.peek() {
@@ -425,10 +560,15 @@ pub(super) fn is_plain_sed(script: &str) -> bool {
         match rest.next() {
             None => return true,
             Some('{' | '}') => continue,
-            Some('p' | 'P' | 'd' | 'D' | '=' | 'n' | 'N' | 'h' | 'H' | 'g' | 'G' | 'x' | 'F' | 'z') => {}
+            Some(
+                'p' | 'P' | 'd' | 'D' | '=' | 'n' | 'N' | 'h' | 'H' | 'g' | 'G' | 'x' | 'F' | 'z',
+            ) => {}
             // Labels, and jumps to them.
             Some(':' | 'b' | 't' | 'T') => {
-                while rest.next_if(|c| c.is_alphanumeric() || matches!(c, ' ' | '_')).is_some() {}
+                while rest
+                    .next_if(|c| c.is_alphanumeric() || matches!(c, ' ' | '_'))
+                    .is_some()
+                {}
             }
             Some('q' | 'Q') => while rest.next_if(char::is_ascii_digit).is_some() {},
             Some('a' | 'i' | 'c') => {
@@ -443,7 +583,10 @@ pub(super) fn is_plain_sed(script: &str) -> bool {
                 continue;
             }
             Some(command @ ('s' | 'y')) => {
-                let Some(delimiter) = rest.next().filter(|c| !c.is_alphanumeric() && !matches!(c, '\\' | '\n')) else {
+                let Some(delimiter) = rest
+                    .next()
+                    .filter(|c| !c.is_alphanumeric() && !matches!(c, '\\' | '\n'))
+                else {
                     return false;
                 };
                 let is_first_known = match command {
@@ -453,7 +596,8 @@ pub(super) fn is_plain_sed(script: &str) -> bool {
                 if !is_first_known || !skip_delimited(&mut rest, delimiter) {
                     return false;
                 }
-                let flags = |c: &char| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I' | 'M' | 'm');
+                let flags =
+                    |c: &char| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I' | 'M' | 'm');
                 while command == 's' && rest.next_if(flags).is_some() {}
             }
             Some(_) => return false,
@@ -466,8 +610,8 @@ pub(super) fn is_plain_sed(script: &str) -> bool {
     }
 }
 
-/// Skips a regex with its end. In brackets the delimiter is a character as others are to every sed, but not to every awk;
-/// false where it isn't certain which it is.
+/// Skips a regex with its end. In brackets the delimiter is a character as others are to every sed,
+/// but not to every awk; false where it isn't certain which it is.
 pub(super) fn skip_regex(rest: &mut Peekable<Chars>, delimiter: char, is_sed: bool) -> bool {
     while let Some(c) = rest.next() {
         match c {
@@ -514,15 +658,20 @@ pub(super) fn skip_delimited(rest: &mut Peekable<Chars>, delimiter: char) -> boo
     false
 }
 
-/// Where a setting of wget names the program that asks for a password: `wget -e use_askpass=curl`. Letter case and joints
-/// don't count in a setting's name.
+/// Where a setting of wget names the program that asks for a password: `wget -e use_askpass=curl`.
+/// Letter case and joints don't count in a setting's name.
 fn askpass_of_wget(word: &str) -> Option<usize> {
     let mut names = word.match_indices('=').scan(0, |start, (at, _)| {
         let name = &word[std::mem::replace(start, at + 1)..at];
-        let letters = name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
+        let letters = name
+            .bytes()
+            .filter(u8::is_ascii_alphanumeric)
+            .map(|byte| byte.to_ascii_lowercase());
         Some((letters.collect::<Vec<_>>().ends_with(b"useaskpass"), at + 1))
     });
-    names.find(|(is_askpass, _)| *is_askpass).map(|(_, value)| value)
+    names
+        .find(|(is_askpass, _)| *is_askpass)
+        .map(|(_, value)| value)
 }
 
 /// Operands that hold a command line: which words, and where in them it begins.
@@ -536,31 +685,48 @@ pub(super) fn text_operands(program: &str, words: &[Word]) -> Vec<(usize, usize)
             .collect(),
         // `gh alias set p '!make'`, or the last word with `--shell`.
         "gh" | "glab" if words.get(1).is_some_and(|word| word.text == "alias") => {
-            let is_shell = words.iter().any(|word| matches!(word.text.as_str(), "-s" | "--shell"));
+            let is_shell = words
+                .iter()
+                .any(|word| matches!(word.text.as_str(), "-s" | "--shell"));
             let last = words.len() - 1;
             all.filter(|(at, word)| word.text.starts_with('!') || is_shell && *at == last)
                 .map(|(at, word)| (at, usize::from(word.text.starts_with('!'))))
                 .collect()
         }
-        "wget" => all.filter_map(|(at, word)| Some((at, askpass_of_wget(&word.text)?))).collect(),
+        "wget" => all
+            .filter_map(|(at, word)| Some((at, askpass_of_wget(&word.text)?)))
+            .collect(),
         _ => Vec::new(),
     }
 }
 
-/// The files that `curl` and `wget` write, by their names; `*` is one whose name only the run tells.
+/// The files that `curl` and `wget` write, by their names; `*` is one whose name only the run
+/// tells.
 pub(super) fn downloads(program: &str, args: &[Word]) -> Vec<String> {
-    let Some(row) = options::row(program) else { return Vec::new() };
+    let Some(row) = options::row(program) else {
+        return Vec::new();
+    };
     let given = Parsed::new(args, Some(row));
     let mut names: Vec<String> = Vec::new();
     let is_wget = program == "wget";
     let output = if is_wget { "-O" } else { "-o" };
     names.extend(given.values(output).map(|word| word.text.to_string()));
-    let remote = is_wget && names.is_empty() || given.has("-O") && !is_wget || given.has("--remote-name-all");
+    let remote = is_wget && names.is_empty()
+        || given.has("-O") && !is_wget
+        || given.has("--remote-name-all");
     if !remote {
         return names;
     }
     let chosen_by_server = match is_wget {
-        true => ["--content-disposition", "--trust-server-names", "-i", "-r", "-m"].iter().any(|it| given.has(it)),
+        true => [
+            "--content-disposition",
+            "--trust-server-names",
+            "-i",
+            "-r",
+            "-m",
+        ]
+        .iter()
+        .any(|it| given.has(it)),
         false => given.has("-J"),
     };
     if chosen_by_server {
@@ -570,10 +736,15 @@ pub(super) fn downloads(program: &str, args: &[Word]) -> Vec<String> {
     for url in urls {
         let text = url.text.split('#').next().unwrap_or_default();
         // wget keeps the query.
-        let path = if is_wget { text } else { text.split('?').next().unwrap_or_default() };
+        let path = if is_wget {
+            text
+        } else {
+            text.split('?').next().unwrap_or_default()
+        };
         let path = path.split_once("://").map_or(path, |(_, rest)| rest);
         let (place, name) = path.rsplit_once('/').unwrap_or((path, ""));
-        let is_open = url.openness.from().is_some() && place.is_empty() || name.contains(['{', '[', '…']);
+        let is_open =
+            url.openness.from().is_some() && place.is_empty() || name.contains(['{', '[', '…']);
         names.push(match name {
             _ if is_open => "*".to_string(),
             "" => "index.html".to_string(),

@@ -7,7 +7,8 @@ use compact_str::CompactString;
 use memchr::{memchr, memchr_iter, memrchr};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-/// `PATH<TAB>HABITS<TAB>OPTIONS<TAB>FILES<TAB>RUNS<TAB>ACTS<TAB>PRINTS`; it says itself what the columns are.
+/// `PATH<TAB>HABITS<TAB>OPTIONS<TAB>FILES<TAB>RUNS<TAB>ACTS<TAB>PRINTS`; it says itself what the
+/// columns are.
 pub(super) static TABLE: &str = include_str!("programs.txt");
 
 /// How a program's parser reads its arguments.
@@ -65,7 +66,9 @@ impl Opt {
     /// Its letter, if it has one.
     pub(in super::super) fn letter(&self) -> Option<char> {
         let mut letters = self.names.iter().filter_map(|name| name.strip_prefix('-'));
-        letters.find(|name| name.chars().count() == 1).and_then(|name| name.chars().next())
+        letters
+            .find(|name| name.chars().count() == 1)
+            .and_then(|name| name.chars().next())
     }
 }
 
@@ -92,7 +95,8 @@ pub(in super::super) struct Row {
     pub(in super::super) children: Vec<Row>,
     /// The names of the sub-commands, each with its place among them: git has 150.
     places: ByName<usize>,
-    /// The names of the options, each with its place among them, once one is asked for: some have 200.
+    /// The names of the options, each with its place among them, once one is asked for: some have
+    /// 200.
     option_places: OnceLock<ByName<usize>>,
     /// The first operand is a sub-command.
     pub(in super::super) has_commands: bool,
@@ -127,7 +131,10 @@ impl Row {
         }
         let word = in_kebab_case(word);
         let names = |child: &Row| child.names.clone();
-        let all = self.children.iter().flat_map(|child| names(child).into_iter().map(move |name| (name, child)));
+        let all = self
+            .children
+            .iter()
+            .flat_map(|child| names(child).into_iter().map(move |name| (name, child)));
         all.filter(|(name, _)| begins(name, &word)).collect()
     }
 
@@ -135,8 +142,14 @@ impl Row {
         self.has_commands = true;
         if self.deep {
             child.deep = true;
-            let is_known = |option: &&Opt| option.names.iter().any(|name| child.option(name).is_some());
-            let more: Vec<Opt> = self.options.iter().filter(|option| !is_known(option)).cloned().collect();
+            let is_known =
+                |option: &&Opt| option.names.iter().any(|name| child.option(name).is_some());
+            let more: Vec<Opt> = self
+                .options
+                .iter()
+                .filter(|option| !is_known(option))
+                .cloned()
+                .collect();
             child.options.extend(more);
             child.option_places.take();
         }
@@ -152,10 +165,17 @@ impl Row {
         let (programs, path) = path.split_once(' ').unwrap_or((path, ""));
         let (program, words) = words.split_once(' ').unwrap_or((words, ""));
         let mut words = words.split(' ').filter(|word| !word.starts_with('-'));
-        let Some(mut shared) = words.try_fold(&*self, |row, word| row.child(word)).cloned() else { return };
+        let Some(mut shared) = words.try_fold(&*self, |row, word| row.child(word)).cloned() else {
+            return;
+        };
         let mut row = self;
-        for word in path.split(' ').filter(|_| programs.split('|').any(|it| it == program)) {
-            let Some(place) = row.place(word.split('|').next().unwrap_or(word)) else { return };
+        for word in path
+            .split(' ')
+            .filter(|_| programs.split('|').any(|it| it == program))
+        {
+            let Some(place) = row.place(word.split('|').next().unwrap_or(word)) else {
+                return;
+            };
             row = &mut row.children[place];
         }
         shared.names = std::mem::take(&mut row.names);
@@ -163,73 +183,111 @@ impl Row {
     }
 
     fn find_code_options(&self, found: &mut Vec<&'static str>) {
-        let own = self.options.iter().filter(|option| option.is_code).flat_map(|option| &option.names);
+        let own = self
+            .options
+            .iter()
+            .filter(|option| option.is_code)
+            .flat_map(|option| &option.names);
         for name in own {
             if !found.contains(name) {
                 found.push(name);
             }
         }
-        self.children.iter().for_each(|child| child.find_code_options(found));
+        self.children
+            .iter()
+            .for_each(|child| child.find_code_options(found));
     }
 
     pub(in super::super) fn option(&self, name: &str) -> Option<&Opt> {
         let places = self.option_places.get_or_init(|| {
             // The first one of a name counts.
             let options = self.options.iter().enumerate().rev();
-            options.flat_map(|(at, it)| it.names.iter().map(move |name| (*name, at))).collect()
+            options
+                .flat_map(|(at, it)| it.names.iter().map(move |name| (*name, at)))
+                .collect()
         });
         self.options.get(*places.get(name)?)
     }
 
-    /// Whether a word may give an option that makes it run code: letters may, and a long one that begins as such an option
-    /// does. Most commands have none, and needn't be parsed to tell that.
+    /// Whether a word may give an option that makes it run code: letters may, and a long one that
+    /// begins as such an option does. Most commands have none, and needn't be parsed to tell that.
     pub(in super::super) fn may_run_code(&self, word: &Word) -> bool {
-        let Some(behind) = word.beginning().strip_prefix('-') else { return false };
+        let Some(behind) = word.beginning().strip_prefix('-') else {
+            return false;
+        };
         if self.code_options.is_empty() || !behind.starts_with('-') {
             return !self.code_options.is_empty();
         }
         let name = bare(behind.split('=').next().unwrap_or_default());
         let first = self.code_names.partition_point(|option| *option < name);
-        self.code_names.get(first).is_some_and(|option| option.starts_with(name))
+        self.code_names
+            .get(first)
+            .is_some_and(|option| option.starts_with(name))
     }
 
-    /// The option that a program takes for a word with a dash, without the word's value: by its name, with one dash or two
-    /// where that is the same, or by the beginning of a long name if it is no other's.
+    /// The option that a program takes for a word with a dash, without the word's value: by its
+    /// name, with one dash or two where that is the same, or by the beginning of a long name if it
+    /// is no other's.
     pub(in super::super) fn spelt(&self, name: &str) -> Option<&Opt> {
         if let Some(option) = self.option(name) {
             return Some(option);
         }
         if self.style == Style::Go {
-            return self.options.iter().find(|option| option.names.iter().any(|it| bare(it) == bare(name)));
+            return self
+                .options
+                .iter()
+                .find(|option| option.names.iter().any(|it| bare(it) == bare(name)));
         }
         if !self.abbreviates() || name.len() < 3 || !name.starts_with("--") {
             return None;
         }
-        let mut found = self.options.iter().filter(|option| option.names.iter().any(|it| it.starts_with(name)));
+        let mut found = self
+            .options
+            .iter()
+            .filter(|option| option.names.iter().any(|it| it.starts_with(name)));
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// The option that has its value attached to its name without a sign, and where that begins: `-ofile`.
+    /// The option that has its value attached to its name without a sign, and where that begins:
+    /// `-ofile`.
     pub(in super::super) fn attached(&self, text: &str) -> Option<(usize, &Opt)> {
-        if self.style != Style::Word || self.spelt(text.split('=').next().unwrap_or_default()).is_some() {
+        if self.style != Style::Word
+            || self
+                .spelt(text.split('=').next().unwrap_or_default())
+                .is_some()
+        {
             return None;
         }
         let begins = |it: &&&str| !it.starts_with("--") && text.starts_with(**it);
-        let valued = self.options.iter().filter(|option| option.value != Takes::Nothing);
-        let all = valued.flat_map(|option| option.names.iter().filter(begins).map(move |name| (name.len(), option)));
+        let valued = self
+            .options
+            .iter()
+            .filter(|option| option.value != Takes::Nothing);
+        let all = valued.flat_map(|option| {
+            option
+                .names
+                .iter()
+                .filter(begins)
+                .map(move |name| (name.len(), option))
+        });
         all.max_by_key(|(length, _)| *length)
     }
 
-    /// The options that a cluster gives, with where each one's value would begin; none for a letter that isn't known. Two
-    /// letters may be one option: zip's `-TT`.
-    pub(in super::super) fn letters<'r>(&'r self, cluster: &str) -> impl Iterator<Item = (usize, Option<&'r Opt>)> {
+    /// The options that a cluster gives, with where each one's value would begin; none for a letter
+    /// that isn't known. Two letters may be one option: zip's `-TT`.
+    pub(in super::super) fn letters<'r>(
+        &'r self,
+        cluster: &str,
+    ) -> impl Iterator<Item = (usize, Option<&'r Opt>)> {
         let mut rest = cluster.char_indices().skip(1).peekable();
         std::iter::from_fn(move || {
             let (at, letter) = rest.next()?;
             let mut name = CompactString::from("-");
             name.push(letter);
-            let pair =
-                rest.peek().filter(|_| self.has_pairs).and_then(|(_, next)| self.option(&format!("-{letter}{next}")));
+            let pair = rest
+                .peek()
+                .filter(|_| self.has_pairs)
+                .and_then(|(_, next)| self.option(&format!("-{letter}{next}")));
             let end = match pair {
                 Some(_) => rest.next().map_or(at, |(at, next)| at + next.len_utf8()),
                 None => at + letter.len_utf8(),
@@ -243,10 +301,12 @@ impl Row {
         matches!(self.style, Style::Getopt | Style::Posix | Style::Exact)
     }
 
-    /// Whether no letter may have a value written behind it: then no word with a sign such as `/` is a cluster.
+    /// Whether no letter may have a value written behind it: then no word with a sign such as `/`
+    /// is a cluster.
     pub(in super::super) fn has_only_switches(&self) -> bool {
-        let is_switch =
-            |option: &Opt| option.value == Takes::Nothing || option.names.iter().all(|name| name.starts_with("--"));
+        let is_switch = |option: &Opt| {
+            option.value == Takes::Nothing || option.names.iter().all(|name| name.starts_with("--"))
+        };
         self.clusters() && !self.has_commands && self.options.iter().all(is_switch)
     }
 
@@ -271,10 +331,12 @@ fn in_kebab_case(word: &str) -> String {
     kebab
 }
 
-/// Whether a word is the beginning of a name; of each of its parts, where it has several: `mig:fr` of `migrate:fresh`.
+/// Whether a word is the beginning of a name; of each of its parts, where it has several: `mig:fr`
+/// of `migrate:fresh`.
 fn begins(name: &str, word: &str) -> bool {
     let mut names = name.split(':');
-    word.split(':').all(|part| names.next().is_some_and(|name| name.starts_with(part)))
+    word.split(':')
+        .all(|part| names.next().is_some_and(|name| name.starts_with(part)))
 }
 
 /// The words of a column of the table.
@@ -291,11 +353,14 @@ impl Column {
         let is_end = |byte: &u8| matches!(byte, b' ' | b',');
         let mut rest = self.0.as_bytes();
         while rest.len() >= word.len() {
-            let begins = rest.first() == word.as_bytes().first() && rest.starts_with(word.as_bytes());
+            let begins =
+                rest.first() == word.as_bytes().first() && rest.starts_with(word.as_bytes());
             if begins && rest.get(word.len()).is_none_or(is_end) {
                 return true;
             }
-            let Some(end) = rest.iter().position(is_end) else { return false };
+            let Some(end) = rest.iter().position(is_end) else {
+                return false;
+            };
             rest = &rest[end + 1..];
         }
         false
@@ -332,7 +397,11 @@ impl Column {
             let name = word.trim_end_matches([':', '%']);
             is_it(name).then(|| &word[name.len()..])
         });
-        own.or_else(|| self.of("if:").any(|names| names.split('|').any(is_it)).then_some(""))
+        own.or_else(|| {
+            self.of("if:")
+                .any(|names| names.split('|').any(is_it))
+                .then_some("")
+        })
     }
 }
 
@@ -353,20 +422,23 @@ pub(super) struct Program {
     row: OnceLock<Option<Box<Row>>>,
 }
 
-/// Two ways to say the same: the path of a line, and the words that the line says it is the same as.
+/// Two ways to say the same: the path of a line, and the words that the line says it is the same
+/// as.
 pub(in super::super) struct Same {
     pub(in super::super) path: &'static str,
     pub(in super::super) words: &'static str,
 }
 
-/// The lines by the names of their programs. Searching the table for a name took as long as all else that a rule's program
-/// needs.
+/// The lines by the names of their programs. Searching the table for a name took as long as all
+/// else that a rule's program needs.
 pub(super) static BY_NAME: LazyLock<ByName<Program>> = LazyLock::new(|| {
     let mut table = ByName::<Program>::default();
     for line in lines(TABLE).filter(|line| !line.starts_with('#')) {
         let path = path_of(line);
         let programs = first_part(path, b' ');
-        let last = memrchr(b'\t', line.as_bytes()).and_then(|at| line.get(at + 1..)).unwrap_or(line);
+        let last = memrchr(b'\t', line.as_bytes())
+            .and_then(|at| line.get(at + 1..))
+            .unwrap_or(line);
         let same = last.strip_prefix("as:");
         for name in programs.split('|') {
             let program = table.entry(name).or_default();
@@ -379,7 +451,11 @@ pub(super) static BY_NAME: LazyLock<ByName<Program>> = LazyLock::new(|| {
         let other = words.split(' ').next().unwrap_or_default();
         let is_other = !programs.split('|').any(|name| name == other);
         for name in programs.split('|').chain(is_other.then_some(other)) {
-            table.entry(name).or_default().ways.push(Same { path, words });
+            table
+                .entry(name)
+                .or_default()
+                .ways
+                .push(Same { path, words });
         }
     }
     table
@@ -400,7 +476,9 @@ pub(in super::super) fn known(name: &str) -> Known<'_> {
     let own = BY_NAME.get(name);
     let program = match own {
         Some(Program { name: None, .. }) => own,
-        Some(Program { name: Some(main), .. }) => BY_NAME.get(main),
+        Some(Program {
+            name: Some(main), ..
+        }) => BY_NAME.get(main),
         None => without_version(name).and_then(|main| BY_NAME.get(main)),
     };
     Known { name, own, program }
@@ -409,14 +487,22 @@ pub(in super::super) fn known(name: &str) -> Known<'_> {
 /// The program of which a version's name is that one: `python3.11`.
 fn without_version(name: &str) -> Option<&'static str> {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let (bare, program) = if bare.len() < name.len() { BY_NAME.get_key_value(bare)? } else { return None };
-    program.name.or_else(|| program.has_versions().then_some(*bare))
+    let (bare, program) = if bare.len() < name.len() {
+        BY_NAME.get_key_value(bare)?
+    } else {
+        return None;
+    };
+    program
+        .name
+        .or_else(|| program.has_versions().then_some(*bare))
 }
 
 impl Known<'_> {
     /// The name by which the program is mostly known, if it was looked up by another one.
     pub(in super::super) fn same(&self) -> Option<&'static str> {
-        self.own.and_then(|program| program.name).or_else(|| without_version(self.name))
+        self.own
+            .and_then(|program| program.name)
+            .or_else(|| without_version(self.name))
     }
 
     /// The name by which the program is mostly known.
@@ -453,7 +539,10 @@ pub(in super::super) fn same_program(name: &str) -> Option<&'static str> {
 
 impl Program {
     fn has_versions(&self) -> bool {
-        let mut own = self.lines.iter().filter(|line| !path_of(line).contains(' '));
+        let mut own = self
+            .lines
+            .iter()
+            .filter(|line| !path_of(line).contains(' '));
         own.any(|line| column_of(line, 5).has("versions"))
     }
 
@@ -469,27 +558,46 @@ impl Program {
 
     fn wraps(&'static self) -> bool {
         *self.wraps.get_or_init(|| match self.row_of_same() {
-            Some(row) => row.runs.rest().is_some() || row.children.iter().any(|child| child.runs.rest().is_some()),
-            None => self.lines.iter().any(|line| column_of(line, 4).rest().is_some()),
+            Some(row) => {
+                row.runs.rest().is_some()
+                    || row.children.iter().any(|child| child.runs.rest().is_some())
+            }
+            None => self
+                .lines
+                .iter()
+                .any(|line| column_of(line, 4).rest().is_some()),
         })
     }
 
     fn row(&'static self) -> Option<&'static Row> {
-        self.row_of_same().or_else(|| self.row.get_or_init(|| read(&self.lines).map(Box::new)).as_deref())
+        self.row_of_same().or_else(|| {
+            self.row
+                .get_or_init(|| read(&self.lines).map(Box::new))
+                .as_deref()
+        })
     }
 
     /// The row of the words that it is the same as.
     fn row_of_same(&self) -> Option<&'static Row> {
         let mut words = self.same?.split(' ');
         let row = any_row(words.next()?)?;
-        words.filter(|word| !word.starts_with('-')).try_fold(row, Row::child)
+        words
+            .filter(|word| !word.starts_with('-'))
+            .try_fold(row, Row::child)
     }
 }
 
 /// Other names of a program, and whether a version may stand behind its name.
 pub(in super::super) fn other_names(program: &str) -> (Vec<&'static str>, bool) {
-    let names = BY_NAME.iter().filter(|(_, other)| other.name == Some(program)).map(|(name, _)| *name).collect();
-    (names, BY_NAME.get(program).is_some_and(Program::has_versions))
+    let names = BY_NAME
+        .iter()
+        .filter(|(_, other)| other.name == Some(program))
+        .map(|(name, _)| *name)
+        .collect();
+    (
+        names,
+        BY_NAME.get(program).is_some_and(Program::has_versions),
+    )
 }
 
 /// The names of all programs in the table.
@@ -499,8 +607,14 @@ pub(in super::super) fn program_names() -> impl Iterator<Item = &'static str> {
 
 /// Whether the table says of some command of a program what it does with files.
 pub(in super::super) fn has_files(name: &str) -> bool {
-    let says = |line: &'static str| line.split('\t').nth(3).is_some_and(|files| !files.is_empty());
-    known(name).program.is_some_and(|program| program.lines.iter().any(|line| says(line)))
+    let says = |line: &'static str| {
+        line.split('\t')
+            .nth(3)
+            .is_some_and(|files| !files.is_empty())
+    };
+    known(name)
+        .program
+        .is_some_and(|program| program.lines.iter().any(|line| says(line)))
 }
 
 /// What a program runs.
@@ -528,14 +642,17 @@ fn path_of(line: &'static str) -> &'static str {
 
 /// A text up to the first of these bytes.
 fn first_part(text: &'static str, end: u8) -> &'static str {
-    memchr(end, text.as_bytes()).and_then(|at| text.get(..at)).unwrap_or(text)
+    memchr(end, text.as_bytes())
+        .and_then(|at| text.get(..at))
+        .unwrap_or(text)
 }
 
-/// The lines of a text. Every start that reads a command goes over the whole table, which took twice as long with the
-/// standard library's search.
+/// The lines of a text. Every start that reads a command goes over the whole table, which took
+/// twice as long with the standard library's search.
 fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     let mut begin = 0;
-    memchr_iter(b'\n', text.as_bytes()).filter_map(move |end| text.get(std::mem::replace(&mut begin, end + 1)..end))
+    memchr_iter(b'\n', text.as_bytes())
+        .filter_map(move |end| text.get(std::mem::replace(&mut begin, end + 1)..end))
 }
 
 fn read(lines: &[&'static str]) -> Option<Row> {
@@ -553,13 +670,19 @@ fn read(lines: &[&'static str]) -> Option<Row> {
         match words.as_slice() {
             [_] => root = Some(row),
             [_, between @ .., _] => {
-                let Some(mut parent) = root.as_mut() else { continue };
+                let Some(mut parent) = root.as_mut() else {
+                    continue;
+                };
                 for word in between {
                     let name = word.split('|').next().unwrap_or_default();
                     let known = parent.place(name);
                     // A group that takes no options of its own has no line.
                     let at = known.unwrap_or_else(|| {
-                        parent.add(Row { names: vec![name], style: parent.style, ..Row::default() });
+                        parent.add(Row {
+                            names: vec![name],
+                            style: parent.style,
+                            ..Row::default()
+                        });
                         parent.children.len() - 1
                     });
                     parent = &mut parent.children[at];
@@ -584,8 +707,21 @@ fn read(lines: &[&'static str]) -> Option<Row> {
     root
 }
 
-fn parse(path: &'static str, habits: &'static str, options: &'static str, files: &'static str) -> Row {
-    let mut row = Row { names: path.rsplit(' ').next().unwrap_or_default().split('|').collect(), ..Row::default() };
+fn parse(
+    path: &'static str,
+    habits: &'static str,
+    options: &'static str,
+    files: &'static str,
+) -> Row {
+    let mut row = Row {
+        names: path
+            .rsplit(' ')
+            .next()
+            .unwrap_or_default()
+            .split('|')
+            .collect(),
+        ..Row::default()
+    };
     row.files = (!files.is_empty()).then(|| Clause::all(files));
     row.habits = Column(habits);
     for habit in habits.split(',') {
@@ -616,7 +752,13 @@ fn parse(path: &'static str, habits: &'static str, options: &'static str, files:
         let does = marks().find_map(Does::named).unwrap_or_default();
         let is_pair = |name: &str| name.len() == 3 && name.as_bytes()[1] != b'-';
         row.has_pairs |= row.clusters() && names.split(',').any(is_pair);
-        row.options.push(Opt { names: names.split(',').collect(), value, kind, does, is_code });
+        row.options.push(Opt {
+            names: names.split(',').collect(),
+            value,
+            kind,
+            does,
+            is_code,
+        });
     }
     row
 }
@@ -634,14 +776,18 @@ pub(in super::super) enum Act {
 impl Column {
     /// The other ways to say what an option says that has any of these names.
     pub(in super::super) fn same_as(self, names: &[String]) -> impl Iterator<Item = Act> {
-        self.behind('=', names).map(|other| match other.starts_with('-') {
-            true => Act::Options(other.split('&').collect()),
-            false => Act::Operand(other),
-        })
+        self.behind('=', names)
+            .map(|other| match other.starts_with('-') {
+                true => Act::Options(other.split('&').collect()),
+                false => Act::Operand(other),
+            })
     }
 
     /// The options that undo one of these names, wherever they stand.
-    pub(in super::super) fn undone_by(self, names: &[String]) -> impl Iterator<Item = &'static str> {
+    pub(in super::super) fn undone_by(
+        self,
+        names: &[String],
+    ) -> impl Iterator<Item = &'static str> {
         self.behind('^', names)
     }
 

@@ -1,4 +1,5 @@
-//! A command's words as its program reads them: the one parser of options, operands and sub-commands.
+//! A command's words as its program reads them: the one parser of options, operands and
+//! sub-commands.
 
 use super::super::word::{Openness, Word, behind_expansions, tail};
 use super::options::{Does, Opt, Row, Style, Takes};
@@ -47,7 +48,8 @@ pub(in super::super) struct Given {
 }
 
 /// The sub-command that a word which isn't constant may be: its row, if it has one.
-pub(in super::super) type Wanted<'f> = &'f dyn Fn(&'static Row, usize, &Item<'_>) -> Option<Option<&'static Row>>;
+pub(in super::super) type Wanted<'f> =
+    &'f dyn Fn(&'static Row, usize, &Item<'_>) -> Option<Option<&'static Row>>;
 
 impl<'w> Item<'w> {
     fn new(
@@ -58,13 +60,26 @@ impl<'w> Item<'w> {
         (leaf, unsure): (bool, bool),
     ) -> Item<'w> {
         let names: &'static [&'static str] = &[];
-        Item { word, at, value: None, names, perhaps: Vec::new(), depth, row, leaf, unsure, known: false }
+        Item {
+            word,
+            at,
+            value: None,
+            names,
+            perhaps: Vec::new(),
+            depth,
+            row,
+            leaf,
+            unsure,
+            known: false,
+        }
     }
 
     /// Whether a word that gives no option of the row begins as a long one does that has this mark.
     pub(in super::super) fn may_begin(&self, does: Does) -> bool {
         let name = self.word.beginning().split('=').next().unwrap_or_default();
-        let begins = |option: &Opt| option.does == does && option.names.iter().any(|it| it.starts_with(name));
+        let begins = |option: &Opt| {
+            option.does == does && option.names.iter().any(|it| it.starts_with(name))
+        };
         !self.known
             && name.len() > 2
             && name.starts_with("--")
@@ -73,13 +88,18 @@ impl<'w> Item<'w> {
 
     /// What is attached to a long option.
     pub(in super::super) fn value_of_beginning(&self) -> Option<Word> {
-        self.word.beginning().find('=').map(|at| tail(self.word, at + 1))
+        self.word
+            .beginning()
+            .find('=')
+            .map(|at| tail(self.word, at + 1))
     }
 
     /// The options that the word gives. Letters that the row doesn't have are left out.
     pub(in super::super) fn given(&self) -> SmallVec<[Given; 2]> {
         let mut all = SmallVec::<[Given; 2]>::new();
-        let (Some(row), text) = (self.row, self.word.beginning()) else { return all };
+        let (Some(row), text) = (self.row, self.word.beginning()) else {
+            return all;
+        };
         let value_of = |option: &Opt, end: usize| match option.value {
             Takes::Nothing => None,
             _ if end < self.word.text.len() => Some(tail(self.word, end)),
@@ -89,18 +109,32 @@ impl<'w> Item<'w> {
         if text.starts_with("--") || !row.clusters() || row.option(text).is_some() {
             let name = text.split('=').next().unwrap_or_default();
             if let Some((end, option)) = row.attached(text) {
-                all.push(Given { option, value: Some(tail(self.word, end)) });
+                all.push(Given {
+                    option,
+                    value: Some(tail(self.word, end)),
+                });
             } else if let Some(option) = row.spelt(name) {
                 let is_attached = name.len() < text.len();
-                let end = if is_attached { name.len() + 1 } else { self.word.text.len() };
-                let value = if is_attached { Some(tail(self.word, end)) } else { value_of(option, end) };
+                let end = if is_attached {
+                    name.len() + 1
+                } else {
+                    self.word.text.len()
+                };
+                let value = if is_attached {
+                    Some(tail(self.word, end))
+                } else {
+                    value_of(option, end)
+                };
                 all.push(Given { option, value });
             }
             return all;
         }
         for (end, option) in row.letters(text) {
             let Some(option) = option else { continue };
-            all.push(Given { option, value: value_of(option, end) });
+            all.push(Given {
+                option,
+                value: value_of(option, end),
+            });
             if option.value != Takes::Nothing {
                 break;
             }
@@ -121,11 +155,20 @@ impl<'w> Parsed<'w> {
     }
 
     /// Reads words for a rule, which says what sub-command a word may be that isn't constant.
-    pub(in super::super) fn wanting(words: &'w [Word], row: Option<&'static Row>, wanted: Wanted<'_>) -> Parsed<'w> {
+    pub(in super::super) fn wanting(
+        words: &'w [Word],
+        row: Option<&'static Row>,
+        wanted: Wanted<'_>,
+    ) -> Parsed<'w> {
         Parsed::read(words, row, wanted, false)
     }
 
-    fn read(words: &'w [Word], row: Option<&'static Row>, wanted: Wanted<'_>, only_first: bool) -> Parsed<'w> {
+    fn read(
+        words: &'w [Word],
+        row: Option<&'static Row>,
+        wanted: Wanted<'_>,
+        only_first: bool,
+    ) -> Parsed<'w> {
         let mut parsed = Parsed {
             options: Vec::with_capacity(if only_first { 0 } else { 2 }),
             operands: Vec::with_capacity(if only_first { 1 } else { words.len() }),
@@ -140,11 +183,14 @@ impl<'w> Parsed<'w> {
         if has_sign && row.is_some_and(|row| row.habits.has("toolchain")) {
             at += 1;
         }
-        while let Some(word) = words.get(at).filter(|_| !only_first || parsed.operands.is_empty()) {
+        while let Some(word) = words
+            .get(at)
+            .filter(|_| !only_first || parsed.operands.is_empty())
+        {
             at += 1;
             let beginning = word.beginning();
-            let is_option =
-                beginning.len() > 1 && beginning.starts_with('-') || beginning == "-" && word.openness.from().is_some();
+            let is_option = beginning.len() > 1 && beginning.starts_with('-')
+                || beginning == "-" && word.openness.from().is_some();
             let no_options = node.is_some_and(|row| row.style == Style::None);
             if is_option && !no_options && (!ended || unsure) {
                 if word.text == "--" {
@@ -157,7 +203,8 @@ impl<'w> Parsed<'w> {
                 item.known = known;
                 if value {
                     item.value = words.get(at);
-                    // What comes after an unknown option may be an option though it stands where a value does.
+                    // What comes after an unknown option may be an option though it stands where a
+                    // value does.
                     if !unsure || !words.get(at).is_some_and(|word| word.text.starts_with('-')) {
                         at += 1;
                     }
@@ -176,12 +223,20 @@ impl<'w> Parsed<'w> {
             }
             match node.filter(|row| row.has_commands) {
                 Some(parent) if depth == parsed.operands.len() || unsure => {
-                    let short_for = word.as_constant().map(|name| parent.abbreviated(name)).unwrap_or_default();
+                    let short_for = word
+                        .as_constant()
+                        .map(|name| parent.abbreviated(name))
+                        .unwrap_or_default();
                     let is_first = |(_, child): &(_, &Row)| std::ptr::eq(*child, short_for[0].1);
-                    let clear = short_for.first().map(|(_, child)| *child).filter(|_| short_for.iter().all(is_first));
+                    let clear = short_for
+                        .first()
+                        .map(|(_, child)| *child)
+                        .filter(|_| short_for.iter().all(is_first));
                     item.perhaps = short_for.iter().map(|(name, _)| *name).collect();
-                    if let Some(child) =
-                        word.as_constant().and_then(|name| parent.child(name)).or(clear.filter(|_| !unsure))
+                    if let Some(child) = word
+                        .as_constant()
+                        .and_then(|name| parent.child(name))
+                        .or(clear.filter(|_| !unsure))
                     {
                         item.names = &child.names;
                         leaf = !child.has_commands;
@@ -208,9 +263,11 @@ impl<'w> Parsed<'w> {
                     }
                 }
                 _ => {
-                    let n_before =
-                        parsed.operands.len() - (parsed.rows.len().saturating_sub(1)).min(parsed.operands.len());
-                    ended |= node.and_then(|row| row.stops).is_some_and(|stops| n_before >= stops);
+                    let n_before = parsed.operands.len()
+                        - (parsed.rows.len().saturating_sub(1)).min(parsed.operands.len());
+                    ended |= node
+                        .and_then(|row| row.stops)
+                        .is_some_and(|stops| n_before >= stops);
                 }
             }
             parsed.operands.push(item);
@@ -232,7 +289,9 @@ impl<'w> Parsed<'w> {
 
     /// The values that an option is given, by any of its names.
     pub(in super::super) fn values(&self, name: &str) -> impl Iterator<Item = Word> {
-        self.given().filter(move |it| it.option.names.contains(&name)).filter_map(|it| it.value)
+        self.given()
+            .filter(move |it| it.option.names.contains(&name))
+            .filter_map(|it| it.value)
     }
 
     pub(in super::super) fn has(&self, name: &str) -> bool {
@@ -241,22 +300,37 @@ impl<'w> Parsed<'w> {
 
     /// The options with their values, each with how many operands stand before it.
     pub(in super::super) fn placed(&self) -> impl Iterator<Item = (usize, Given)> {
-        self.options.iter().flat_map(|item| item.given().into_iter().map(|given| (self.place_of(item), given)))
+        self.options.iter().flat_map(|item| {
+            item.given()
+                .into_iter()
+                .map(|given| (self.place_of(item), given))
+        })
     }
 
-    /// The words that hold an option which the rows don't have, each with how many operands stand before it.
+    /// The words that hold an option which the rows don't have, each with how many operands stand
+    /// before it.
     pub(in super::super) fn unknown(&self) -> impl Iterator<Item = (usize, &'w Word)> {
-        let is_unknown = |item: &&Item| !item.known && (item.word.is_constant() || item.given().is_empty());
-        self.options.iter().filter(is_unknown).map(|item| (self.place_of(item), item.word))
+        let is_unknown =
+            |item: &&Item| !item.known && (item.word.is_constant() || item.given().is_empty());
+        self.options
+            .iter()
+            .filter(is_unknown)
+            .map(|item| (self.place_of(item), item.word))
     }
 
     fn place_of(&self, option: &Item) -> usize {
-        self.operands.iter().filter(|item| item.names.is_empty() && item.at < option.at).count()
+        self.operands
+            .iter()
+            .filter(|item| item.names.is_empty() && item.at < option.at)
+            .count()
     }
 
     /// The words of the operands, without those of the sub-commands.
     pub(in super::super) fn operand_words(&self) -> impl Iterator<Item = &'w Word> {
-        self.operands.iter().filter(|item| item.names.is_empty()).map(|item| item.word)
+        self.operands
+            .iter()
+            .filter(|item| item.names.is_empty())
+            .map(|item| item.word)
     }
 }
 
@@ -265,17 +339,23 @@ fn may_be_option(word: &Word, row: Option<&Row>) -> Option<&'static str> {
     match word.openness {
         // `"$(pyenv root)"/shims/x`: no option of such a program goes on with a `/`.
         Openness::Computed(0, false)
-            if behind_expansions(&word.text).trim_start_matches('…').starts_with('/')
+            if behind_expansions(&word.text)
+                .trim_start_matches('…')
+                .starts_with('/')
                 && row.is_some_and(Row::has_only_switches) =>
         {
             None
         }
-        Openness::Computed(at, splits) if at == 0 || splits => Some("a computed word may be an option"),
+        Openness::Computed(at, splits) if at == 0 || splits => {
+            Some("a computed word may be an option")
+        }
         Openness::Files(0)
             if word.text.starts_with('?')
                 || word.text.starts_with('[')
                     && word.text.contains('-')
-                    && !["a-z", "0-9", "A-Z"].iter().any(|range| word.text.contains(range)) =>
+                    && !["a-z", "0-9", "A-Z"]
+                        .iter()
+                        .any(|range| word.text.contains(range)) =>
         {
             Some("a pattern of file names may be an option")
         }
@@ -285,13 +365,18 @@ fn may_be_option(word: &Word, row: Option<&Row>) -> Option<&'static str> {
 
 /// Whether the option is known, and takes the next word as its value.
 pub(in super::super) fn takes_value(word: &Word, row: Option<&Row>) -> (bool, bool) {
-    let Some(row) = row else { return (false, false) };
+    let Some(row) = row else {
+        return (false, false);
+    };
     let text = word.beginning();
     if word.openness != Openness::Constant && !text.contains('=') {
         return (false, false);
     }
-    let (name, attached) = text.split_once('=').map_or((text, false), |(name, _)| (name, true));
-    let needs = |takes: Takes| takes == Takes::Value && !attached && word.openness == Openness::Constant;
+    let (name, attached) = text
+        .split_once('=')
+        .map_or((text, false), |(name, _)| (name, true));
+    let needs =
+        |takes: Takes| takes == Takes::Value && !attached && word.openness == Openness::Constant;
     if let Some(option) = row.spelt(name) {
         return (true, needs(option.value));
     }
@@ -315,7 +400,9 @@ pub(in super::super) fn takes_value(word: &Word, row: Option<&Row>) -> (bool, bo
             return (false, false);
         };
         if option.value != Takes::Nothing {
-            let needs_next = option.value == Takes::Value && end == text.len() && word.openness == Openness::Constant;
+            let needs_next = option.value == Takes::Value
+                && end == text.len()
+                && word.openness == Openness::Constant;
             return (true, needs_next);
         }
     }

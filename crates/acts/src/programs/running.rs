@@ -1,24 +1,28 @@
-//! What makes a program run code, write a file or read its settings elsewhere: no `*` of a rule that allows covers it.
+//! What makes a program run code, write a file or read its settings elsewhere: no `*` of a rule
+//! that allows covers it.
 
 use super::super::names::base_name;
 use super::super::word::{Openness, Word, behind_expansions};
 use super::options::{Does, Row, Style};
 use super::parsed::{Given, Item};
 use super::{
-    Names, Parsed, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting,
-    may_configure_program, options, skip_delimited, skip_regex,
+    Names, Parsed, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed,
+    is_plain_setting, may_configure_program, options, skip_delimited, skip_regex,
 };
 
 /// Options of what finds a program by its name and runs it that leave open nothing of what is run.
 pub(in super::super) static PLAIN_RUNNER_OPTIONS: Names = Names::new("runner-options");
 
-/// What a `find` comes across, as patterns of which each path fits one: `./**/build` of `find . -name build`, two of
-/// `find . \( -name build -o -name dist \)`. Nothing if it says more than names.
+/// What a `find` comes across, as patterns of which each path fits one: `./**/build` of `find .
+/// -name build`, two of `find . \( -name build -o -name dist \)`. Nothing if it says more than
+/// names.
 pub(in super::super) fn found_by(words: &[Word]) -> Option<Vec<Word>> {
     const MOST: usize = 16;
     static TESTS: Names = Names::new("find-tests");
     let texts: Vec<&str> = words.iter().map(Word::as_constant).collect::<Option<_>>()?;
-    let [_, start, rest @ ..] = texts.as_slice() else { return None };
+    let [_, start, rest @ ..] = texts.as_slice() else {
+        return None;
+    };
     // Behind a link, `..` is another directory.
     if start.is_empty()
         || start.split('/').any(|part| part == "..")
@@ -27,7 +31,8 @@ pub(in super::super) fn found_by(words: &[Word]) -> Option<Vec<Word>> {
     {
         return None;
     }
-    // The names of the alternatives in parentheses, and of the one that is read; outside of them there is one.
+    // The names of the alternatives in parentheses, and of the one that is read; outside of them
+    // there is one.
     let (mut names, mut name, mut in_group) = (Vec::new(), None, false);
     let mut rest = rest.iter();
     while let Some(test) = rest.next() {
@@ -40,7 +45,8 @@ pub(in super::super) fn found_by(words: &[Word]) -> Option<Vec<Word>> {
             }
             "-empty" | "-xdev" | "-a" | "-and" => {}
             "-print0" | "-prune" | "-depth" | "-print" if !in_group => {}
-            // What follows is what is done with it; whatever stands there takes nothing away from what was found.
+            // What follows is what is done with it; whatever stands there takes nothing away from
+            // what was found.
             "-exec" | "-ok" if !in_group => break,
             "-name" => name = Some(*rest.next()?),
             test if TESTS.has(test) => {
@@ -70,13 +76,16 @@ pub(in super::super) fn found_by(words: &[Word]) -> Option<Vec<Word>> {
     Some(names.into_iter().map(found).collect())
 }
 
-/// Whether a `find` ends each path that it prints with NUL, which no path holds, and prints none before it has tested it.
+/// Whether a `find` ends each path that it prints with NUL, which no path holds, and prints none
+/// before it has tested it.
 pub(in super::super) fn prints_with_nul(words: &[Word]) -> bool {
-    let Some((last, rest)) = words.split_last() else { return false };
+    let Some((last, rest)) = words.split_last() else {
+        return false;
+    };
     last.as_constant() == Some("-print0")
-        && !rest
-            .iter()
-            .any(|word| word.text.starts_with("-print") || matches!(word.text.as_str(), "-ls" | "-exec" | "-ok"))
+        && !rest.iter().any(|word| {
+            word.text.starts_with("-print") || matches!(word.text.as_str(), "-ls" | "-exec" | "-ok")
+        })
 }
 
 /// Programs that print what a shell is to set, with the words by which they do.
@@ -84,8 +93,17 @@ static PRINT_SETTINGS: Names = Names::new("print-settings");
 
 /// Whether a command prints what a shell is to set, as its manual says to be evaluated.
 pub(in super::super) fn prints_settings(words: &[Word]) -> bool {
-    let Some(mut words) = words.iter().map(Word::as_constant).collect::<Option<Vec<_>>>() else { return false };
-    words.iter_mut().take(1).for_each(|name| *name = base_name(name));
+    let Some(mut words) = words
+        .iter()
+        .map(Word::as_constant)
+        .collect::<Option<Vec<_>>>()
+    else {
+        return false;
+    };
+    words
+        .iter_mut()
+        .take(1)
+        .for_each(|name| *name = base_name(name));
     let begins = |it: &str| {
         let mut words = words.iter();
         it.split('+').all(|part| words.next() == Some(&part))
@@ -95,13 +113,20 @@ pub(in super::super) fn prints_settings(words: &[Word]) -> bool {
 
 /// Whether a command behind a pipe does nothing but pass on some of what it reads.
 pub(in super::super) fn is_filter(words: &[Word]) -> bool {
-    let Some(name) = words.first().and_then(Word::as_constant) else { return false };
-    let runs = options::runs(name);
-    // How many operands aren't files.
-    let Some(n_operands) = ["filter", "filter+1", "filter+2"].iter().position(|word| runs.has(word)) else {
+    let Some(name) = words.first().and_then(Word::as_constant) else {
         return false;
     };
-    let Some(row) = options::any_row(name).filter(|_| words.iter().all(Word::is_constant)) else { return false };
+    let runs = options::runs(name);
+    // How many operands aren't files.
+    let Some(n_operands) = ["filter", "filter+1", "filter+2"]
+        .iter()
+        .position(|word| runs.has(word))
+    else {
+        return false;
+    };
+    let Some(row) = options::any_row(name).filter(|_| words.iter().all(Word::is_constant)) else {
+        return false;
+    };
     let given = Parsed::new(&words[1..], Some(row));
     let is_refused = |it: &str| match it.starts_with('-') {
         true => given.has(it),
@@ -109,7 +134,9 @@ pub(in super::super) fn is_filter(words: &[Word]) -> bool {
     };
     // `grep -e x` takes its pattern so, and `sed -e x` its script.
     let n_taken = usize::from(name != "jq" && given.has("-e"));
-    given.operands.len() + n_taken <= n_operands && !runs.of("but:").any(is_refused) && !script_runs_code(name, words)
+    given.operands.len() + n_taken <= n_operands
+        && !runs.of("but:").any(is_refused)
+        && !script_runs_code(name, words)
 }
 
 /// Whether a command behind a pipe passes on whole lines of what it reads, and nothing else.
@@ -122,7 +149,9 @@ pub(in super::super) fn passes_lines(words: &[Word]) -> bool {
         "grep" => &["-o", "--label"],
         _ => return false,
     };
-    let Some(row) = options::row(name) else { return false };
+    let Some(row) = options::row(name) else {
+        return false;
+    };
     let given = Parsed::new(&words[1..], Some(row));
     is_filter(words) && !parts.iter().any(|option| given.has(option))
 }
@@ -142,14 +171,18 @@ pub(in super::super) struct ShellWords {
 /// Reads the words of a shell; why they can't be told, or nothing if it runs nothing.
 pub(in super::super) fn words_of_shell(words: &[Word]) -> Result<Option<ShellWords>, &'static str> {
     static PLAIN: Names = Names::new("shell-options");
-    let mut read = ShellWords { at: 1, ..ShellWords::default() };
+    let mut read = ShellWords {
+        at: 1,
+        ..ShellWords::default()
+    };
     while let Some(word) = words.get(read.at) {
         let Some(option) = word.as_constant() else {
             let beginning = word.beginning();
             // `*.sh` names no option, none of which has a dot.
             let is_file = matches!(word.openness, Openness::Files(_)) && word.text.contains('.');
             let begins_otherwise = !beginning.is_empty() && !beginning.starts_with(['-', '+']);
-            let is_operand = is_file || matches!(word.openness, Openness::Operand(0)) || begins_otherwise;
+            let is_operand =
+                is_file || matches!(word.openness, Openness::Operand(0)) || begins_otherwise;
             return match is_operand {
                 true => Ok(Some(read)),
                 false if read.command => Err("the text that a shell is to run is computed"),
@@ -167,7 +200,10 @@ pub(in super::super) fn words_of_shell(words: &[Word]) -> Result<Option<ShellWor
                 read.reads_first = Some(read.at);
                 read.at += 1;
             }
-            _ if option.strip_prefix("--").or(option.strip_prefix('-')).is_some_and(|it| PLAIN.has(it)) => {}
+            _ if option
+                .strip_prefix("--")
+                .or(option.strip_prefix('-'))
+                .is_some_and(|it| PLAIN.has(it)) => {}
             _ if option.starts_with("--") => return Err("an unknown option of a shell"),
             _ => {
                 for letter in option.chars().skip(1) {
@@ -185,16 +221,22 @@ pub(in super::super) fn words_of_shell(words: &[Word]) -> Result<Option<ShellWor
     Ok(Some(read))
 }
 
-/// Whether a shell only looks for mistakes in a script: `bash -n x.sh`, and nothing that could undo the `-n`.
+/// Whether a shell only looks for mistakes in a script: `bash -n x.sh`, and nothing that could undo
+/// the `-n`.
 pub(in super::super) fn only_looks(words: &[Word]) -> bool {
     let second = words.get(1).and_then(Word::as_constant);
-    let begins_option = |word: &Word| word.beginning().starts_with(['-', '+']) || !word.is_constant();
+    let begins_option =
+        |word: &Word| word.beginning().starts_with(['-', '+']) || !word.is_constant();
     second == Some("-n") && !words.iter().skip(2).any(begins_option)
 }
 
 /// Whether all of a word is written, but for how the commands before it ended: `"exit: $?"`.
 fn is_shown(word: &Word) -> bool {
-    let behind = || word.text[word.beginning().len()..].replace("${?}", "").replace("${PIPESTATUS}", "");
+    let behind = || {
+        word.text[word.beginning().len()..]
+            .replace("${?}", "")
+            .replace("${PIPESTATUS}", "")
+    };
     match word.openness {
         Openness::Constant => !word.home,
         Openness::Operand(_) => !behind().contains(['$', '`', '…']),
@@ -204,33 +246,55 @@ fn is_shown(word: &Word) -> bool {
 
 /// Whether what `export` is given sets a variable that no program takes code or a path from.
 pub(in super::super) fn is_plain_export(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, value)| is_plain_setting(name, value))
+    word.split_once('=')
+        .is_some_and(|(name, value)| is_plain_setting(name, value))
 }
 
-/// Whether a command has no effect but to print a text that says nothing of the machine but the time and the place, to
-/// wait, to compare, or to end the text.
+/// Whether a command has no effect but to print a text that says nothing of the machine but the
+/// time and the place, to wait, to compare, or to end the text.
 pub(in super::super) fn only_prints(words: &[Word]) -> bool {
-    let Some((head, rest)) = words.split_first() else { return false };
+    let Some((head, rest)) = words.split_first() else {
+        return false;
+    };
     let are_plain = || rest.iter().all(Word::is_constant);
     match head.as_constant() {
         Some("exit" | "wait" | "break" | "continue" | "pwd" | "sleep") => are_plain(),
-        Some("date") => rest.iter().all(|word| word.as_constant().is_some_and(|it| it == "-u" || it.starts_with('+'))),
+        Some("date") => rest.iter().all(|word| {
+            word.as_constant()
+                .is_some_and(|it| it == "-u" || it.starts_with('+'))
+        }),
         Some("set") => {
             let is_harmless = |it: &str| {
-                matches!(it, "-e" | "-u" | "-x" | "-eu" | "-ex" | "-eux" | "-o" | "pipefail")
-                    || matches!(it, "-euo" | "-eo" | "-uo" | "-euxo" | "-exo")
+                matches!(
+                    it,
+                    "-e" | "-u" | "-x" | "-eu" | "-ex" | "-eux" | "-o" | "pipefail"
+                ) || matches!(it, "-euo" | "-eo" | "-uo" | "-euxo" | "-exo")
             };
-            !rest.is_empty() && rest.iter().all(|word| word.as_constant().is_some_and(is_harmless))
+            !rest.is_empty()
+                && rest
+                    .iter()
+                    .all(|word| word.as_constant().is_some_and(is_harmless))
         }
         Some("[" | "test") => {
             let is_operand = |word: &Word| {
-                !matches!(word.openness, Openness::Computed(..)) && !matches!(word.text.as_str(), "-v" | "-R")
+                !matches!(word.openness, Openness::Computed(..))
+                    && !matches!(word.text.as_str(), "-v" | "-R")
             };
             rest.iter().all(is_operand)
         }
-        Some("export") => !rest.is_empty() && rest.iter().all(|word| word.as_constant().is_some_and(is_plain_export)),
+        Some("export") => {
+            !rest.is_empty()
+                && rest
+                    .iter()
+                    .all(|word| word.as_constant().is_some_and(is_plain_export))
+        }
         Some("true" | ":" | "false" | "echo") => rest.iter().all(is_shown),
-        Some("printf") => rest.iter().all(is_shown) && rest.first().is_some_and(|it| !it.beginning().starts_with('-')),
+        Some("printf") => {
+            rest.iter().all(is_shown)
+                && rest
+                    .first()
+                    .is_some_and(|it| !it.beginning().starts_with('-'))
+        }
         _ => false,
     }
 }
@@ -240,48 +304,74 @@ pub(in super::super) fn has_code_options(name: &str, words: &[Word]) -> bool {
     !code_words(name, words).is_empty() || script_runs_code(name, words)
 }
 
-/// The options that make a command run code, read its settings elsewhere or write a file, operands that do so, and words
-/// that may be such options.
+/// The options that make a command run code, read its settings elsewhere or write a file, operands
+/// that do so, and words that may be such options.
 pub(in super::super) fn code_words<'w>(name: &str, words: &'w [Word]) -> Vec<&'w Word> {
     let mut found: Vec<&Word> = Vec::new();
     let args = words.get(1..).unwrap_or_default();
-    let Some(row) = options::any_row(name) else { return found };
+    let Some(row) = options::any_row(name) else {
+        return found;
+    };
     let parsed = Parsed::new(args, Some(row));
     let is_code = |item: &Item| {
         let is_own = |Given { option, value }: Given| match (option.does, value) {
             (Does::Config, value) => may_configure_program(&Given { option, value }),
-            (Does::Setting, Some(value)) => !is_harmless_ssh_option(option.letter().unwrap_or('o'), &value),
+            (Does::Setting, Some(value)) => {
+                !is_harmless_ssh_option(option.letter().unwrap_or('o'), &value)
+            }
             _ => option.is_code,
         };
         item.given().into_iter().any(is_own)
             || item.may_begin(Does::Command)
             || !item.known && may_be_one_of(item.word.beginning(), row)
     };
-    found.extend(parsed.options.iter().filter(|item| is_code(item)).map(|item| item.word));
+    found.extend(
+        parsed
+            .options
+            .iter()
+            .filter(|item| is_code(item))
+            .map(|item| item.word),
+    );
     // npm and go read options behind their sub-command's operands, too.
     let reads_behind = row.has_commands && parsed.rows.iter().all(|row| row.runs.rest().is_none());
     let own = parsed.dashes.unwrap_or(parsed.operands.len());
-    let behind = parsed.operands[..own].iter().map(|item| item.word).take_while(|word| word.text != "--");
+    let behind = parsed.operands[..own]
+        .iter()
+        .map(|item| item.word)
+        .take_while(|word| word.text != "--");
     let behind = behind.filter(|_| reads_behind);
-    found.extend(behind.filter(|word| word.text.starts_with('-') && may_be_one_of(word.beginning(), row)));
+    found.extend(
+        behind.filter(|word| word.text.starts_with('-') && may_be_one_of(word.beginning(), row)),
+    );
     // `tar xIf sh`: its first word may be letters without a dash.
     let holds_code = |word: &&Word| {
         let letters = format!("-{}", word.text);
-        !word.text.starts_with('-') && row.letters(&letters).any(|(_, option)| option.is_some_and(|it| it.is_code))
+        !word.text.starts_with('-')
+            && row
+                .letters(&letters)
+                .any(|(_, option)| option.is_some_and(|it| it.is_code))
     };
-    found.extend(args.first().filter(|word| row.habits.has("bundle") && holds_code(word)));
-    let begins = |word: &&Word| row.runs.of("code:").any(|start| word.text.starts_with(start));
+    found.extend(
+        args.first()
+            .filter(|word| row.habits.has("bundle") && holds_code(word)),
+    );
+    let begins = |word: &&Word| {
+        row.runs
+            .of("code:")
+            .any(|start| word.text.starts_with(start))
+    };
     found.extend(args.iter().filter(begins));
     match options::same_program(name).unwrap_or(name) {
         "git" => found.extend(git_configured(words)),
         // They write into their second operand.
         "uniq" | "xxd" => found.extend(parsed.operand_words().nth(1)),
         // `V!=touch x` and `V=$(shell touch x)` run a shell.
-        "make" => found
-            .extend(args.iter().filter(|word| {
-                word.text.contains('=') && (word.text.contains("!=") || word.text.contains(['$', '`']))
-            })),
-        _ if row.runs.has("client") => found.extend(args.iter().filter(|word| runs_in_client(word))),
+        "make" => found.extend(args.iter().filter(|word| {
+            word.text.contains('=') && (word.text.contains("!=") || word.text.contains(['$', '`']))
+        })),
+        _ if row.runs.has("client") => {
+            found.extend(args.iter().filter(|word| runs_in_client(word)))
+        }
         _ => {}
     }
     if !row.code_options.is_empty() {
@@ -290,11 +380,12 @@ pub(in super::super) fn code_words<'w>(name: &str, words: &'w [Word]) -> Vec<&'w
     found
 }
 
-/// Whether an option that a program isn't known to have where it stands may be one that runs code: written in full, with
-/// its value, or cut short.
+/// Whether an option that a program isn't known to have where it stands may be one that runs code:
+/// written in full, with its value, or cut short.
 fn may_be_one_of(text: &str, row: &Row) -> bool {
     let name = text.split('=').next().unwrap_or_default();
-    let is_cut_short = |option: &str| row.abbreviates() && name.len() > 4 && option.starts_with(name);
+    let is_cut_short =
+        |option: &str| row.abbreviates() && name.len() > 4 && option.starts_with(name);
     row.code_options.iter().any(|option| match row.style {
         Style::Go => option.trim_start_matches('-') == name.trim_start_matches('-'),
         _ if option.starts_with("--") => *option == name || is_cut_short(option),
@@ -305,8 +396,8 @@ fn may_be_one_of(text: &str, row: &Row) -> bool {
     })
 }
 
-/// Whether a word that isn't constant has what makes it an option: its dash, and then anything. `$X` alone, and `--name=$X`,
-/// have not.
+/// Whether a word that isn't constant has what makes it an option: its dash, and then anything.
+/// `$X` alone, and `--name=$X`, have not.
 pub(in super::super) fn may_be_option(word: &Word) -> bool {
     let beginning = word.beginning();
     match word.openness {
@@ -315,7 +406,10 @@ pub(in super::super) fn may_be_option(word: &Word) -> bool {
         Openness::Operand(_) | Openness::Computed(..) if !beginning.is_empty() => {
             // The value of a letter, a number or a path mostly: `-n$N`, `-C"$DIR/x"`.
             let behind = behind_expansions(word.text.get(beginning.len()..).unwrap_or_default());
-            beginning.starts_with('-') && !beginning.contains('=') && !behind.is_empty() && !behind.starts_with('/')
+            beginning.starts_with('-')
+                && !beginning.contains('=')
+                && !behind.is_empty()
+                && !behind.starts_with('/')
         }
         Openness::Operand(_) | Openness::Computed(..) => {
             let behind = behind_expansions(&word.text);
@@ -325,43 +419,67 @@ pub(in super::super) fn may_be_option(word: &Word) -> bool {
     }
 }
 
-/// Whether the script that a program is given does more than edit and print; so does one that isn't known.
+/// Whether the script that a program is given does more than edit and print; so does one that isn't
+/// known.
 pub(in super::super) fn script_runs_code(name: &str, words: &[Word]) -> bool {
-    let (table, files, is_plain): (_, &[&str], fn(&str) -> bool) = match options::same_program(name).unwrap_or(name) {
-        "sed" => ("sed", &["-f"], is_plain_sed),
-        "awk" | "gawk" | "mawk" | "nawk" => ("gawk", &["-f", "-i", "-l", "-E"], is_plain_awk),
-        _ => return false,
+    let (table, files, is_plain): (_, &[&str], fn(&str) -> bool) =
+        match options::same_program(name).unwrap_or(name) {
+            "sed" => ("sed", &["-f"], is_plain_sed),
+            "awk" | "gawk" | "mawk" | "nawk" => ("gawk", &["-f", "-i", "-l", "-E"], is_plain_awk),
+            _ => return false,
+        };
+    let Some(row) = options::row(table) else {
+        return true;
     };
-    let Some(row) = options::row(table) else { return true };
     let args = words.get(1..).unwrap_or_default();
     let given = Parsed::new(args, Some(row));
     // `-W exec` is mawk's `-f`, and gawk writes what it parsed.
     let is_awk = table == "gawk";
-    let writes =
-        |word: &Word| is_awk && ["-W", "-o", "-p", "-d", "-D", "--p", "--d"].iter().any(|it| word.text.starts_with(it));
-    let is_open = |word: &Word| word.beginning().starts_with('-') && !word.is_constant() || writes(word);
+    let writes = |word: &Word| {
+        is_awk
+            && ["-W", "-o", "-p", "-d", "-D", "--p", "--d"]
+                .iter()
+                .any(|it| word.text.starts_with(it))
+    };
+    let is_open =
+        |word: &Word| word.beginning().starts_with('-') && !word.is_constant() || writes(word);
     // `awk -v $x a=1 'BEGIN …'`: if nothing has set `x`, the script is another word.
     let script = given.operands.first().map(|script| script.at);
-    let may_move = || args.iter().take(script.unwrap_or(args.len())).any(|word| word.vanishes);
+    let may_move = || {
+        args.iter()
+            .take(script.unwrap_or(args.len()))
+            .any(|word| word.vanishes)
+    };
     if args.iter().any(is_open) || may_move() || files.iter().any(|option| given.has(option)) {
         return true;
     }
     // The scripts of `-e`, else the first operand.
     let is_plain = |word: &Word| word.as_constant().is_some_and(is_plain);
     match given.has("-e") {
-        true => given.values("-e").next().is_none() || !given.values("-e").all(|word| is_plain(&word)),
-        false => given.operands.first().is_some_and(|script| !is_plain(script.word)),
+        true => {
+            given.values("-e").next().is_none() || !given.values("-e").all(|word| is_plain(&word))
+        }
+        false => given
+            .operands
+            .first()
+            .is_some_and(|script| !is_plain(script.word)),
     }
 }
 
 fn begins_regex(before: char) -> bool {
-    matches!(before, '(' | ',' | '~' | '!' | '{' | '}' | ';' | '&' | '|' | '\n')
+    matches!(
+        before,
+        '(' | ',' | '~' | '!' | '{' | '}' | ';' | '&' | '|' | '\n'
+    )
 }
 
-/// Whether a program of awk runs nothing, reads no other command's output and writes into no file. Anything not understood
-/// isn't plain.
+/// Whether a program of awk runs nothing, reads no other command's output and writes into no file.
+/// Anything not understood isn't plain.
 fn is_plain_awk(program: &str) -> bool {
-    if ["system", "getline", "@"].iter().any(|it| program.contains(it)) {
+    if ["system", "getline", "@"]
+        .iter()
+        .any(|it| program.contains(it))
+    {
         return false;
     }
     let mut rest = program.chars().peekable();
@@ -405,7 +523,8 @@ fn is_plain_awk(program: &str) -> bool {
     true
 }
 
-/// Whether a word holds a command of a database's client itself, which may run a program or write a file.
+/// Whether a word holds a command of a database's client itself, which may run a program or write a
+/// file.
 fn runs_in_client(word: &Word) -> bool {
     const HARMLESS: &str = ".tables .schema .headers .mode .width .indexes .databases .dump ./";
     let text = word.text.trim_start();
@@ -414,10 +533,14 @@ fn runs_in_client(word: &Word) -> bool {
         .map(str::trim_start)
         .any(|line| line.starts_with('.') && !HARMLESS.split(' ').any(|it| line.starts_with(it)));
     let lower = text.to_ascii_lowercase();
-    const NAMES: &str = r"\!|\o|\g|\w|\copy|\i|writefile|load_extension|outfile|program|edit(|vacuum into";
+    const NAMES: &str =
+        r"\!|\o|\g|\w|\copy|\i|writefile|load_extension|outfile|program|edit(|vacuum into";
     // Back-quotes in a command of psql's own run a shell, and a server writes a file as well.
-    let is_more = lower.contains('\\') && lower.contains('`') || lower.contains("copy") && lower.contains(" to '");
-    let begins = ["system", "source", "tee", "pager"].iter().any(|it| lower.starts_with(it));
+    let is_more = lower.contains('\\') && lower.contains('`')
+        || lower.contains("copy") && lower.contains(" to '");
+    let begins = ["system", "source", "tee", "pager"]
+        .iter()
+        .any(|it| lower.starts_with(it));
     is_dot || begins || is_more || NAMES.split('|').any(|it| lower.contains(it))
 }
 
@@ -428,6 +551,8 @@ pub(in super::super) fn git_configured(words: &[Word]) -> Option<&Word> {
     let is_key = |word: &&Word| word.text.contains('.') && !word.text.starts_with('-');
     let key = rest.iter().position(|word| is_key(&word))?;
     let value = rest.get(key + 1)?;
-    let is_harmless = value.as_constant().is_some_and(|value| is_harmless_setting(&rest[key].text, value));
+    let is_harmless = value
+        .as_constant()
+        .is_some_and(|value| is_harmless_setting(&rest[key].text, value));
     (!is_harmless).then_some(&rest[key])
 }

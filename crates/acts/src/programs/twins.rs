@@ -1,4 +1,5 @@
-//! Commands that do the same under other words: `docker rm` and `docker container rm`, `kill -9` and `kill -s KILL`.
+//! Commands that do the same under other words: `docker rm` and `docker container rm`, `kill -9`
+//! and `kill -s KILL`.
 
 use super::super::names::base_name;
 use super::super::word::Word;
@@ -7,8 +8,15 @@ use super::in_place_of;
 use super::options::{self, Known, Same};
 use super::parsed::{Given, Item, Parsed};
 
-const SIGNALS: [(&str, &str); 7] =
-    [("HUP", "1"), ("INT", "2"), ("QUIT", "3"), ("KILL", "9"), ("TERM", "15"), ("CONT", "18"), ("STOP", "19")];
+const SIGNALS: [(&str, &str); 7] = [
+    ("HUP", "1"),
+    ("INT", "2"),
+    ("QUIT", "3"),
+    ("KILL", "9"),
+    ("TERM", "15"),
+    ("CONT", "18"),
+    ("STOP", "19"),
+];
 
 /// Whether a rule about the program must look at the twins of a command.
 pub(in super::super) fn has_twins(program: &str) -> bool {
@@ -16,12 +24,20 @@ pub(in super::super) fn has_twins(program: &str) -> bool {
 }
 
 fn has_own_twins(program: &str) -> bool {
-    matches!(program, "kill" | "killall" | "pkill" | "tar" | "gtar" | "bsdtar")
+    matches!(
+        program,
+        "kill" | "killall" | "pkill" | "tar" | "gtar" | "bsdtar"
+    )
 }
 
 /// Other programs whose commands may be this one's.
-pub(in super::super) fn other_programs(program: &Known<'_>) -> impl Iterator<Item = &'static str> + use<> {
-    program.ways().iter().flat_map(|same| [first(same.path), first(same.words)])
+pub(in super::super) fn other_programs(
+    program: &Known<'_>,
+) -> impl Iterator<Item = &'static str> + use<> {
+    program
+        .ways()
+        .iter()
+        .flat_map(|same| [first(same.path), first(same.words)])
 }
 
 /// The program of a path.
@@ -37,7 +53,12 @@ pub(in super::super) fn twins(words: &[Word]) -> Vec<Vec<Word>> {
     // Twins may have twins in turn.
     while let Some(twin) = all.get(at).filter(|_| all.len() < MOST) {
         let is_new = |it: &Vec<Word>| {
-            let is_same = |other: &[Word]| other.iter().map(|word| &word.text).eq(it.iter().map(|word| &word.text));
+            let is_same = |other: &[Word]| {
+                other
+                    .iter()
+                    .map(|word| &word.text)
+                    .eq(it.iter().map(|word| &word.text))
+            };
             !is_same(words) && !all.iter().any(|other| is_same(other))
         };
         let more: Vec<Vec<Word>> = of(twin).into_iter().filter(is_new).collect();
@@ -48,7 +69,9 @@ pub(in super::super) fn twins(words: &[Word]) -> Vec<Vec<Word>> {
 }
 
 fn of(words: &[Word]) -> Vec<Vec<Word>> {
-    let Some(name) = words.first().and_then(Word::as_constant).map(base_name) else { return Vec::new() };
+    let Some(name) = words.first().and_then(Word::as_constant).map(base_name) else {
+        return Vec::new();
+    };
     let own = match name {
         _ if !has_own_twins(name) => None,
         "kill" | "killall" | "pkill" => kill(words),
@@ -61,13 +84,17 @@ fn of(words: &[Word]) -> Vec<Vec<Word>> {
     }
     let parsed = Parsed::new(&words[1..], program.any_row());
     let told = |same: &Same| {
-        let ways = [retold(words, &parsed, same.path, same.words), retold(words, &parsed, same.words, same.path)];
+        let ways = [
+            retold(words, &parsed, same.path, same.words),
+            retold(words, &parsed, same.words, same.path),
+        ];
         ways.into_iter().flatten()
     };
     own.into_iter().chain(same.iter().flat_map(told)).collect()
 }
 
-/// The words of a command with those of another path in place of its own; nothing if its own is another.
+/// The words of a command with those of another path in place of its own; nothing if its own is
+/// another.
 fn retold(words: &[Word], parsed: &Parsed, from: &str, to: &str) -> Option<Vec<Word>> {
     let name = base_name(&words[0].text);
     let (mut from, mut to) = (from.split(' '), to.split(' '));
@@ -80,13 +107,21 @@ fn retold(words: &[Word], parsed: &Parsed, from: &str, to: &str) -> Option<Vec<W
     for part in from {
         let at = match part.starts_with('-') {
             true => {
-                let is_no = |value: &Option<Word>| value.as_ref().is_some_and(|value| value.text != "true");
+                let is_no =
+                    |value: &Option<Word>| value.as_ref().is_some_and(|value| value.text != "true");
                 let is_it = |it: &Given| it.option.names.contains(&part) && !is_no(&it.value);
-                parsed.options.iter().find(|item| item.given().iter().any(is_it))?.at
+                parsed
+                    .options
+                    .iter()
+                    .find(|item| item.given().iter().any(is_it))?
+                    .at
             }
             false => {
-                let text =
-                    |item: &&Item| item.word.as_constant().is_some_and(|it| part.split('|').any(|name| name == it));
+                let text = |item: &&Item| {
+                    item.word
+                        .as_constant()
+                        .is_some_and(|it| part.split('|').any(|name| name == it))
+                };
                 operands.next().filter(text)?.at
             }
         };
@@ -95,21 +130,39 @@ fn retold(words: &[Word], parsed: &Parsed, from: &str, to: &str) -> Option<Vec<W
     // Options of the program itself stay in front.
     let verb = taken.first().copied().unwrap_or(1);
     let program = to.next()?;
-    let is_same = program.split('|').any(|it| programs.split('|').any(|name| name == it));
+    let is_same = program
+        .split('|')
+        .any(|it| programs.split('|').any(|name| name == it));
     let (head, before) = match is_same {
         true => (words[0].clone(), 1..verb),
         false => (in_place_of(&words[0], program), 1..1),
     };
     let own = to.map(|part| Word::constant(part.split('|').next().unwrap_or(part)));
-    let rest = (before.end..words.len()).filter(|at| !taken.contains(at)).map(|at| words[at].clone());
-    Some(std::iter::once(head).chain(words[before].iter().cloned()).chain(own).chain(rest).collect())
+    let rest = (before.end..words.len())
+        .filter(|at| !taken.contains(at))
+        .map(|at| words[at].clone());
+    Some(
+        std::iter::once(head)
+            .chain(words[before].iter().cloned())
+            .chain(own)
+            .chain(rest)
+            .collect(),
+    )
 }
 
 /// The words with others in place of some.
 fn replaced(words: &[Word], at: std::ops::Range<usize>, by: &[&str]) -> Vec<Word> {
-    let (before, after) = (words.get(..at.start).unwrap_or_default(), words.get(at.end..).unwrap_or_default());
+    let (before, after) = (
+        words.get(..at.start).unwrap_or_default(),
+        words.get(at.end..).unwrap_or_default(),
+    );
     let by = by.iter().map(|text| Word::constant(*text));
-    before.iter().cloned().chain(by).chain(after.iter().cloned()).collect()
+    before
+        .iter()
+        .cloned()
+        .chain(by)
+        .chain(after.iter().cloned())
+        .collect()
 }
 
 /// A signal as `-9`.
@@ -118,14 +171,20 @@ fn kill(words: &[Word]) -> Option<Vec<Word>> {
     let next = || words.get(2).and_then(Word::as_constant);
     let (signal, end) = match text {
         "-s" | "-n" | "--signal" => (next()?, 3),
-        _ => match text.strip_prefix("--signal=").or_else(|| text.strip_prefix("-s")) {
+        _ => match text
+            .strip_prefix("--signal=")
+            .or_else(|| text.strip_prefix("-s"))
+        {
             Some(signal) => (signal, 2),
             None => (text.strip_prefix('-')?, 2),
         },
     };
     let name = signal.to_ascii_uppercase();
     let name = name.strip_prefix("SIG").unwrap_or(&name);
-    let number = SIGNALS.iter().find(|(known, number)| *known == name || *number == name).map(|(_, number)| *number)?;
+    let number = SIGNALS
+        .iter()
+        .find(|(known, number)| *known == name || *number == name)
+        .map(|(_, number)| *number)?;
     let short = format!("-{number}");
     (text != short).then(|| replaced(words, 1..end, &[&short]))
 }

@@ -26,20 +26,55 @@ while [ $# -gt 0 ]; do
   shift 2
 done"#;
 
-/// Runs shell texts, each with its home, one after the other: to start strace for each takes longer than most of them.
-/// `timeout` is that program, ready to be given words. Of a text that runs a program which isn't there, that is told.
-pub fn run(mut timeout: Command, texts: &[(&str, &Path)], trace: &Path) -> Vec<Result<Vec<Touch>, String>> {
-    timeout.args(["-k1", "120", "strace", "-qq", "-f", "--seccomp-bpf", "-y", "-s", "4096", "-e"]);
-    timeout.arg(format!("trace=?{}", CALLS.replace(',', ",?"))).arg("-o").arg(trace).args(["bash", "-c", EACH, "each"]);
-    let words = texts.iter().flat_map(|(text, home)| [home.as_os_str(), text.as_ref()]);
+/// Runs shell texts, each with its home, one after the other: to start strace for each takes longer
+/// than most of them. `timeout` is that program, ready to be given words. Of a text that runs a
+/// program which isn't there, that is told.
+pub fn run(
+    mut timeout: Command,
+    texts: &[(&str, &Path)],
+    trace: &Path,
+) -> Vec<Result<Vec<Touch>, String>> {
+    timeout.args([
+        "-k1",
+        "120",
+        "strace",
+        "-qq",
+        "-f",
+        "--seccomp-bpf",
+        "-y",
+        "-s",
+        "4096",
+        "-e",
+    ]);
+    timeout
+        .arg(format!("trace=?{}", CALLS.replace(',', ",?")))
+        .arg("-o")
+        .arg(trace)
+        .args(["bash", "-c", EACH, "each"]);
+    let words = texts
+        .iter()
+        .flat_map(|(text, home)| [home.as_os_str(), text.as_ref()]);
     let status = timeout.args(words).status().unwrap();
     assert!(status.code() != Some(124), "these take too long: {texts:?}");
     let trace = String::from_utf8_lossy(&fs::read(trace).unwrap()).into_owned();
-    let all = touched(&trace, texts.iter().map(|(_, home)| home.join("work").display().to_string()).collect());
+    let all = touched(
+        &trace,
+        texts
+            .iter()
+            .map(|(_, home)| home.join("work").display().to_string())
+            .collect(),
+    );
     let told = texts.iter().zip(all).map(|((text, home), touched)| {
         let said = fs::read_to_string(home.join("said")).unwrap_or_default();
-        let missing = said.lines().filter_map(|line| line.strip_suffix(": command not found")?.rsplit(": ").next());
-        let missing = missing.filter(|it| text.contains(it)).map(str::to_string).next();
+        let missing = said.lines().filter_map(|line| {
+            line.strip_suffix(": command not found")?
+                .rsplit(": ")
+                .next()
+        });
+        let missing = missing
+            .filter(|it| text.contains(it))
+            .map(str::to_string)
+            .next();
         missing.map_or(Ok(touched), Err)
     });
     told.collect()
@@ -76,7 +111,8 @@ pub fn listed(directory: &Path) -> BTreeSet<String> {
     all
 }
 
-/// Reads what strace wrote: what was done by the process that went to each of the directories first, and by its children.
+/// Reads what strace wrote: what was done by the process that went to each of the directories
+/// first, and by its children.
 fn touched(trace: &str, works: Vec<String>) -> Vec<Vec<Touch>> {
     let calls = calls(trace);
     let mut parents = HashMap::new();
@@ -103,7 +139,9 @@ fn touched(trace: &str, works: Vec<String>) -> Vec<Vec<Touch>> {
             places.extend(whose.map(|whose| (process.clone(), (works[whose].clone(), whose))));
             continue;
         };
-        places.entry(process.clone()).or_insert_with(|| (directory.clone(), whose));
+        places
+            .entry(process.clone())
+            .or_insert_with(|| (directory.clone(), whose));
         if result.starts_with('-') || result.starts_with('?') {
             continue;
         }
@@ -115,27 +153,44 @@ fn touched(trace: &str, works: Vec<String>) -> Vec<Vec<Touch>> {
         };
         match name.as_str() {
             "chdir" => places.extend(path(0).map(|path| (process.clone(), (path, whose)))),
-            "fchdir" => places.extend(described(args[0]).map(|path| (process.clone(), (path, whose)))),
+            "fchdir" => {
+                places.extend(described(args[0]).map(|path| (process.clone(), (path, whose))))
+            }
             "open" | "openat" | "openat2" => {
                 let at = usize::from(name != "open");
                 let flags = args.get(at + 1).copied().unwrap_or_default();
                 match access(flags) {
-                    _ if result.contains(">(deleted)") || flags.contains("O_DIRECTORY") || flags.contains("O_PATH") => {
-                    }
+                    _ if result.contains(">(deleted)")
+                        || flags.contains("O_DIRECTORY")
+                        || flags.contains("O_PATH") => {}
                     // A directory may be opened like a file.
                     Some(Access::Read) if path(at).is_some_and(|it| Path::new(&it).is_dir()) => {}
                     Some(access) => add(path(at), access),
                     None => {}
                 }
             }
-            "creat" | "unlink" | "rmdir" | "mkdir" | "chmod" | "chown" | "lchown" | "truncate" | "mknod" => {
+            "creat" | "unlink" | "rmdir" | "mkdir" | "chmod" | "chown" | "lchown" | "truncate"
+            | "mknod" => {
                 add(path(0), Access::Write);
             }
-            "unlinkat" | "mkdirat" | "fchmodat" | "fchownat" | "mknodat" => add(path(1), Access::Write),
+            "unlinkat" | "mkdirat" | "fchmodat" | "fchownat" | "mknodat" => {
+                add(path(1), Access::Write)
+            }
             "fchmod" | "fchown" => add(described(args[0]), Access::Write),
-            "utimensat" => add(if args[1] == "NULL" { described(args[0]) } else { path(1) }, Access::Write),
-            "rename" => [path(0), path(1)].into_iter().for_each(|it| add(it, Access::Write)),
-            "renameat" | "renameat2" => [path(1), path(3)].into_iter().for_each(|it| add(it, Access::Write)),
+            "utimensat" => add(
+                if args[1] == "NULL" {
+                    described(args[0])
+                } else {
+                    path(1)
+                },
+                Access::Write,
+            ),
+            "rename" => [path(0), path(1)]
+                .into_iter()
+                .for_each(|it| add(it, Access::Write)),
+            "renameat" | "renameat2" => [path(1), path(3)]
+                .into_iter()
+                .for_each(|it| add(it, Access::Write)),
             "link" => (add(path(0), Access::Read), add(path(1), Access::Write)).1,
             "linkat" => (add(path(1), Access::Read), add(path(3), Access::Write)).1,
             "symlink" => add(path(1), Access::Write),
@@ -151,24 +206,40 @@ fn calls(trace: &str) -> Vec<(String, String, String, String)> {
     let mut begun: HashMap<&str, String> = HashMap::new();
     let mut calls = Vec::new();
     // What programs are made of is read by each of them.
-    let is_own = |line: &&str| ["\"/usr/", "\"/lib", "\"/etc/ld.so"].iter().any(|it| line.contains(it));
-    for line in trace.lines().filter(|line| !is_own(line) || line.contains("unfinished") || line.contains("resumed")) {
-        let Some((process, call)) = line.split_once(' ') else { continue };
+    let is_own = |line: &&str| {
+        ["\"/usr/", "\"/lib", "\"/etc/ld.so"]
+            .iter()
+            .any(|it| line.contains(it))
+    };
+    for line in trace
+        .lines()
+        .filter(|line| !is_own(line) || line.contains("unfinished") || line.contains("resumed"))
+    {
+        let Some((process, call)) = line.split_once(' ') else {
+            continue;
+        };
         let call = call.trim_start();
         if let Some(begin) = call.strip_suffix(" <unfinished ...>") {
             begun.insert(process, begin.to_string());
             continue;
         }
-        let resumed = call.strip_prefix("<... ").and_then(|it| it.split_once(" resumed>"));
+        let resumed = call
+            .strip_prefix("<... ")
+            .and_then(|it| it.split_once(" resumed>"));
         let whole = match resumed {
             Some((_, rest)) => begun.remove(process).unwrap_or_default() + rest,
             None => call.to_string(),
         };
-        let Some((name, rest)) = whole.split_once('(') else { continue };
-        let Some((args, result)) =
-            rest.rsplit_once(") ").filter(|(_, it)| it.trim_start().starts_with("= ")).or_else(|| {
+        let Some((name, rest)) = whole.split_once('(') else {
+            continue;
+        };
+        let Some((args, result)) = rest
+            .rsplit_once(") ")
+            .filter(|(_, it)| it.trim_start().starts_with("= "))
+            .or_else(|| {
                 // `= -1 ENOENT (No such file or directory)`
-                rest.rfind(" = ").map(|at| (rest[..at].trim_end().trim_end_matches(')'), &rest[at + 1..]))
+                rest.rfind(" = ")
+                    .map(|at| (rest[..at].trim_end().trim_end_matches(')'), &rest[at + 1..]))
             })
         else {
             continue;
@@ -182,7 +253,8 @@ fn calls(trace: &str) -> Vec<(String, String, String, String)> {
 
 /// The arguments of a call, which quotes, braces and brackets hold together.
 fn split(args: &str) -> Vec<&str> {
-    let (mut parts, mut from, mut depth, mut quoted, mut escaped) = (Vec::new(), 0, 0, false, false);
+    let (mut parts, mut from, mut depth, mut quoted, mut escaped) =
+        (Vec::new(), 0, 0, false, false);
     for (at, c) in args.char_indices() {
         match c {
             _ if escaped => escaped = false,
@@ -213,7 +285,11 @@ fn path_at(args: &[&str], at: usize, directory: &str) -> Option<String> {
     let text = args.get(at)?.strip_prefix('"')?.strip_suffix('"')?;
     let from = at.checked_sub(1).and_then(|before| described(args[before]));
     let from = from.unwrap_or_else(|| directory.to_string());
-    let path = if text.starts_with('/') { text.to_string() } else { format!("{from}/{text}") };
+    let path = if text.starts_with('/') {
+        text.to_string()
+    } else {
+        format!("{from}/{text}")
+    };
     Some(normal(&path))
 }
 
@@ -247,10 +323,16 @@ pub fn matches(pattern: &str, path: &str) -> bool {
             ([], []) => true,
             ([b'*', b'*', b'/', more @ ..], _) if rest(more, path) => true,
             ([b'*', b'*', more @ ..], _) => {
-                rest(more, path) || path.split_first().is_some_and(|(_, path)| rest(pattern, path))
+                rest(more, path)
+                    || path
+                        .split_first()
+                        .is_some_and(|(_, path)| rest(pattern, path))
             }
             ([b'*', more @ ..], _) => {
-                rest(more, path) || path.split_first().is_some_and(|(c, path)| *c != b'/' && rest(pattern, path))
+                rest(more, path)
+                    || path
+                        .split_first()
+                        .is_some_and(|(c, path)| *c != b'/' && rest(pattern, path))
             }
             ([b'?', more @ ..], [c, path @ ..]) => *c != b'/' && rest(more, path),
             ([b'[', more @ ..], [c, path @ ..]) => match more.iter().position(|it| *it == b']') {

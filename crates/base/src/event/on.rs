@@ -21,8 +21,8 @@ impl On {
         }
     }
 
-    /// Whether it names this event itself, or is for every one; a program's start is meant by its name only, because hooks for
-    /// every event would run for every program.
+    /// Whether it names this event itself, or is for every one; a program's start is meant by its
+    /// name only, because hooks for every event would run for every program.
     pub fn is_for(&self, name: &str) -> bool {
         match self {
             On::Every => name != PRE_EXEC,
@@ -40,7 +40,10 @@ impl On {
 
     /// The gates of a tool call.
     pub fn tool_gates() -> impl Iterator<Item = Arc<str>> {
-        EVENTS.iter().filter(|spec| spec.tool && spec.phase == Phase::Gate).map(|spec| spec.name.into())
+        EVENTS
+            .iter()
+            .filter(|spec| spec.tool && spec.phase == Phase::Gate)
+            .map(|spec| spec.name.into())
     }
 
     /// Whether one of them may be about a call of a tool: before it, or after.
@@ -55,7 +58,9 @@ impl On {
     pub fn includes_a_gate(&self) -> bool {
         match self {
             On::Every => true,
-            On::Names(names) => names.iter().any(|name| spec(name).is_some_and(|spec| spec.phase == Phase::Gate)),
+            On::Names(names) => names
+                .iter()
+                .any(|name| spec(name).is_some_and(|spec| spec.phase == Phase::Gate)),
         }
     }
 
@@ -63,8 +68,16 @@ impl On {
     pub fn gates(&self) -> Vec<Arc<str>> {
         let is_gate = |spec: &EventSpec| spec.phase == Phase::Gate;
         match self {
-            On::Every => EVENTS.iter().filter(|it| is_gate(it)).map(|spec| spec.name.into()).collect(),
-            On::Names(names) => names.iter().filter(|name| spec(name).is_some_and(is_gate)).cloned().collect(),
+            On::Every => EVENTS
+                .iter()
+                .filter(|it| is_gate(it))
+                .map(|spec| spec.name.into())
+                .collect(),
+            On::Names(names) => names
+                .iter()
+                .filter(|name| spec(name).is_some_and(is_gate))
+                .cloned()
+                .collect(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The shape of a native event: what its members are, for the check of one that arrives and for the schema.
+//! The shape of a native event: what its members are, for the check of one that arrives and for the
+//! schema.
 
 use super::NotAnEvent;
 use crate::support::json::without_types;
@@ -32,8 +33,8 @@ pub struct EventShape {
     tool: Option<ToolShape>,
     exec: Option<ExecShape>,
     model: Option<ModelShape>,
-    /// What the agent's own policy grants a tool call; hooks see it with what hookwire's adds: sandbox,
-    /// timeoutMs, maxOutputBytes, callsLeft.
+    /// What the agent's own policy grants a tool call; hooks see it with what hookwire's adds:
+    /// sandbox, timeoutMs, maxOutputBytes, callsLeft.
     grant: Option<Anything>,
     /// The subject of UserPromptSubmit and RunStart.
     prompt: Option<Anything>,
@@ -107,10 +108,12 @@ struct ExecShape {
     real_path: Option<Text>,
     /// Its process.
     pid: Option<u64>,
-    /// The processes that it comes from, the nearest first: `pid` and `argv` of each. The first ones have
-    /// `sameProgram: true` if they certainly run the same program, the nearest has `realPath` if it is certain what it runs.
+    /// The processes that it comes from, the nearest first: `pid` and `argv` of each. The first
+    /// ones have `sameProgram: true` if they certainly run the same program, the nearest has
+    /// `realPath` if it is certain what it runs.
     parents: Option<Vec<Anything>>,
-    /// The identifier of the event of the tool call that it belongs to, as its verdict had it, where that is certain.
+    /// The identifier of the event of the tool call that it belongs to, as its verdict had it,
+    /// where that is certain.
     tool_call: Option<Text>,
 }
 
@@ -201,7 +204,9 @@ pub(super) fn check_shape(data: &Value) -> Result<(), NotAnEvent> {
 
 /// The top-level member that doesn't fit; found by trying each alone, since this is the error path.
 fn misfit(data: &Value) -> Option<String> {
-    data.as_object()?.iter().find_map(|(key, value)| (!fits(key, value)).then(|| key.clone()))
+    data.as_object()?
+        .iter()
+        .find_map(|(key, value)| (!fits(key, value)).then(|| key.clone()))
 }
 
 /// Whether a member has the type that it has in an event.
@@ -212,12 +217,15 @@ fn fits(key: &str, value: &Value) -> bool {
     EventShape::deserialize(&Value::Object(alone)).is_ok()
 }
 
-/// Takes out the members of a type that no event has, and of `agent`, `tool` and `model` only what doesn't fit.
+/// Takes out the members of a type that no event has, and of `agent`, `tool` and `model` only what
+/// doesn't fit.
 pub fn drop_misfits(data: &mut Value) {
     if check_shape(data).is_ok() {
         return;
     }
-    let Some(object) = data.as_object_mut() else { return };
+    let Some(object) = data.as_object_mut() else {
+        return;
+    };
     object.retain(|key, value| {
         if let Value::Object(members) = value
             && !fits(key, &Value::Object(members.clone()))

@@ -1,11 +1,13 @@
-//! Files that are written below a project's root. Whoever has made the project may have put links there: what is named below
-//! the root is written below it, or nowhere.
+//! Files that are written below a project's root. Whoever has made the project may have put links
+//! there: what is named below the root is written below it, or nowhere.
 //!
-//! A path is resolved first and then walked from the root, one directory at a time and without following a link. So a
-//! directory that becomes a link meanwhile is a failure, on every system.
+//! A path is resolved first and then walked from the root, one directory at a time and without
+//! following a link. So a directory that becomes a link meanwhile is a failure, on every system.
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fchmod, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, fchmod, mkdirat, openat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -24,13 +26,15 @@ pub const ANYWHERE: &str = "/";
 /// Writes a file that isn't there yet, and makes the directories that it is in.
 ///
 /// # Errors
-/// It can't be written, leads out of the project, or something is there already: then [`ErrorKind::AlreadyExists`].
+/// It can't be written, leads out of the project, or something is there already: then
+/// [`ErrorKind::AlreadyExists`].
 pub fn write_new(path: &Path, root: &Path, text: &str, mode: u32) -> Result<()> {
     let (dir, name) = place(path, root, Missing::Made(0o777))?;
     create(&dir, &name, mode)?.write_all(text.as_bytes())
 }
 
-/// Puts a text in the place of a file's, at once or not at all. Who may do what with a file that is there stays.
+/// Puts a text in the place of a file's, at once or not at all. Who may do what with a file that is
+/// there stays.
 ///
 /// # Errors
 /// It can't be written, or leads out of the project; then it is as it was.
@@ -39,7 +43,9 @@ pub fn replace(path: &Path, root: &Path, text: &str, new_mode: u32) -> Result<()
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let (dir, name) = place(&path, root, Missing::Told)?;
     let mode = match statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(about) if FileType::from_raw_mode(about.st_mode).is_file() => Mode::from_raw_mode(about.st_mode),
+        Ok(about) if FileType::from_raw_mode(about.st_mode).is_file() => {
+            Mode::from_raw_mode(about.st_mode)
+        }
         Ok(_) => return Err(Error::other("it is not a regular file")),
         Err(_) => Mode::from_raw_mode(new_mode as rustix::fs::RawMode),
     };
@@ -96,29 +102,47 @@ fn place(path: &Path, root: &Path, missing: Missing) -> Result<(OwnedFd, OsStrin
 }
 
 fn directory(path: &Path, root: &Path, missing: Missing) -> Result<OwnedFd> {
-    let there = path.ancestors().find_map(|it| Some((it.canonicalize().ok()?, path.strip_prefix(it).ok()?)));
+    let there = path
+        .ancestors()
+        .find_map(|it| Some((it.canonicalize().ok()?, path.strip_prefix(it).ok()?)));
     let (there, rest) = there.ok_or(ErrorKind::NotFound)?;
-    let root = if root == Path::new(ANYWHERE) { there.clone() } else { root.canonicalize()? };
+    let root = if root == Path::new(ANYWHERE) {
+        there.clone()
+    } else {
+        root.canonicalize()?
+    };
     let inner = there.strip_prefix(&root).map_err(|_| leads_out(&there))?;
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | LOOK_UP;
     let mut dir = openat(CWD, &root, flags, Mode::empty())?;
     let made = |name| (name, Some(missing));
-    for (name, missing) in inner.components().map(|name| (name, None)).chain(rest.components().map(made)) {
+    for (name, missing) in inner
+        .components()
+        .map(|name| (name, None))
+        .chain(rest.components().map(made))
+    {
         // What isn't there has no directory above it either.
-        let Component::Normal(name) = name else { return Err(ErrorKind::NotFound.into()) };
+        let Component::Normal(name) = name else {
+            return Err(ErrorKind::NotFound.into());
+        };
         if let Some(Missing::Made(mode)) = missing {
             match mkdirat(&dir, name, Mode::from_raw_mode(mode as rustix::fs::RawMode)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        dir = openat(&dir, name, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(|error| match error {
-            Errno::LOOP | Errno::NOTDIR => {
-                let name = PathBuf::from(name);
-                Error::other(format!("`{}` is a file, or a link that leads nowhere", name.display()))
-            }
-            error => error.into(),
-        })?;
+        dir =
+            openat(&dir, name, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(
+                |error| match error {
+                    Errno::LOOP | Errno::NOTDIR => {
+                        let name = PathBuf::from(name);
+                        Error::other(format!(
+                            "`{}` is a file, or a link that leads nowhere",
+                            name.display()
+                        ))
+                    }
+                    error => error.into(),
+                },
+            )?;
     }
     Ok(dir)
 }
@@ -126,7 +150,13 @@ fn directory(path: &Path, root: &Path, missing: Missing) -> Result<OwnedFd> {
 fn create(dir: &OwnedFd, name: &OsStr, mode: u32) -> Result<File> {
     // No link is followed: it would be something that is there already.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(dir, name, flags, Mode::from_raw_mode(mode as rustix::fs::RawMode))?.into())
+    Ok(openat(
+        dir,
+        name,
+        flags,
+        Mode::from_raw_mode(mode as rustix::fs::RawMode),
+    )?
+    .into())
 }
 
 fn leads_out(to: &Path) -> Error {
@@ -150,12 +180,36 @@ mod tests {
             (&[("in", "$/project/kept")], "in/new", "written"),
             (&[("in", "kept/../kept")], "in/deep/new", "written"),
             (&[], "kept/../kept/new", "written"),
-            (&[("out", "../other")], "out/new", "it leads out of the project, to $/other"),
-            (&[("out", "../other")], "out/deep/new", "it leads out of the project, to $/other"),
-            (&[("out", "$/other")], "out/new", "it leads out of the project, to $/other"),
-            (&[("out", "../..")], "out/new", "it leads out of the project, to "),
-            (&[("one", "kept/two"), ("kept/two", "../../other")], "one/new", "it leads out of the project, to $/other"),
-            (&[("out", "../nowhere")], "out/new", "`out` is a file, or a link that leads nowhere"),
+            (
+                &[("out", "../other")],
+                "out/new",
+                "it leads out of the project, to $/other",
+            ),
+            (
+                &[("out", "../other")],
+                "out/deep/new",
+                "it leads out of the project, to $/other",
+            ),
+            (
+                &[("out", "$/other")],
+                "out/new",
+                "it leads out of the project, to $/other",
+            ),
+            (
+                &[("out", "../..")],
+                "out/new",
+                "it leads out of the project, to ",
+            ),
+            (
+                &[("one", "kept/two"), ("kept/two", "../../other")],
+                "one/new",
+                "it leads out of the project, to $/other",
+            ),
+            (
+                &[("out", "../nowhere")],
+                "out/new",
+                "`out` is a file, or a link that leads nowhere",
+            ),
             (&[("new", "../other/new")], "new", "it is there already"),
             (&[("new", "../other/file")], "new", "it is there already"),
         ] {
@@ -170,12 +224,22 @@ mod tests {
             }
             let said = match write_new(&root.join(path), &root, "x", 0o644) {
                 Ok(()) => "written".to_string(),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => "it is there already".into(),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    "it is there already".into()
+                }
                 Err(error) => error.to_string().replace(top.to_str().unwrap(), "$"),
             };
             assert!(said.starts_with(expected), "{links:?} {path}: {said}");
-            assert_eq!(said == "written", root.join(path).is_file() && !root.join(path).is_symlink(), "{path}");
-            assert_eq!(fs::read_dir(top.join("other")).unwrap().count(), 1, "{links:?} {path}");
+            assert_eq!(
+                said == "written",
+                root.join(path).is_file() && !root.join(path).is_symlink(),
+                "{path}"
+            );
+            assert_eq!(
+                fs::read_dir(top.join("other")).unwrap().count(),
+                1,
+                "{links:?} {path}"
+            );
         }
     }
 
@@ -185,7 +249,10 @@ mod tests {
         for (link, expected) in [
             (None, Ok("new")),
             (Some("kept/real"), Ok("new")),
-            (Some("../other/real"), Err("it leads out of the project, to $/other")),
+            (
+                Some("../other/real"),
+                Err("it leads out of the project, to $/other"),
+            ),
             (Some("kept"), Err("it is not a regular file")),
         ] {
             let dir = tempfile::tempdir().unwrap();
@@ -202,10 +269,17 @@ mod tests {
             let done = replace(&file, &root, "new", 0o644);
             let done = done.map(|()| fs::read_to_string(&file).unwrap());
             let done = done.map_err(|error| error.to_string().replace(top.to_str().unwrap(), "$"));
-            assert_eq!(done.as_deref().map_err(String::as_str), expected, "{link:?}");
+            assert_eq!(
+                done.as_deref().map_err(String::as_str),
+                expected,
+                "{link:?}"
+            );
             assert_eq!(fs::read_to_string(top.join("other/real")).unwrap(), "old");
             assert_eq!(file.is_symlink(), link.is_some());
-            let left = fs::read_dir(&root).unwrap().chain(fs::read_dir(root.join("kept")).unwrap()).count();
+            let left = fs::read_dir(&root)
+                .unwrap()
+                .chain(fs::read_dir(root.join("kept")).unwrap())
+                .count();
             assert_eq!(left, 3, "{link:?}");
         }
     }

@@ -33,15 +33,26 @@ impl Decimal {
         let n_leading = digits.len() - significant.len();
         let digits = significant.trim_end_matches('0').as_bytes().to_vec();
         if digits.is_empty() {
-            return Some(Decimal { is_negative: false, point: 0, digits });
+            return Some(Decimal {
+                is_negative: false,
+                point: 0,
+                digits,
+            });
         }
         let shift = i64::try_from(whole.len()).ok()? - i64::try_from(n_leading).ok()?;
-        Some(Decimal { is_negative, point: exponent.parse::<i64>().ok()? + shift, digits })
+        Some(Decimal {
+            is_negative,
+            point: exponent.parse::<i64>().ok()? + shift,
+            digits,
+        })
     }
 
     /// The shortest number that reads as this float; `None` if it isn't finite.
     pub fn of_double(double: f64) -> Option<Decimal> {
-        double.is_finite().then(|| Decimal::new(&format!("{double:e}"))).flatten()
+        double
+            .is_finite()
+            .then(|| Decimal::new(&format!("{double:e}")))
+            .flatten()
     }
 
     /// How many digits it has.
@@ -58,7 +69,13 @@ impl Ord for Decimal {
             (false, false) => 1,
         };
         let by_size = || (self.point, &self.digits).cmp(&(other.point, &other.digits));
-        sign(self).cmp(&sign(other)).then_with(|| if self.is_negative { by_size().reverse() } else { by_size() })
+        sign(self).cmp(&sign(other)).then_with(|| {
+            if self.is_negative {
+                by_size().reverse()
+            } else {
+                by_size()
+            }
+        })
     }
 }
 
@@ -77,9 +94,12 @@ pub fn fits_double(number: &str) -> bool {
     double.is_some() && double == Decimal::new(number)
 }
 
-/// Whether the exponent of a JSON number is one that can be reckoned with; [`Decimal::new`] reads those.
+/// Whether the exponent of a JSON number is one that can be reckoned with; [`Decimal::new`] reads
+/// those.
 pub(crate) fn is_in_range(number: &str) -> bool {
-    let exponent = number.split_once(['e', 'E']).map_or("", |(_, exponent)| exponent);
+    let exponent = number
+        .split_once(['e', 'E'])
+        .map_or("", |(_, exponent)| exponent);
     exponent.trim_start_matches(['+', '-']).len() <= MAX_EXPONENT
 }
 
@@ -112,9 +132,17 @@ mod tests {
             "18446744073709551617",
             "1e300",
         ];
-        let read: Vec<_> = ascending.iter().map(|text| Decimal::new(text).unwrap()).collect();
+        let read: Vec<_> = ascending
+            .iter()
+            .map(|text| Decimal::new(text).unwrap())
+            .collect();
         assert!(read.is_sorted_by(|a, b| a < b), "{read:?}");
-        for (one, other) in [("1.50", "15e-1"), ("-0.0", "0"), ("100", "1E+2"), ("0.001", "1e-3")] {
+        for (one, other) in [
+            ("1.50", "15e-1"),
+            ("-0.0", "0"),
+            ("100", "1E+2"),
+            ("0.001", "1e-3"),
+        ] {
             assert_eq!(Decimal::new(one), Decimal::new(other));
         }
     }
@@ -142,7 +170,11 @@ mod tests {
             ("1e9999999999", false, false),
             ("0e9999999999", false, true),
         ] {
-            assert_eq!((is_in_range(number), is_in_reach_of_double(number)), (in_range, in_reach), "{number}");
+            assert_eq!(
+                (is_in_range(number), is_in_reach_of_double(number)),
+                (in_range, in_reach),
+                "{number}"
+            );
         }
     }
 }

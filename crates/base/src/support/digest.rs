@@ -38,7 +38,8 @@ pub fn of_open_file(path: &Path) -> io::Result<(String, Signature)> {
     }
 }
 
-/// A hash of texts in their order that keeps them apart: nothing can be shifted from one to the next.
+/// A hash of texts in their order that keeps them apart: nothing can be shifted from one to the
+/// next.
 pub fn of_texts(texts: &[&str]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for text in texts {
@@ -48,8 +49,8 @@ pub fn of_texts(texts: &[&str]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// A hash of a value, in hexadecimal digits, whatever the order of its members. Recursion is bounded
-/// by the parser that read the value.
+/// A hash of a value, in hexadecimal digits, whatever the order of its members. Recursion is
+/// bounded by the parser that read the value.
 pub fn of_value(value: &Value) -> String {
     fn feed(value: &Value, hash: &mut Sha256) {
         match value {
@@ -73,7 +74,9 @@ pub fn of_value(value: &Value) -> String {
                 }
                 hash.update(b"]");
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => hash.update(value.to_string()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                hash.update(value.to_string())
+            }
         }
     }
     let mut hash = Sha256::new();

@@ -23,22 +23,31 @@ static POINT: LazyLock<Option<Point>> = LazyLock::new(|| {
     let (name, times) = text.split_once('=')?;
     let (first, last) = times.split_once("..")?;
     let (first, last) = (first.parse().ok()?, last.parse().unwrap_or(usize::MAX));
-    Some(Point { name: name.into(), first, last, reached: AtomicUsize::new(0) })
+    Some(Point {
+        name: name.into(),
+        first,
+        last,
+        reached: AtomicUsize::new(0),
+    })
 });
 
 /// Whether the code that asks is to fail now.
 #[cfg(debug_assertions)]
 pub fn is_due(name: &str) -> bool {
     POINT.as_ref().is_some_and(|point| {
-        point.name == name && (point.first..=point.last).contains(&(point.reached.fetch_add(1, Ordering::Relaxed) + 1))
+        point.name == name
+            && (point.first..=point.last)
+                .contains(&(point.reached.fetch_add(1, Ordering::Relaxed) + 1))
     })
 }
 
-/// Stops this process where the code is that asks, until a test that has changed something has it go on.
+/// Stops this process where the code is that asks, until a test that has changed something has it
+/// go on.
 pub fn hold(name: &str) {
     if is_due(name) {
         // Where it can't be stopped, the test waits in vain.
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
     }
 }
 

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tempfile::NamedTempFile;
 
-pub use hookwire_ask::file::{lock, open, open_as, open_given, open_own, read_small, sync_directory};
+pub use hookwire_ask::file::{
+    lock, open, open_as, open_given, open_own, read_small, sync_directory,
+};
 
 /// Tells that a file is unchanged without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +41,9 @@ pub const MAX_FILE: u64 = 4 << 20;
 /// # Errors
 /// It can't be read, is too large or isn't text; for people.
 pub fn read_named(path: &Path) -> Result<String, String> {
-    read(path).map(|(text, _)| text).map_err(|error| error.to_string())
+    read(path)
+        .map(|(text, _)| text)
+        .map_err(|error| error.to_string())
 }
 
 /// Why a file can't be read, for people.
@@ -53,7 +57,10 @@ pub enum Unread {
 impl Unread {
     /// The file is not text from the first byte on that no text has.
     pub fn not_text(error: &FromUtf8Error) -> Unread {
-        Unread::NotText(String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned())
+        Unread::NotText(
+            String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()])
+                .into_owned(),
+        )
     }
 }
 
@@ -82,11 +89,13 @@ pub fn identity(metadata: &Metadata) -> (u64, u64) {
 
 /// The signature of the file that a path leads to, if it leads anywhere.
 pub fn signature(path: &Path) -> Option<Signature> {
-    fs::metadata(path).ok().map(|it| Signature::from_metadata(&it))
+    fs::metadata(path)
+        .ok()
+        .map(|it| Signature::from_metadata(&it))
 }
 
-/// Puts a text in the place of a file's, or makes the file, at once or not at all. Who may do what with a file that is
-/// there stays; a new one has this mode.
+/// Puts a text in the place of a file's, or makes the file, at once or not at all. Who may do what
+/// with a file that is there stays; a new one has this mode.
 ///
 /// # Errors
 /// It can't be written; then the file is as it was.
@@ -94,17 +103,23 @@ pub fn replace(path: &Path, text: &str, new_mode: u32) -> std::io::Result<()> {
     let mode = fs::metadata(path).map_or(new_mode, |about| about.permissions().mode());
     let mut new = new_beside(path)?;
     new.write_all(text.as_bytes())?;
-    new.as_file().set_permissions(PermissionsExt::from_mode(mode))?;
+    new.as_file()
+        .set_permissions(PermissionsExt::from_mode(mode))?;
     new.as_file().sync_all()?;
     new.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// A new file of this user's alone, to take the place of another one. Nobody knows its name in advance, so whoever
-/// wrote the files beside it can't have put a link there.
+/// A new file of this user's alone, to take the place of another one. Nobody knows its name in
+/// advance, so whoever wrote the files beside it can't have put a link there.
 pub fn new_beside(path: &Path) -> std::io::Result<NamedTempFile> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let dir = path
+        .parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     // Who looks for definitions passes over names with a dot.
-    tempfile::Builder::new().prefix(".hookwire-").tempfile_in(dir)
+    tempfile::Builder::new()
+        .prefix(".hookwire-")
+        .tempfile_in(dir)
 }
 
 /// The text of a regular file of at most [`MAX_FILE`] bytes, as [`read_small`] reads it.
@@ -127,15 +142,20 @@ pub fn read(path: &Path) -> Result<(String, Signature), Unread> {
     let in_words = |error: io::Error| in_words(&error);
     let (file, metadata) = open(path).map_err(in_words)?;
     let mut bytes = Vec::new();
-    if file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(in_words)? as u64 > MAX_FILE {
+    if file
+        .take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(in_words)? as u64
+        > MAX_FILE
+    {
         return Err(format!("it is larger than {}", size_in_words(MAX_FILE)).into());
     }
     let text = String::from_utf8(bytes).map_err(|error| Unread::not_text(&error))?;
     Ok((text, Signature::from_metadata(&metadata)))
 }
 
-/// Files that are read once: whoever reads one again gets what was there the first time, whatever is written meanwhile.
-/// They are known by their paths without symlinks.
+/// Files that are read once: whoever reads one again gets what was there the first time, whatever
+/// is written meanwhile. They are known by their paths without symlinks.
 #[derive(Clone, Default)]
 pub struct Reads(Arc<Mutex<HashMap<PathBuf, Once>>>);
 
@@ -176,14 +196,19 @@ impl Reads {
             return once.clone();
         }
         let together: usize = known.values().flatten().map(|(bytes, _)| bytes.len()).sum();
-        let once = open(path).map_err(|error| in_words(&error)).and_then(|(file, about)| {
-            let mut bytes = Vec::new();
-            let n = file.take(Reads::MOST + 1).read_to_end(&mut bytes).map_err(|error| in_words(&error))?;
-            match n as u64 > Reads::MOST || together + n > Reads::MOST_TOGETHER {
-                true => Err(format!("it is larger than {} MiB", Reads::MOST >> 20)),
-                false => Ok((bytes.into(), about)),
-            }
-        });
+        let once = open(path)
+            .map_err(|error| in_words(&error))
+            .and_then(|(file, about)| {
+                let mut bytes = Vec::new();
+                let n = file
+                    .take(Reads::MOST + 1)
+                    .read_to_end(&mut bytes)
+                    .map_err(|error| in_words(&error))?;
+                match n as u64 > Reads::MOST || together + n > Reads::MOST_TOGETHER {
+                    true => Err(format!("it is larger than {} MiB", Reads::MOST >> 20)),
+                    false => Ok((bytes.into(), about)),
+                }
+            });
         known.insert(path.to_path_buf(), once.clone());
         once
     }
@@ -206,7 +231,13 @@ impl Signature {
     /// Of a text that is in no file: it never looks changed.
     pub fn of_nothing() -> Signature {
         let (modified, changed) = (SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH);
-        Signature { device: 0, inode: 0, size: 0, modified, changed }
+        Signature {
+            device: 0,
+            inode: 0,
+            size: 0,
+            modified,
+            changed,
+        }
     }
 
     /// In bytes.
@@ -216,12 +247,19 @@ impl Signature {
 
     pub fn is_newer_than(&self, time: SystemTime) -> bool {
         // A clock that was set back must not shut a file out.
-        let is_in_future = self.changed.duration_since(SystemTime::now()).is_ok_and(|ahead| ahead > RACY);
+        let is_in_future = self
+            .changed
+            .duration_since(SystemTime::now())
+            .is_ok_and(|ahead| ahead > RACY);
         self.changed > time && !is_in_future
     }
 
     pub fn is_racy(&self) -> bool {
-        let fraction = self.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+        let fraction = self
+            .changed
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default()
+            .subsec_nanos();
         let grain = if fraction == 0 { RACY_SECONDS } else { RACY };
         // A time in the future is another machine's clock.
         self.changed.elapsed().unwrap_or_default() < grain

@@ -1,12 +1,14 @@
 //! JSON as hookwire accepts it: what two parsers could read differently is refused.
 //!
-//! A duplicate key at any depth is an error, never last-wins; a number keeps every digit, and one beyond what
-//! floats of 64 bits reach is an error; lone surrogates and depths over 128 are errors (serde_json's rule). Only events
-//! may hold lone surrogates ([`parse_event`]): agents cut texts in the middle of an emoji.
+//! A duplicate key at any depth is an error, never last-wins; a number keeps every digit, and one
+//! beyond what floats of 64 bits reach is an error; lone surrogates and depths over 128 are errors
+//! (serde_json's rule). Only events may hold lone surrogates ([`parse_event`]): agents cut texts in
+//! the middle of an emoji.
 //!
-//! For the digits, serde_json hands a number that 64 bits don't hold to a visitor as an object with the one member
-//! [`NUMBER`]. Types that serde reads twice (`untagged`, `flatten`, `tag`) take a fraction for that object, unless
-//! they are read from a [`Value`]. So what comes from outside is read with [`parse`] first, and its types from that.
+//! For the digits, serde_json hands a number that 64 bits don't hold to a visitor as an object with
+//! the one member [`NUMBER`]. Types that serde reads twice (`untagged`, `flatten`, `tag`) take a
+//! fraction for that object, unless they are read from a [`Value`]. So what comes from outside is
+//! read with [`parse`] first, and its types from that.
 
 use super::decimal;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -20,14 +22,17 @@ use std::cell::Cell;
 /// Says what is wrong and where.
 pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict { left: &Cell::new(MAX_VALUES) }.deserialize(&mut deserializer)?;
+    let value = Strict {
+        left: &Cell::new(MAX_VALUES),
+    }
+    .deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
 
-/// Parses what an agent says of a moment. Half of a surrogate pair is read as U+FFFD, as whatever takes it for a text
-/// does: otherwise a character that was cut in two would keep the event from its guards. A byte order mark, which some
-/// programs write before each text, is passed over.
+/// Parses what an agent says of a moment. Half of a surrogate pair is read as U+FFFD, as whatever
+/// takes it for a text does: otherwise a character that was cut in two would keep the event from
+/// its guards. A byte order mark, which some programs write before each text, is passed over.
 ///
 /// # Errors
 /// Says what is wrong and where.
@@ -64,7 +69,12 @@ pub fn mend_halves(text: &str) -> Option<String> {
 
 /// A whole number, however it is written: `3` or `3.0`.
 pub fn whole(value: &Value) -> Option<u64> {
-    let float = || value.as_f64().filter(|it| it.fract() == 0.0 && (0.0..9e15).contains(it)).map(|it| it as u64);
+    let float = || {
+        value
+            .as_f64()
+            .filter(|it| it.fract() == 0.0 && (0.0..9e15).contains(it))
+            .map(|it| it as u64)
+    };
     value.as_u64().or_else(float)
 }
 
@@ -74,15 +84,19 @@ pub fn whole(value: &Value) -> Option<u64> {
 /// Says what is wrong and where.
 pub fn parse_first(text: &str) -> Result<(Value, usize), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict { left: &Cell::new(MAX_VALUES) }.deserialize(&mut deserializer)?;
+    let value = Strict {
+        left: &Cell::new(MAX_VALUES),
+    }
+    .deserialize(&mut deserializer)?;
     Ok((value, deserializer.into_iter::<IgnoredAny>().byte_offset()))
 }
 
-/// The member that stands for a number with all its digits in what serde_json hands on, and nowhere else.
+/// The member that stands for a number with all its digits in what serde_json hands on, and nowhere
+/// else.
 pub const NUMBER: &str = "$serde_json::private::Number";
 
-/// Values in one text. In memory a small one takes fifty times the place that it has in the text, and whoever walks
-/// over them takes their time for each.
+/// Values in one text. In memory a small one takes fifty times the place that it has in the text,
+/// and whoever walks over them takes their time for each.
 pub const MAX_VALUES: usize = 500_000;
 
 #[derive(Clone, Copy)]
@@ -94,7 +108,8 @@ struct Strict<'a> {
 impl Strict<'_> {
     fn count<E: Error>(self) -> Result<(), E> {
         let left = self.left.get().checked_sub(1);
-        self.left.set(left.ok_or_else(|| E::custom(format_args!("more than {MAX_VALUES} values")))?);
+        self.left
+            .set(left.ok_or_else(|| E::custom(format_args!("more than {MAX_VALUES} values")))?);
         Ok(())
     }
 }
@@ -127,7 +142,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom(OUT_OF_RANGE))
+        Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom(OUT_OF_RANGE))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -161,7 +178,10 @@ impl<'de> Visitor<'de> for Strict<'_> {
             match map.entry(key) {
                 Entry::Vacant(entry) => entry.insert(access.next_value_seed(self)?),
                 Entry::Occupied(entry) => {
-                    return Err(A::Error::custom(format_args!("duplicate key `{}`", entry.key())));
+                    return Err(A::Error::custom(format_args!(
+                        "duplicate key `{}`",
+                        entry.key()
+                    )));
                 }
             };
         }
@@ -189,9 +209,12 @@ impl Visitor<'_> for Digits {
         write!(f, "a number: the key `{NUMBER}` is not for objects")
     }
 
-    /// Only serde_json itself gives a text that it owns; the one of an object with this key is borrowed.
+    /// Only serde_json itself gives a text that it owns; the one of an object with this key is
+    /// borrowed.
     fn visit_string<E: Error>(self, text: String) -> Result<Number, E> {
-        let number = decimal::is_in_range(&text).then(|| text.parse().ok()).flatten();
+        let number = decimal::is_in_range(&text)
+            .then(|| text.parse().ok())
+            .flatten();
         number.ok_or_else(|| E::custom(OUT_OF_RANGE))
     }
 
@@ -200,15 +223,26 @@ impl Visitor<'_> for Digits {
     }
 }
 
-/// What serde says of a misfit, without the names of Rust's types: people who write JSON know none of them.
+/// What serde says of a misfit, without the names of Rust's types: people who write JSON know none
+/// of them.
 pub fn without_types(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
-    let known =
-        [("u64", "a whole number"), ("usize", "a whole number"), ("i64", "a whole number"), ("f64", "a number")];
-    let types = known.iter().find_map(|(name, words)| Some((text.find(&format!("expected {name}"))?, *name, *words)));
+    let known = [
+        ("u64", "a whole number"),
+        ("usize", "a whole number"),
+        ("i64", "a whole number"),
+        ("f64", "a number"),
+    ];
+    let types = known
+        .iter()
+        .find_map(|(name, words)| Some((text.find(&format!("expected {name}"))?, *name, *words)));
     match types {
         Some((at, name, words)) => {
-            format!("{}expected {words}{}", &text[..at], &text[at + "expected ".len() + name.len()..])
+            format!(
+                "{}expected {words}{}",
+                &text[..at],
+                &text[at + "expected ".len() + name.len()..]
+            )
         }
         None => text,
     }
@@ -224,23 +258,38 @@ mod tests {
             (r#"["ok \ud83d"]"#, Ok("[\"ok \u{fffd}\"]")),
             (r#"["\ude00 ok"]"#, Ok("[\"\u{fffd} ok\"]")),
             (r#"["\ud83d\ud83d\ude00"]"#, Ok("[\"\u{fffd}\u{1f600}\"]")),
-            (r#"["\uD83D\n","é\uDE00"]"#, Ok("[\"\u{fffd}\\n\",\"é\u{fffd}\"]")),
-            (r#"{"\ud83d":"\\ud83d \ud83d"}"#, Ok(r#"{"\u{fffd}":"\\ud83d \u{fffd}"}"#)),
+            (
+                r#"["\uD83D\n","é\uDE00"]"#,
+                Ok("[\"\u{fffd}\\n\",\"é\u{fffd}\"]"),
+            ),
+            (
+                r#"{"\ud83d":"\\ud83d \ud83d"}"#,
+                Ok(r#"{"\u{fffd}":"\\ud83d \u{fffd}"}"#),
+            ),
             (r#"["\ud83d\ude00"]"#, Ok("[\"\u{1f600}\"]")),
             // A byte order mark is no part of it; a second one is.
             ("\u{feff}[\"\\ud83d\"]", Ok("[\"\u{fffd}\"]")),
             ("\u{feff}\u{feff}[1]", Err("expected value")),
             // Two keys of which nothing is left to tell them apart.
-            (r#"{"\ud83d":1,"\ud83e":2}"#, Err("duplicate key `\u{fffd}`")),
+            (
+                r#"{"\ud83d":1,"\ud83e":2}"#,
+                Err("duplicate key `\u{fffd}`"),
+            ),
             (r#"{"a":"\ud83d","b":1,"b":2}"#, Err("duplicate key `b`")),
             (r#"["\ud83""#, Err("invalid escape")),
             (r#"["\ud83g"]"#, Err("invalid escape")),
             ("\\", Err("expected value")),
         ] {
-            let read = parse_event(text).map(|value| value.to_string()).map_err(|error| error.to_string());
+            let read = parse_event(text)
+                .map(|value| value.to_string())
+                .map_err(|error| error.to_string());
             match (&read, expected) {
-                (Ok(read), Ok(expected)) => assert_eq!(read, &expected.replace("\\u{fffd}", "\u{fffd}"), "{text}"),
-                (Err(error), Err(expected)) => assert!(error.starts_with(expected), "{text}: {error}"),
+                (Ok(read), Ok(expected)) => {
+                    assert_eq!(read, &expected.replace("\\u{fffd}", "\u{fffd}"), "{text}")
+                }
+                (Err(error), Err(expected)) => {
+                    assert!(error.starts_with(expected), "{text}: {error}")
+                }
                 _ => panic!("{text}: {read:?}"),
             }
         }
@@ -250,13 +299,22 @@ mod tests {
     fn refuses_what_could_be_read_differently() {
         for (text, expected) in [
             (r#"{"a":1,"b":{"c":1,"c":2}}"#, "duplicate key `c`"),
-            (r#"{"$serde_json::private::Number":"1"}"#, "invalid type: string \"1\", expected a number: the key"),
+            (
+                r#"{"$serde_json::private::Number":"1"}"#,
+                "invalid type: string \"1\", expected a number: the key",
+            ),
             (
                 r#"{"\u0024serde_json::private::Number":"\u0031"}"#,
                 "invalid type: string \"1\", expected a number: the key",
             ),
-            (r#"{"$serde_json::private::Number":{}}"#, "invalid type: map, expected a number: the key"),
-            (r#"{"a":1,"$serde_json::private::Number":"1"}"#, "invalid type: string \"1\", expected a number: the key"),
+            (
+                r#"{"$serde_json::private::Number":{}}"#,
+                "invalid type: map, expected a number: the key",
+            ),
+            (
+                r#"{"a":1,"$serde_json::private::Number":"1"}"#,
+                "invalid type: string \"1\", expected a number: the key",
+            ),
             ("[1e9999999999]", "number out of range"),
             (r#"["\ud800"]"#, "unexpected end of hex escape"),
             ("[1] x", "trailing characters"),
@@ -269,7 +327,12 @@ mod tests {
             let error = parse(&text).unwrap_err().to_string();
             assert!(error.starts_with("more than 500000 values"), "{error}");
         }
-        assert!(parse(&"[".repeat(10_000)).unwrap_err().to_string().starts_with("recursion limit"));
+        assert!(
+            parse(&"[".repeat(10_000))
+                .unwrap_err()
+                .to_string()
+                .starts_with("recursion limit")
+        );
         for text in [
             "18446744073709551615",
             "-9223372036854775808",
@@ -281,10 +344,18 @@ mod tests {
             let value = parse(text).unwrap();
             assert_eq!(value, serde_json::from_str::<Value>(text).unwrap());
         }
-        for number in
-            ["18446744073709551616", "-9223372036854775809", "0.1234567890123456789", "1.50", "-0.0", "1e-400"]
-        {
-            assert_eq!(parse(&format!("[{number}]")).unwrap().to_string(), format!("[{number}]"));
+        for number in [
+            "18446744073709551616",
+            "-9223372036854775809",
+            "0.1234567890123456789",
+            "1.50",
+            "-0.0",
+            "1e-400",
+        ] {
+            assert_eq!(
+                parse(&format!("[{number}]")).unwrap().to_string(),
+                format!("[{number}]")
+            );
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Writes JSON as serde_json does, byte for byte, with a third of the work.
 //!
-//! Every event waits for its verdict to be written. A verdict is made of short texts, and serde_json looks at a text
-//! byte by byte and writes its quotes one by one. Here a text without anything to escape is copied at once.
-//! Numbers, and texts with something to escape, are left to serde_json.
+//! Every event waits for its verdict to be written. A verdict is made of short texts, and
+//! serde_json looks at a text byte by byte and writes its quotes one by one. Here a text without
+//! anything to escape is copied at once. Numbers, and texts with something to escape, are left to
+//! serde_json.
 
 use super::json::NUMBER;
 use serde::Serialize;
 use serde::ser::{
-    Error as _, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
-    SerializeTupleStruct, SerializeTupleVariant, Serializer,
+    Error as _, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
+    SerializeTuple, SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 use serde_json::Error;
 
@@ -41,7 +42,9 @@ struct Parts<'a> {
 /// Whether a text may stand between quotes as it is.
 fn is_plain(text: &str) -> bool {
     // Without a way out of the loop, so that many bytes are looked at at once.
-    !text.bytes().fold(false, |is_special, byte| is_special | (byte < 0x20) | (byte == b'"') | (byte == b'\\'))
+    !text.bytes().fold(false, |is_special, byte| {
+        is_special | (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+    })
 }
 
 fn quote(out: &mut Vec<u8>, text: &str) {
@@ -53,11 +56,21 @@ fn quote(out: &mut Vec<u8>, text: &str) {
 impl<'a> Writer<'a> {
     fn begin(self, start: &str, end: &'static str) -> Parts<'a> {
         self.out.extend_from_slice(start.as_bytes());
-        Parts { out: self.out, is_first: true, is_raw: false, end }
+        Parts {
+            out: self.out,
+            is_first: true,
+            is_raw: false,
+            end,
+        }
     }
 
     /// The beginning of a variant that holds something: an object with its name as the only member.
-    fn begin_variant(self, variant: &str, start: &str, end: &'static str) -> Result<Parts<'a>, Error> {
+    fn begin_variant(
+        self,
+        variant: &str,
+        start: &str,
+        end: &'static str,
+    ) -> Result<Parts<'a>, Error> {
         self.out.push(b'{');
         write(self.out, variant)?;
         self.out.push(b':');
@@ -81,9 +94,16 @@ impl Parts<'_> {
         write(self.out, value)
     }
 
-    fn member(&mut self, name: &'static str, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
+    fn member(
+        &mut self,
+        name: &'static str,
+        value: &(impl Serialize + ?Sized),
+    ) -> Result<(), Error> {
         if self.is_raw {
-            return value.serialize(Writer { out: self.out, is_raw: true });
+            return value.serialize(Writer {
+                out: self.out,
+                is_raw: true,
+            });
         }
         debug_assert!(is_plain(name), "a member is called {name:?}");
         match std::mem::take(&mut self.is_first) {
@@ -123,7 +143,8 @@ impl<'a> Serializer for Writer<'a> {
     }
 
     fn serialize_bool(self, value: bool) -> Result<(), Error> {
-        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+        self.out
+            .extend_from_slice(if value { b"true" } else { b"false" });
         Ok(())
     }
 
@@ -200,11 +221,20 @@ impl<'a> Serializer for Writer<'a> {
         self.serialize_unit()
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), Error> {
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<(), Error> {
         self.serialize_str(variant)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Error> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
         value.serialize(self)
     }
 
@@ -250,7 +280,10 @@ impl<'a> Serializer for Writer<'a> {
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Parts<'a>, Error> {
         match name {
             // serde_json's own two types whose text is JSON.
-            NUMBER | RAW => Ok(Parts { is_raw: true, ..self.begin("", "") }),
+            NUMBER | RAW => Ok(Parts {
+                is_raw: true,
+                ..self.begin("", "")
+            }),
             _ => Ok(self.begin("{", "}")),
         }
     }
@@ -291,7 +324,8 @@ impl SerializeMap for Parts<'_> {
     }
 }
 
-/// The traits of what has items, and of what has members: they differ in the names of their methods only.
+/// The traits of what has items, and of what has members: they differ in the names of their methods
+/// only.
 macro_rules! parts {
     ($($of:ident $add:ident ($($name:ident)?) $with:ident;)*) => {
         $(
@@ -332,7 +366,10 @@ mod tests {
     fn check(value: &(impl Serialize + ?Sized)) {
         let mut out = b"before".to_vec();
         write(&mut out, value).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), format!("before{}", serde_json::to_string(value).unwrap()));
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            format!("before{}", serde_json::to_string(value).unwrap())
+        );
     }
 
     #[test]
@@ -359,8 +396,16 @@ mod tests {
             Fields { a: f64 },
         }
         check(&(Unit, Newtype(None), Newtype(Some(7)), Tuple(i64::MIN, 1.5)));
-        check(&Fields { a: "x", b: Some('"'), c: BTreeMap::from([("\n", u128::MAX)]) });
-        check(&Fields { a: "", b: None, c: BTreeMap::new() });
+        check(&Fields {
+            a: "x",
+            b: Some('"'),
+            c: BTreeMap::from([("\n", u128::MAX)]),
+        });
+        check(&Fields {
+            a: "",
+            b: None,
+            c: BTreeMap::new(),
+        });
         check(&[
             Variant::Unit,
             Variant::Newtype(vec![true, false]),

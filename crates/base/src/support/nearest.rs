@@ -22,7 +22,9 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         })
         .min_by_key(|(distance, _)| *distance);
     // The beginning of just one: `claude` → `claude-code`.
-    let mut begun = candidates.iter().filter(|it| n_chars >= 3 && it.to_lowercase().starts_with(&word));
+    let mut begun = candidates
+        .iter()
+        .filter(|it| n_chars >= 3 && it.to_lowercase().starts_with(&word));
     let begun = begun.next().copied().filter(|_| begun.next().is_none());
     match (nearest, begun) {
         // What is long enough is more of a beginning than of another word with some letters wrong.
@@ -34,7 +36,9 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// The end of a message about an unknown name: nothing if no name is near.
 pub fn did_you_mean(nearest: Option<impl fmt::Display>) -> String {
-    nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
+    nearest
+        .map(|nearest| format!("; did you mean `{nearest}`?"))
+        .unwrap_or_default()
 }
 
 /// `error` and `errors`: another name, which is no slip.

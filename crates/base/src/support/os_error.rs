@@ -2,7 +2,8 @@
 
 use std::io::{Error, ErrorKind};
 
-/// What went wrong, without the number that only the system knows. It ends the sentence "failed to ...: ".
+/// What went wrong, without the number that only the system knows. It ends the sentence "failed to
+/// ...: ".
 pub fn in_words(error: &Error) -> String {
     match error.kind() {
         ErrorKind::ConnectionRefused => "nothing listens there".into(),

@@ -19,7 +19,8 @@ pub const MACHINE: &str = "/etc/hookwire";
 static SETTLED: OnceLock<Settled> = OnceLock::new();
 
 /// The user as the password database has it.
-static USER: LazyLock<Option<User>> = LazyLock::new(|| uzers::get_user_by_uid(rustix::process::getuid().as_raw()));
+static USER: LazyLock<Option<User>> =
+    LazyLock::new(|| uzers::get_user_by_uid(rustix::process::getuid().as_raw()));
 
 fn password_home() -> Option<PathBuf> {
     absolute_home(USER.as_ref()?)
@@ -39,29 +40,32 @@ pub fn of_password_database(variable: &str) -> Option<String> {
     }
 }
 
-/// Where a user lives, by the name; nothing if there is no such user. The password database is asked once for each of the
-/// names that were asked last, and only where there is time for it.
+/// Where a user lives, by the name; nothing if there is no such user. The password database is
+/// asked once for each of the names that were asked last, and only where there is time for it.
 pub fn home_of(user: &str, has_time: impl FnOnce() -> bool) -> Option<String> {
     const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-    static HOMES: LazyLock<Mutex<LruCache<String, Option<String>>>> = LazyLock::new(|| Mutex::new(LruCache::new(KEPT)));
+    static HOMES: LazyLock<Mutex<LruCache<String, Option<String>>>> =
+        LazyLock::new(|| Mutex::new(LruCache::new(KEPT)));
     if let Some(home) = HOMES.lock().get(user) {
         return home.clone();
     }
     if !has_time() {
         return None;
     }
-    let home = uzers::get_user_by_name(user).and_then(|it| absolute_home(&it)?.into_os_string().into_string().ok());
+    let home = uzers::get_user_by_name(user)
+        .and_then(|it| absolute_home(&it)?.into_os_string().into_string().ok());
     HOMES.lock().put(user.to_string(), home.clone());
     home
 }
 
-/// Settles the places of this process by what its command line names, or else by the password database and the
-/// environment. Only the first call counts.
+/// Settles the places of this process by what its command line names, or else by the password
+/// database and the environment. Only the first call counts.
 pub fn settle(named: Places) {
     let _ = SETTLED.set(Settled::new(named, password_home));
 }
 
-/// Settles the places of a process whose environment is an agent's; nothing that `is_foreign` is added.
+/// Settles the places of a process whose environment is an agent's; nothing that `is_foreign` is
+/// added.
 pub fn settle_for_agent(named: Places, is_foreign: impl Fn(&Path) -> bool) {
     let _ = SETTLED.set(Settled::for_agent(named, is_foreign, password_home));
 }
@@ -80,7 +84,8 @@ pub fn home() -> Option<PathBuf> {
     absolute("HOME").or_else(password_home)
 }
 
-/// The directories that are the user's home: as the environment and as the password database have it.
+/// The directories that are the user's home: as the environment and as the password database have
+/// it.
 pub fn homes() -> Vec<PathBuf> {
     without_twins(absolute("HOME").into_iter().chain(password_home()))
 }

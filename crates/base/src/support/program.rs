@@ -23,20 +23,38 @@ pub struct Program {
 }
 
 static OWN: LazyLock<Program> = LazyLock::new(|| {
-    let arguments = std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
-    let (version, path) = (env!("CARGO_PKG_VERSION").to_string(), std::env::current_exe().unwrap_or_default());
+    let arguments = std::env::args_os()
+        .skip(1)
+        .map(|it| it.to_string_lossy().into_owned())
+        .collect();
+    let (version, path) = (
+        env!("CARGO_PKG_VERSION").to_string(),
+        std::env::current_exe().unwrap_or_default(),
+    );
     let about = std::fs::metadata(&path).ok();
-    let modified = about.as_ref().and_then(|it| it.modified().ok()).map(rfc3339).unwrap_or_default();
-    Program { version, path, modified, bytes: about.map_or(0, |it| it.len()), arguments }
+    let modified = about
+        .as_ref()
+        .and_then(|it| it.modified().ok())
+        .map(rfc3339)
+        .unwrap_or_default();
+    Program {
+        version,
+        path,
+        modified,
+        bytes: about.map_or(0, |it| it.len()),
+        arguments,
+    }
 });
 
 impl Program {
-    /// The program of this process. The first call is the one that looks at its file, which an upgrade may replace later.
+    /// The program of this process. The first call is the one that looks at its file, which an
+    /// upgrade may replace later.
     pub fn own() -> &'static Program {
         &OWN
     }
 
-    /// What it was started with, for people. Of a host that a hook has started, the path of its socket is left out.
+    /// What it was started with, for people. Of a host that a hook has started, the path of its
+    /// socket is left out.
     pub fn command_line(&self) -> String {
         let arguments = self.arguments.iter().take_while(|it| *it != "--inherit");
         arguments.map(String::as_str).collect::<Vec<_>>().join(" ")
@@ -56,7 +74,10 @@ impl Program {
     }
 
     fn numbers(&self) -> Vec<u64> {
-        self.version.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok()).collect()
+        self.version
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|it| it.parse().ok())
+            .collect()
     }
 }
 
@@ -79,7 +100,11 @@ mod tests {
             (of("/bin/sh", "0.2.0", 1), of("/nowhere", "0.3.0", 1), true),
             (of("/bin/sh", "0.10.0", 1), of("/bin/cat", "0.9.1", 1), true),
             (of("/bin/sh", "0.9.1", 1), of("/bin/cat", "0.9.1", 2), false),
-            (of("/bin/sh", "0.9.1", 1), of("/bin/cat", "0.10.0", 1), false),
+            (
+                of("/bin/sh", "0.9.1", 1),
+                of("/bin/cat", "0.10.0", 1),
+                false,
+            ),
         ] {
             assert_eq!(own.supersedes(&other), expected, "{own:?} {other:?}");
         }

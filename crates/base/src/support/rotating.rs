@@ -1,7 +1,7 @@
 //! A file of lines that begins anew when it is full.
 //!
-//! Lines are appended whole (`O_APPEND`), by however many processes share a file. Whoever finds it full rotates it
-//! under the file's lock; one that doesn't get the lock appends to the full file.
+//! Lines are appended whole (`O_APPEND`), by however many processes share a file. Whoever finds it
+//! full rotates it under the file's lock; one that doesn't get the lock appends to the full file.
 
 use super::file::{open_as, sync_directory};
 use rustix::fs::FlockOperation;
@@ -35,7 +35,11 @@ impl RotatingFile {
         file.write_all(line.as_bytes())?;
         if size == 0 {
             // The file's name has to be on the disk, too.
-            let directory = self.path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let directory = self
+                .path
+                .parent()
+                .filter(|it| !it.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
             sync_directory(directory)?;
         }
         Ok(file)
@@ -43,7 +47,11 @@ impl RotatingFile {
 
     /// The files that there may be, the latest last.
     pub fn all(&self) -> Vec<PathBuf> {
-        (1..=self.keep).rev().map(|n| self.numbered(n)).chain([self.path.clone()]).collect()
+        (1..=self.keep)
+            .rev()
+            .map(|n| self.numbered(n))
+            .chain([self.path.clone()])
+            .collect()
     }
 
     fn numbered(&self, n: usize) -> PathBuf {
@@ -55,7 +63,10 @@ impl RotatingFile {
     /// Opens the file, if it is one: a pipe that nobody reads would keep its writer for ever.
     fn open(&self) -> std::io::Result<File> {
         let mut options = OpenOptions::new();
-        open_as(options.read(true).append(true).create(true).mode(0o600), &self.path)
+        open_as(
+            options.read(true).append(true).create(true).mode(0o600),
+            &self.path,
+        )
     }
 
     /// Makes room for a new file; says whether to open again.

@@ -1,14 +1,27 @@
-//! Which files hold secrets, by their names: one list for all that keeps them from a model. A test holds the cookbook's
-//! rules to it.
+//! Which files hold secrets, by their names: one list for all that keeps them from a model. A test
+//! holds the cookbook's rules to it.
 
 use std::path::Path;
 
 /// Directories of which everything is off limits.
-const DIRECTORIES: [&str; 8] =
-    [".git", ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".config/gcloud", ".password-store"];
+const DIRECTORIES: [&str; 8] = [
+    ".git",
+    ".ssh",
+    ".aws",
+    ".azure",
+    ".gnupg",
+    ".kube",
+    ".config/gcloud",
+    ".password-store",
+];
 
 /// Files that are told by the directory that they are in.
-const PATHS: [&str; 4] = [".docker/config.json", ".config/gh/hosts.yml", ".m2/settings.xml", ".cargo/credentials"];
+const PATHS: [&str; 4] = [
+    ".docker/config.json",
+    ".config/gh/hosts.yml",
+    ".m2/settings.xml",
+    ".cargo/credentials",
+];
 
 /// Names of files.
 const NAMES: [&str; 31] = [
@@ -65,7 +78,8 @@ const ENDINGS: [&str; 16] = [
     ".agekey",
 ];
 
-/// Words for secrets, where a file of data begins or ends with one: `secrets.prod.yml`, `aws_credentials`.
+/// Words for secrets, where a file of data begins or ends with one: `secrets.prod.yml`,
+/// `aws_credentials`.
 const WORDS: [&str; 11] = [
     "secret",
     "secrets",
@@ -81,14 +95,29 @@ const WORDS: [&str; 11] = [
 ];
 
 /// How the names of data end; code about secrets holds none.
-const DATA: [&str; 13] =
-    ["", "yml", "yaml", "json", "toml", "ini", "cfg", "conf", "properties", "xml", "txt", "tfvars", "csv"];
+const DATA: [&str; 13] = [
+    "",
+    "yml",
+    "yaml",
+    "json",
+    "toml",
+    "ini",
+    "cfg",
+    "conf",
+    "properties",
+    "xml",
+    "txt",
+    "tfvars",
+    "csv",
+];
 
 /// What says of a file that it shows a form, with nothing in it.
 const EXAMPLES: [&str; 6] = ["example", "examples", "sample", "template", "dist", "tmpl"];
 
 /// What editors and people put behind the name of a copy.
-const COPIES: [&str; 10] = ["~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".copy", ".tmp"];
+const COPIES: [&str; 10] = [
+    "~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".copy", ".tmp",
+];
 
 /// Why a file is off limits, by its path and name in any case of letters; `None` if it isn't.
 pub fn off_limits(path: &Path) -> Option<&'static str> {
@@ -99,17 +128,25 @@ pub fn off_limits(path: &Path) -> Option<&'static str> {
         return Some("it is off limits, as are the files of git and of keys");
     }
     let name = lower.rsplit('/').next().unwrap_or_default();
-    let is_secret = PATHS.iter().any(|it| slashed.ends_with(&format!("/{it}/"))) || is_secret_name(of_original(name));
+    let is_secret = PATHS.iter().any(|it| slashed.ends_with(&format!("/{it}/")))
+        || is_secret_name(of_original(name));
     is_secret.then_some("it is off limits: files of that name hold secrets")
 }
 
-/// The name of the file that one of this name is a copy of: `.env` of `.env.bak`, `.env~` and vim's `..env.swp`.
+/// The name of the file that one of this name is a copy of: `.env` of `.env.bak`, `.env~` and vim's
+/// `..env.swp`.
 fn of_original(name: &str) -> &str {
     let mut name = name.trim_matches('#');
-    while let Some(shorter) = COPIES.iter().find_map(|copy| name.strip_suffix(copy)).filter(|it| !it.is_empty()) {
+    while let Some(shorter) = COPIES
+        .iter()
+        .find_map(|copy| name.strip_suffix(copy))
+        .filter(|it| !it.is_empty())
+    {
         name = shorter;
     }
-    name.strip_prefix('.').filter(|rest| rest.starts_with('.')).unwrap_or(name)
+    name.strip_prefix('.')
+        .filter(|rest| rest.starts_with('.'))
+        .unwrap_or(name)
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -117,19 +154,31 @@ fn is_secret_name(name: &str) -> bool {
     if parts.clone().any(|part| EXAMPLES.contains(&part)) {
         return false;
     }
-    let is_env = name.strip_prefix(".env").is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']));
-    let is_key = NAMES.iter().any(|key| key.starts_with("id_") && name.starts_with(key))
+    let is_env = name
+        .strip_prefix(".env")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']));
+    let is_key = NAMES
+        .iter()
+        .any(|key| key.starts_with("id_") && name.starts_with(key))
         && !name.ends_with(".pub")
         && !name.ends_with(".rs");
-    if is_env || is_key || NAMES.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+    if is_env
+        || is_key
+        || NAMES.contains(&name)
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+    {
         return true;
     }
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     // A rule that is called `no-secrets` is about secrets, and holds none.
     let is_about = parts.next() == Some("no");
-    let begins =
-        |word: &&str| stem.strip_prefix(*word).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']));
-    let ends =
-        |word: &&str| stem.strip_suffix(*word).is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', '-', '_']));
+    let begins = |word: &&str| {
+        stem.strip_prefix(*word)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
+    };
+    let ends = |word: &&str| {
+        stem.strip_suffix(*word)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', '-', '_']))
+    };
     DATA.contains(&extension) && !is_about && WORDS.iter().any(|word| begins(word) || ends(word))
 }

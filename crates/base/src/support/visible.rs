@@ -1,5 +1,5 @@
-//! Texts of others on a terminal, in a log or in an editor, so that nothing in them can hide or reorder what stands
-//! around it.
+//! Texts of others on a terminal, in a log or in an editor, so that nothing in them can hide or
+//! reorder what stands around it.
 
 use std::borrow::Cow;
 
@@ -72,7 +72,9 @@ pub fn safe_json(json: &str) -> Cow<'_, str> {
     for c in json.chars() {
         // Outside of texts, JSON has no such character but these.
         if is_unsafe(c) && !matches!(c, '\n' | '\t' | '\r') {
-            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| shown.push_str(&format!("\\u{unit:04x}")));
+            c.encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| shown.push_str(&format!("\\u{unit:04x}")));
         } else {
             shown.push(c);
         }
@@ -85,20 +87,24 @@ mod tests {
     use super::*;
 
     /// Of each kind, one.
-    pub const HOSTILE: &str =
-        "a\u{1b}[31mb\u{202e}c\rd\u{0}e\u{9b}f\u{200b}g\u{e0041}h\u{e0101}i\u{7f}j\u{2028}k\u{ad}l\u{3164}m\n\tn";
+    pub const HOSTILE: &str = "a\u{1b}[31mb\u{202e}c\rd\u{0}e\u{9b}f\u{200b}g\u{e0041}h\u{e0101}i\u{7f}j\u{2028}k\u{ad}l\u{3164}m\n\tn";
 
     #[test]
     fn nothing_unsafe_is_left() {
         let one = safe(HOSTILE);
         assert!(!one.chars().any(is_unsafe), "{one:?}");
         assert!(
-            one.starts_with("a\\u{1b}[31mb\\u{202e}c\\u{d}d\\u{0}e\\u{9b}f\\u{200b}g\\u{e0041}h\\u{e0101}i"),
+            one.starts_with(
+                "a\\u{1b}[31mb\\u{202e}c\\u{d}d\\u{0}e\\u{9b}f\\u{200b}g\\u{e0041}h\\u{e0101}i"
+            ),
             "{one}"
         );
         let lines = safe_lines(HOSTILE);
         assert!(
-            lines.chars().all(|c| !is_unsafe(c) || c == '\n' || c == '\t') && lines.ends_with("m\n\tn"),
+            lines
+                .chars()
+                .all(|c| !is_unsafe(c) || c == '\n' || c == '\t')
+                && lines.ends_with("m\n\tn"),
             "{lines:?}"
         );
         assert!(matches!(safe_lines("plain ⚠️ text, é"), Cow::Borrowed(_)));

@@ -1,5 +1,5 @@
-//! Every code of a diagnostic: what it means, an example, and the fix. The page `docs/diagnostics.md` is made of this
-//! table, and a test runs each example.
+//! Every code of a diagnostic: what it means, an example, and the fix. The page
+//! `docs/diagnostics.md` is made of this table, and a test runs each example.
 
 /// A kind of remark.
 #[derive(Debug)]
@@ -272,7 +272,10 @@ mod tests {
     #[test]
     fn each_code_stands_once_and_says_all() {
         assert!(CODES.is_sorted_by(|a, b| a.name < b.name));
-        for Code { name, meaning, fix, .. } in CODES {
+        for Code {
+            name, meaning, fix, ..
+        } in CODES
+        {
             assert!(meaning.ends_with('.') && fix.ends_with('.'), "{name}");
         }
     }

@@ -1,7 +1,8 @@
 //! What is wrong with a definition file.
 //!
-//! A [`Diagnostic`] names file, place and hook. It is serialised for clients and editors; the command line writes it with the
-//! lines it is about. [`LineIndex`] translates byte offsets to the ways people and editors count.
+//! A [`Diagnostic`] names file, place and hook. It is serialised for clients and editors; the
+//! command line writes it with the lines it is about. [`LineIndex`] translates byte offsets to the
+//! ways people and editors count.
 
 use std::sync::Arc;
 
@@ -66,7 +67,9 @@ pub struct Range {
 }
 
 /// A place as people count it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Position {
     /// The first line is 1.
@@ -80,8 +83,16 @@ impl Diagnostic {
     pub fn one_line(&self) -> String {
         let Position { line, column } = self.range.start;
         // An empty place at the start is the file, or directory, as a whole.
-        let place = if self.span == (0..0) { String::new() } else { format!(":{line}:{column}") };
-        let help = self.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+        let place = if self.span == (0..0) {
+            String::new()
+        } else {
+            format!(":{line}:{column}")
+        };
+        let help = self
+            .help
+            .as_deref()
+            .map(|help| format!(" ({help})"))
+            .unwrap_or_default();
         format!("{}{place}: {}{help}", self.file, self.message)
     }
 }
@@ -98,7 +109,9 @@ impl Diagnostics {
 
     /// How many errors and warnings there are: a hint is neither.
     pub fn n_mistakes(&self) -> usize {
-        self.iter().filter(|it| it.severity != Severity::Hint).count()
+        self.iter()
+            .filter(|it| it.severity != Severity::Hint)
+            .count()
     }
 }
 
@@ -122,10 +135,17 @@ pub struct LineIndex<'a> {
 impl<'a> LineIndex<'a> {
     /// Reads the whole text once.
     pub fn new(text: &'a str) -> LineIndex<'a> {
-        let mut starts = vec![if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }];
+        let mut starts = vec![if text.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        }];
         let bytes = text.as_bytes();
         let ends = memchr2_iter(b'\n', b'\r', bytes);
-        starts.extend(ends.filter(|at| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n')).map(|at| at + 1));
+        starts.extend(
+            ends.filter(|at| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'))
+                .map(|at| at + 1),
+        );
         LineIndex { text, starts }
     }
 
@@ -137,12 +157,18 @@ impl<'a> LineIndex<'a> {
     /// The place as people count it.
     pub fn position(&self, offset: usize) -> Position {
         let (line, before) = self.line_up_to(offset);
-        Position { line: line + 1, column: before.chars().count() + 1 }
+        Position {
+            line: line + 1,
+            column: before.chars().count() + 1,
+        }
     }
 
     /// Both ends of a span as people count them.
     pub fn range(&self, span: &Span) -> Range {
-        Range { start: self.position(span.start), end: self.position(span.end.max(span.start)) }
+        Range {
+            start: self.position(span.start),
+            end: self.position(span.end.max(span.start)),
+        }
     }
 
     /// Line and UTF-16 column, both from 0: how editors count unless told otherwise.
@@ -190,7 +216,11 @@ impl<'a> LineIndex<'a> {
         let Some(&start) = self.starts.get(line) else {
             return "";
         };
-        let end = self.starts.get(line + 1).copied().unwrap_or(self.text.len());
+        let end = self
+            .starts
+            .get(line + 1)
+            .copied()
+            .unwrap_or(self.text.len());
         self.text[start..end].trim_end_matches(['\n', '\r'])
     }
 
@@ -199,7 +229,10 @@ impl<'a> LineIndex<'a> {
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let line = self.starts.partition_point(|&start| start <= offset).saturating_sub(1);
+        let line = self
+            .starts
+            .partition_point(|&start| start <= offset)
+            .saturating_sub(1);
         // An offset inside the byte-order mark lies before the first line.
         (line, self.text.get(self.starts[line]..offset).unwrap_or(""))
     }
@@ -249,13 +282,28 @@ mod tests {
             (99, (4, 1), 0, 0),
         ];
         for (offset, (line, column), utf16, utf8) in cases {
-            assert_eq!(index.position(offset), Position { line, column }, "{offset}");
+            assert_eq!(
+                index.position(offset),
+                Position { line, column },
+                "{offset}"
+            );
             assert_eq!(index.utf16(offset), (line - 1, utf16), "{offset}");
             assert_eq!(index.utf8(offset), (line - 1, utf8), "{offset}");
         }
-        let back = [((0, 0), 3), ((0, 2), 6), ((0, 3), 6), ((0, 4), 10), ((0, 99), 11), ((9, 0), 17)];
+        let back = [
+            ((0, 0), 3),
+            ((0, 2), 6),
+            ((0, 3), 6),
+            ((0, 4), 10),
+            ((0, 99), 11),
+            ((9, 0), 17),
+        ];
         for ((line, column), expected) in back {
-            assert_eq!(index.offset_of_utf16(line, column), expected, "{line}:{column}");
+            assert_eq!(
+                index.offset_of_utf16(line, column),
+                expected,
+                "{line}:{column}"
+            );
         }
     }
 

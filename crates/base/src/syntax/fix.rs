@@ -1,7 +1,8 @@
-//! The edit that mends a mistake. It travels with the mistake from where that is found, so that an editor
-//! can offer it without reading our messages.
+//! The edit that mends a mistake. It travels with the mistake from where that is found, so that an
+//! editor can offer it without reading our messages.
 //!
-//! An edit says what changes in the definition, not how a format writes it: that is the editor's part.
+//! An edit says what changes in the definition, not how a format writes it: that is the editor's
+//! part.
 
 use std::ops::Range;
 
@@ -16,8 +17,8 @@ pub struct Fix {
     pub is_preferred: bool,
 }
 
-/// What changes. "The member" is the one whose key or value is the place of the mistake, "the map" is the
-/// map that has this member.
+/// What changes. "The member" is the one whose key or value is the place of the mistake, "the map"
+/// is the map that has this member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
     /// One word in the place of the mistake becomes another.
@@ -57,7 +58,8 @@ pub enum Edit {
     },
     /// The map loses the member with this key.
     Remove(String),
-    /// The list under this key of the map gets an item; if there is no list, it is made before the member.
+    /// The list under this key of the map gets an item; if there is no list, it is made before the
+    /// member.
     AddItem {
         /// The key of the list.
         key: &'static str,
@@ -89,17 +91,30 @@ pub enum Place {
 impl Fix {
     /// The one way to mend something.
     pub fn new(title: impl Into<String>, edit: Edit) -> Fix {
-        Fix { title: title.into(), edit, is_preferred: true }
+        Fix {
+            title: title.into(),
+            edit,
+            is_preferred: true,
+        }
     }
 
     /// One way of several, none of which is more likely.
     pub fn option(title: impl Into<String>, edit: Edit) -> Fix {
-        Fix { is_preferred: false, ..Fix::new(title, edit) }
+        Fix {
+            is_preferred: false,
+            ..Fix::new(title, edit)
+        }
     }
 
     /// Another word.
     pub fn replace(wrong: &str, right: &str) -> Fix {
-        Fix::new(format!("Change it to `{right}`"), Edit::Replace { wrong: wrong.into(), right: right.into() })
+        Fix::new(
+            format!("Change it to `{right}`"),
+            Edit::Replace {
+                wrong: wrong.into(),
+                right: right.into(),
+            },
+        )
     }
 
     /// Without the member of this key.
@@ -109,6 +124,9 @@ impl Fix {
 
     /// With a member more.
     pub fn add(key: &'static str, word: &'static str, place: Place) -> Fix {
-        Fix::option(format!("Add `{key}: {word}`"), Edit::Add { key, word, place })
+        Fix::option(
+            format!("Add `{key}: {word}`"),
+            Edit::Add { key, word, place },
+        )
     }
 }

@@ -1,5 +1,5 @@
-//! Definition files as people write them: texts in three formats, the tree that they become, what is wrong with it, and
-//! how a text is changed. Knows no hook.
+//! Definition files as people write them: texts in three formats, the tree that they become, what
+//! is wrong with it, and how a text is changed. Knows no hook.
 
 pub mod codes;
 pub mod diagnostic;

@@ -41,8 +41,8 @@ pub enum NodeValue {
     UInt(u64),
     /// Written with a point or an exponent, or not finite.
     Float(f64),
-    /// A number with more digits than 64 bits hold; not in files. Its digits under [`NUMBER`], as serde_json's types
-    /// read one.
+    /// A number with more digits than 64 bits hold; not in files. Its digits under [`NUMBER`], as
+    /// serde_json's types read one.
     Long(Box<Entry>),
     /// Text, with its escapes resolved.
     String(String),
@@ -109,8 +109,16 @@ impl Node {
 
     /// The values right below this one, each with the step to it.
     pub fn children(&self) -> impl Iterator<Item = (Step<'_>, &Node)> {
-        let members = self.entries().iter().map(|it| (Step::Key(&it.key), &it.value));
-        members.chain(self.items().iter().enumerate().map(|(n, item)| (Step::Index(n), item)))
+        let members = self
+            .entries()
+            .iter()
+            .map(|it| (Step::Key(&it.key), &it.value));
+        members.chain(
+            self.items()
+                .iter()
+                .enumerate()
+                .map(|(n, item)| (Step::Index(n), item)),
+        )
     }
 
     /// Every node of the tree. The parser bounds the depth.
@@ -119,17 +127,30 @@ impl Node {
         self.children().for_each(|(_, node)| node.each(visit));
     }
 
-    /// Where a part of a text is written, given in bytes of the text. Exact where the text is written
-    /// as it is, on one line or several; escapes shift it within the value.
+    /// Where a part of a text is written, given in bytes of the text. Exact where the text is
+    /// written as it is, on one line or several; escapes shift it within the value.
     pub fn part(&self, part: &std::ops::Range<usize>, file: &str) -> Span {
-        let NodeValue::String(text) = &self.value else { return self.span.clone() };
-        let place = |offset: usize| self.written(text, file).find(|(at, _)| *at >= offset).map(|(_, place)| place);
+        let NodeValue::String(text) = &self.value else {
+            return self.span.clone();
+        };
+        let place = |offset: usize| {
+            self.written(text, file)
+                .find(|(at, _)| *at >= offset)
+                .map(|(_, place)| place)
+        };
         let last = part.end.saturating_sub(1).max(part.start);
         if let (Some(start), Some(end)) = (place(part.start), place(last)) {
-            return start..if part.end >= text.len() { self.span.end } else { end + 1 }.max(start);
+            return start..if part.end >= text.len() {
+                self.span.end
+            } else {
+                end + 1
+            }
+            .max(start);
         }
         let quote = usize::from(self.span.len() == text.len() + 2);
-        let start = (self.span.start + quote + part.start).min(self.span.end.saturating_sub(1)).max(self.span.start);
+        let start = (self.span.start + quote + part.start)
+            .min(self.span.end.saturating_sub(1))
+            .max(self.span.start);
         let end = if part.end >= text.len() {
             self.span.end
         } else {
@@ -140,7 +161,9 @@ impl Node {
 
     /// For each line of a text where it is written, as far as it is written as it is.
     pub fn line_places(&self, file: &str) -> Vec<usize> {
-        let NodeValue::String(text) = &self.value else { return Vec::new() };
+        let NodeValue::String(text) = &self.value else {
+            return Vec::new();
+        };
         let mut written = self.written(text, file).peekable();
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
         let place = |start: usize| {
@@ -152,7 +175,11 @@ impl Node {
 
     /// Bytes of a text with their places in the file. Formats indent and fold, which is white space
     /// and left out; whatever else the text is made of has to be there in the same order.
-    fn written<'a>(&self, text: &'a str, file: &'a str) -> impl Iterator<Item = (usize, usize)> + use<'a> {
+    fn written<'a>(
+        &self,
+        text: &'a str,
+        file: &'a str,
+    ) -> impl Iterator<Item = (usize, usize)> + use<'a> {
         let start = self.span.start;
         let source = file.get(self.span.clone()).unwrap_or_default();
         let head = match source.as_bytes() {
@@ -162,9 +189,13 @@ impl Node {
             _ => 0,
         };
         let solid = |(_, c): &(usize, char)| !c.is_whitespace();
-        let source = source.char_indices().skip_while(move |(at, _)| *at < head).filter(solid);
+        let source = source
+            .char_indices()
+            .skip_while(move |(at, _)| *at < head)
+            .filter(solid);
         let text = text.char_indices().filter(solid);
-        text.zip(source).map_while(move |((at, c), (place, same))| (c == same).then_some((at, start + place)))
+        text.zip(source)
+            .map_while(move |((at, c), (place, same))| (c == same).then_some((at, start + place)))
     }
 
     /// The value under `key`, if this is a map that has it.
@@ -206,7 +237,9 @@ impl Node {
         match self.value {
             NodeValue::Null => "an empty value",
             NodeValue::Bool(_) => "true or false",
-            NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::Long(_) => "a number",
+            NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::Long(_) => {
+                "a number"
+            }
             NodeValue::String(_) => "a string",
             NodeValue::Seq(_) => "a list",
             NodeValue::Map(_) => "a map",
@@ -227,14 +260,19 @@ impl Node {
             NodeValue::Seq(items) => items.iter().map(Node::to_json).collect(),
             NodeValue::Map(entries) => {
                 let pairs = entries.iter();
-                Value::Object(pairs.map(|it| (it.key.clone(), it.value.to_json())).collect())
+                Value::Object(
+                    pairs
+                        .map(|it| (it.key.clone(), it.value.to_json()))
+                        .collect(),
+                )
             }
         }
     }
 
     /// A tree with empty spans, for definitions that don't come from a file.
     ///
-    /// Recurses as deep as `json` is: the caller gives it only what passed serde_json's depth limit.
+    /// Recurses as deep as `json` is: the caller gives it only what passed serde_json's depth
+    /// limit.
     pub fn from_json(json: &serde_json::Value) -> Node {
         use serde_json::Value;
         let value = match json {
@@ -243,11 +281,16 @@ impl Node {
             Value::Number(number) => match (number.as_i64(), number.as_u64()) {
                 (Some(value), _) => NodeValue::Int(value),
                 (None, Some(value)) => NodeValue::UInt(value),
-                (None, None) if fits_double(number.as_str()) => NodeValue::Float(number.as_f64().unwrap_or(f64::NAN)),
+                (None, None) if fits_double(number.as_str()) => {
+                    NodeValue::Float(number.as_f64().unwrap_or(f64::NAN))
+                }
                 (None, None) => NodeValue::Long(Box::new(Entry {
                     key: NUMBER.into(),
                     key_span: 0..0,
-                    value: Node { span: 0..0, value: NodeValue::String(number.to_string()) },
+                    value: Node {
+                        span: 0..0,
+                        value: NodeValue::String(number.to_string()),
+                    },
                 })),
             },
             Value::String(value) => NodeValue::String(value.clone()),
@@ -295,7 +338,8 @@ pub struct DecodeError {
     pub span: Span,
     /// Lowercase, no full stop: ``expected a string, found a list``.
     pub message: String,
-    /// The edit that mends it: the name that was probably meant, e.g. `matcher` for `mathcer`, or quotes.
+    /// The edit that mends it: the name that was probably meant, e.g. `matcher` for `mathcer`, or
+    /// quotes.
     pub fix: Option<Box<Fix>>,
     /// What to write instead, where no edit of the word says it.
     pub help: Option<String>,
@@ -341,13 +385,21 @@ impl DecodeError {
     }
 
     fn under_key(mut self, key: &str) -> DecodeError {
-        let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        let joint = if self.path.is_empty() || self.path.starts_with('[') {
+            ""
+        } else {
+            "."
+        };
         self.path = format!("{}{joint}{}", clip(key), self.path);
         self
     }
 
     fn under_index(mut self, index: usize) -> DecodeError {
-        let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        let joint = if self.path.is_empty() || self.path.starts_with('[') {
+            ""
+        } else {
+            "."
+        };
         self.path = format!("[{index}]{joint}{}", self.path);
         self
     }
@@ -402,14 +454,21 @@ impl de::Error for DecodeError {
         if let Unexpected::Str(text) = found {
             match expected.as_str() {
                 "true or false" => {
-                    let word = SWITCHES.iter().find(|(_, words)| words.iter().any(|it| it.eq_ignore_ascii_case(text)));
+                    let word = SWITCHES
+                        .iter()
+                        .find(|(_, words)| words.iter().any(|it| it.eq_ignore_ascii_case(text)));
                     error.fix = word.map(|(word, _)| Box::new(Fix::replace(text, word)));
                 }
                 "a list" => {
-                    let is_plain = text.chars().all(|c| c.is_alphanumeric() || "_-.*/:".contains(c));
+                    let is_plain = text
+                        .chars()
+                        .all(|c| c.is_alphanumeric() || "_-.*/:".contains(c));
                     let quote = if is_plain { "" } else { "'" };
                     error.help = Some(format!("write a list: `[{quote}{}{quote}]`", clip(text)));
-                    error.fix = Some(Box::new(Fix::new("Write a list", Edit::Items(vec![text.to_string()]))));
+                    error.fix = Some(Box::new(Fix::new(
+                        "Write a list",
+                        Edit::Items(vec![text.to_string()]),
+                    )));
                 }
                 number if number.contains("number") => {
                     error.help = Some(match text.parse::<f64>() {
@@ -433,7 +492,10 @@ impl de::Error for DecodeError {
             Unexpected::Str(value) => format!("`{}`", clip(value)),
             other => return Self::invalid_type(other, expected),
         };
-        Self::unplaced(format!("expected {}, found {found}", expected_in_words(expected)))
+        Self::unplaced(format!(
+            "expected {}, found {found}",
+            expected_in_words(expected)
+        ))
     }
 
     fn invalid_length(n_found: usize, expected: &dyn Expected) -> Self {
@@ -447,7 +509,10 @@ impl de::Error for DecodeError {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        DecodeError { is_unknown_field: true, ..Self::unknown("field", field, expected) }
+        DecodeError {
+            is_unknown_field: true,
+            ..Self::unknown("field", field, expected)
+        }
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -456,7 +521,10 @@ impl de::Error for DecodeError {
 
     fn duplicate_field(field: &'static str) -> Self {
         let error = Self::unplaced(format!("the field `{field}` is given twice"));
-        DecodeError { duplicate: true, ..error }
+        DecodeError {
+            duplicate: true,
+            ..error
+        }
     }
 }
 
@@ -470,9 +538,13 @@ impl<'de> de::Deserializer<'de> for &'de Node {
             NodeValue::Int(value) => visitor.visit_i64(*value),
             NodeValue::UInt(value) => visitor.visit_u64(*value),
             NodeValue::Float(value) => visitor.visit_f64(*value),
-            // Not by serde_json's deserializer of numbers: every type that is decoded would be compiled for that, too.
-            NodeValue::Long(digits) => visit_map(std::slice::from_ref(digits), visitor)
-                .map_err(|_| DecodeError::unplaced("the number has more digits than 64 bits hold".into())),
+            // Not by serde_json's deserializer of numbers: every type that is decoded would be
+            // compiled for that, too.
+            NodeValue::Long(digits) => {
+                visit_map(std::slice::from_ref(digits), visitor).map_err(|_| {
+                    DecodeError::unplaced("the number has more digits than 64 bits hold".into())
+                })
+            }
             NodeValue::String(value) => visitor.visit_borrowed_str(value),
             NodeValue::Seq(items) => visit_seq(items, visitor),
             NodeValue::Map(entries) => visit_map(entries, visitor),
@@ -493,7 +565,9 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         _name: &'static str,
         visitor: V,
     ) -> Result<V::Value, DecodeError> {
-        visitor.visit_newtype_struct(self).map_err(|error| error.placed_at(&self.span))
+        visitor
+            .visit_newtype_struct(self)
+            .map_err(|error| error.placed_at(&self.span))
     }
 
     // A derived struct would take a list as its fields in order; in a file that is a mistake.
@@ -523,7 +597,11 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, DecodeError> {
         let result = match &self.value {
-            NodeValue::String(variant) => visitor.visit_enum(EnumAccess { variant, span: &self.span, content: None }),
+            NodeValue::String(variant) => visitor.visit_enum(EnumAccess {
+                variant,
+                span: &self.span,
+                content: None,
+            }),
             NodeValue::Map(entries) => match entries.as_slice() {
                 [entry] => visitor.visit_enum(EnumAccess {
                     variant: &entry.key,
@@ -538,13 +616,19 @@ impl<'de> de::Deserializer<'de> for &'de Node {
             },
             _ => {
                 let expected = one_of(variants);
-                Err(de::Error::invalid_type(self.unexpected(), &expected.as_str()))
+                Err(de::Error::invalid_type(
+                    self.unexpected(),
+                    &expected.as_str(),
+                ))
             }
         };
         result.map_err(|error| error.placed_at(&self.span))
     }
 
-    fn deserialize_ignored_any<V: de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_ignored_any<V: de::Visitor<'de>>(
+        self,
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
         visitor.visit_unit()
     }
 
@@ -554,7 +638,10 @@ impl<'de> de::Deserializer<'de> for &'de Node {
     }
 }
 
-fn visit_seq<'de, V: de::Visitor<'de>>(items: &'de [Node], visitor: V) -> Result<V::Value, DecodeError> {
+fn visit_seq<'de, V: de::Visitor<'de>>(
+    items: &'de [Node],
+    visitor: V,
+) -> Result<V::Value, DecodeError> {
     let mut access = SeqAccess { items, n_taken: 0 };
     let value = visitor.visit_seq(&mut access)?;
     match items.get(access.n_taken) {
@@ -567,11 +654,19 @@ fn visit_seq<'de, V: de::Visitor<'de>>(items: &'de [Node], visitor: V) -> Result
     }
 }
 
-fn visit_map<'de, V: de::Visitor<'de>>(entries: &'de [Entry], visitor: V) -> Result<V::Value, DecodeError> {
-    let mut access = MapAccess { rest: entries.iter(), current: None };
+fn visit_map<'de, V: de::Visitor<'de>>(
+    entries: &'de [Entry],
+    visitor: V,
+) -> Result<V::Value, DecodeError> {
+    let mut access = MapAccess {
+        rest: entries.iter(),
+        current: None,
+    };
     let result = visitor.visit_map(&mut access);
     result.map_err(|error| match access.current {
-        Some(entry) if error.duplicate && !error.placed => error.placed_at(&entry.key_span).under_key(&entry.key),
+        Some(entry) if error.duplicate && !error.placed => {
+            error.placed_at(&entry.key_span).under_key(&entry.key)
+        }
         _ => error,
     })
 }
@@ -584,14 +679,19 @@ struct SeqAccess<'de> {
 impl<'de> de::SeqAccess<'de> for SeqAccess<'de> {
     type Error = DecodeError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DecodeError> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, DecodeError> {
         let Some(item) = self.items.get(self.n_taken) else {
             return Ok(None);
         };
         let index = self.n_taken;
         self.n_taken += 1;
         let result = seed.deserialize(item);
-        result.map(Some).map_err(|error| error.placed_at(&item.span).under_index(index))
+        result
+            .map(Some)
+            .map_err(|error| error.placed_at(&item.span).under_index(index))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -607,18 +707,28 @@ struct MapAccess<'de> {
 impl<'de> de::MapAccess<'de> for MapAccess<'de> {
     type Error = DecodeError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, DecodeError> {
         self.current = self.rest.next();
         let Some(entry) = self.current else {
             return Ok(None);
         };
         let key: StrDeserializer<'de, DecodeError> = entry.key.as_str().into_deserializer();
         let result = seed.deserialize(key);
-        result.map(Some).map_err(|error| error.placed_at(&entry.key_span).under_key(&entry.key))
+        result
+            .map(Some)
+            .map_err(|error| error.placed_at(&entry.key_span).under_key(&entry.key))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, DecodeError> {
-        let entry = self.current.ok_or_else(|| de::Error::custom("a value without its key"))?;
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, DecodeError> {
+        let entry = self
+            .current
+            .ok_or_else(|| de::Error::custom("a value without its key"))?;
         let result = seed.deserialize(&entry.value);
         result.map_err(|error| error.placed_at(&entry.value.span).under_key(&entry.key))
     }
@@ -638,10 +748,21 @@ impl<'de> de::EnumAccess<'de> for EnumAccess<'de> {
     type Error = DecodeError;
     type Variant = VariantAccess<'de>;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, VariantAccess<'de>), DecodeError> {
+    fn variant_seed<V: DeserializeSeed<'de>>(
+        self,
+        seed: V,
+    ) -> Result<(V::Value, VariantAccess<'de>), DecodeError> {
         let name: StrDeserializer<'de, DecodeError> = self.variant.into_deserializer();
-        let value = seed.deserialize(name).map_err(|error| error.placed_at(self.span))?;
-        Ok((value, VariantAccess { variant: self.variant, content: self.content }))
+        let value = seed
+            .deserialize(name)
+            .map_err(|error| error.placed_at(self.span))?;
+        Ok((
+            value,
+            VariantAccess {
+                variant: self.variant,
+                content: self.content,
+            },
+        ))
     }
 }
 
@@ -651,10 +772,15 @@ struct VariantAccess<'de> {
 }
 
 impl<'de> VariantAccess<'de> {
-    fn content<T>(self, read: impl FnOnce(&'de Node) -> Result<T, DecodeError>) -> Result<T, DecodeError> {
+    fn content<T>(
+        self,
+        read: impl FnOnce(&'de Node) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
         let variant = clip(self.variant);
         let Some(node) = self.content else {
-            return Err(DecodeError::unplaced(format!("`{variant}` needs a value, as a map")));
+            return Err(DecodeError::unplaced(format!(
+                "`{variant}` needs a value, as a map"
+            )));
         };
         read(node).map_err(|error| error.placed_at(&node.span).under_key(&variant))
     }
@@ -668,16 +794,26 @@ impl<'de> de::VariantAccess<'de> for VariantAccess<'de> {
             None => Ok(()),
             Some(_) => self.content(|node| match node.value {
                 NodeValue::Null => Ok(()),
-                _ => Err(de::Error::invalid_type(node.unexpected(), &"an empty value")),
+                _ => Err(de::Error::invalid_type(
+                    node.unexpected(),
+                    &"an empty value",
+                )),
             }),
         }
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, DecodeError> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(
+        self,
+        seed: T,
+    ) -> Result<T::Value, DecodeError> {
         self.content(|node| seed.deserialize(node))
     }
 
-    fn tuple_variant<V: de::Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, DecodeError> {
+    fn tuple_variant<V: de::Visitor<'de>>(
+        self,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
         self.content(|node| de::Deserializer::deserialize_seq(node, visitor))
     }
 
@@ -694,7 +830,10 @@ impl<'de> de::VariantAccess<'de> for VariantAccess<'de> {
 const MAX_NAMES: usize = 6;
 
 /// The words with which other formats, and older YAML, say yes and no.
-const SWITCHES: [(&str, &[&str]); 2] = [("true", &["yes", "on", "y", "true"]), ("false", &["no", "off", "n", "false"])];
+const SWITCHES: [(&str, &[&str]); 2] = [
+    ("true", &["yes", "on", "y", "true"]),
+    ("false", &["no", "off", "n", "false"]),
+];
 
 /// Words that mean the same where a decision or a direction is expected.
 const SYNONYMS: [(&str, &[&str]); 5] = [
@@ -708,7 +847,10 @@ const SYNONYMS: [(&str, &[&str]); 5] = [
 /// The name that another word stands for, where only one of those expected can be meant.
 fn meant_by(word: &str, expected: &[&'static str]) -> Option<&'static str> {
     let is_it = |(_, words): &&(&str, &[&str])| words.contains(&word);
-    let mut meant = SYNONYMS.iter().filter(is_it).filter_map(|(name, _)| expected.iter().find(|it| *it == name));
+    let mut meant = SYNONYMS
+        .iter()
+        .filter(is_it)
+        .filter_map(|(name, _)| expected.iter().find(|it| *it == name));
     let first = meant.next()?;
     meant.next().is_none().then_some(*first)
 }
@@ -801,7 +943,11 @@ mod tests {
         type Error = String;
 
         fn try_from(name: String) -> Result<Name, String> {
-            if name.is_empty() { Err("a name can't be empty".to_owned()) } else { Ok(Name(name)) }
+            if name.is_empty() {
+                Err("a name can't be empty".to_owned())
+            } else {
+                Ok(Name(name))
+            }
         }
     }
 
@@ -829,9 +975,14 @@ mod tests {
             Err(error) => {
                 let range = LineIndex::new(text).range(&error.span);
                 let (start, end) = (range.start, range.end);
-                let suggestion = error.suggestion().map(|it| format!(" (did you mean `{it}`?)"));
+                let suggestion = error
+                    .suggestion()
+                    .map(|it| format!(" (did you mean `{it}`?)"));
                 let suggestion = suggestion.unwrap_or_default();
-                format!("{}:{}-{}:{} {error}{suggestion}", start.line, start.column, end.line, end.column)
+                format!(
+                    "{}:{}-{}:{} {error}{suggestion}",
+                    start.line, start.column, end.line, end.column
+                )
             }
         }
     }
@@ -846,7 +997,10 @@ mod tests {
             told: String,
         }
         rows::compare("syntax/misfits.jsonl", |row: Row| {
-            (outcome(&row.text, Format::from_extension(&row.format).unwrap()), row.told)
+            (
+                outcome(&row.text, Format::from_extension(&row.format).unwrap()),
+                row.told,
+            )
         });
     }
 
@@ -857,28 +1011,51 @@ mod tests {
         assert_eq!(outcome(text, Format::Yaml), expected);
         let json = serde_json::json!({"a": [1, -2, 2.5, u64::MAX, null, true, "x", {}]});
         assert_eq!(Node::from_json(&json).to_json(), json);
-        assert_eq!(decode::<serde_json::Value>(&Node::from_json(&json)), Ok(json));
+        assert_eq!(
+            decode::<serde_json::Value>(&Node::from_json(&json)),
+            Ok(json)
+        );
     }
 
     #[test]
     fn no_digit_of_a_number_is_lost() {
-        for digits in ["18446744073709551617", "-170141183460469231731687303715884105729", "0.10000000000000000001"] {
+        for digits in [
+            "18446744073709551617",
+            "-170141183460469231731687303715884105729",
+            "0.10000000000000000001",
+        ] {
             let number: serde_json::Value = serde_json::from_str(digits).unwrap();
             let node = Node::from_json(&number);
             assert!(matches!(node.value, NodeValue::Long(_)), "{digits}");
             assert_eq!(node.to_json().to_string(), digits);
-            assert_eq!(decode::<Option<serde_json::Number>>(&node).unwrap().unwrap().as_str(), digits);
+            assert_eq!(
+                decode::<Option<serde_json::Number>>(&node)
+                    .unwrap()
+                    .unwrap()
+                    .as_str(),
+                digits
+            );
             let too_long = "the number has more digits than 64 bits hold";
             assert_eq!(decode::<u64>(&node).unwrap_err().message, too_long);
             assert_eq!(decode::<String>(&node).unwrap_err().message, too_long);
-            let map = decode::<BTreeMap<String, String>>(&node).unwrap_err().message;
+            let map = decode::<BTreeMap<String, String>>(&node)
+                .unwrap_err()
+                .message;
             assert_eq!(map, "expected a map, found something else");
         }
     }
 
     #[test]
     fn the_closest_name_is_found() {
-        let names = ["PreToolUse", "PostToolUse", "matcher", "priority", "on", "if", "inheritEnv"];
+        let names = [
+            "PreToolUse",
+            "PostToolUse",
+            "matcher",
+            "priority",
+            "on",
+            "if",
+            "inheritEnv",
+        ];
         let cases = [
             ("PreToolUsed", Some("PreToolUse")),
             ("pretooluse", Some("PreToolUse")),

@@ -1,5 +1,5 @@
-//! A mistake in a definition file, before it is a diagnostic: where it is in the text, what is wrong, and the edits
-//! that mend it.
+//! A mistake in a definition file, before it is a diagnostic: where it is in the text, what is
+//! wrong, and the edits that mend it.
 
 use super::codes;
 use super::diagnostic::{Diagnostic, LineIndex, Range, Severity};
@@ -32,17 +32,32 @@ impl Problem {
     pub fn error(span: &Span, code: &'static str, message: impl Into<String>) -> Problem {
         debug_assert!(codes::find(code).is_some(), "`{code}` isn't in `CODES`");
         let (span, message, severity) = (span.clone(), message.into(), Severity::Error);
-        Problem { span, severity, code, message, help: None, hook: None, fixes: Vec::new(), other_place: None }
+        Problem {
+            span,
+            severity,
+            code,
+            message,
+            help: None,
+            hook: None,
+            fixes: Vec::new(),
+            other_place: None,
+        }
     }
 
     /// Something that is in force, but probably not as meant.
     pub fn warning(span: &Span, code: &'static str, message: impl Into<String>) -> Problem {
-        Problem { severity: Severity::Warning, ..Problem::error(span, code, message) }
+        Problem {
+            severity: Severity::Warning,
+            ..Problem::error(span, code, message)
+        }
     }
 
     /// Something that is fine, and could be better.
     pub fn hint(span: &Span, code: &'static str, message: impl Into<String>) -> Problem {
-        Problem { severity: Severity::Hint, ..Problem::error(span, code, message) }
+        Problem {
+            severity: Severity::Hint,
+            ..Problem::error(span, code, message)
+        }
     }
 
     /// A mistake because of which the text can't be read at all.
@@ -52,18 +67,27 @@ impl Problem {
 
     /// With what to do about it.
     pub fn help(self, help: impl Into<String>) -> Problem {
-        Problem { help: Some(help.into()), ..self }
+        Problem {
+            help: Some(help.into()),
+            ..self
+        }
     }
 
     /// With what to do about it, unless that is said already.
     pub fn or_help(self, help: impl Into<String>) -> Problem {
-        if self.help.is_some() { self } else { self.help(help) }
+        if self.help.is_some() {
+            self
+        } else {
+            self.help(help)
+        }
     }
 
     /// With the known name that a wrong one was probably meant to be, if one is near.
     pub fn did_you_mean(self, wrong: &str, right: Option<&str>) -> Problem {
         match right {
-            Some(right) => self.help(format!("did you mean `{right}`?")).fix(Fix::replace(wrong, right)),
+            Some(right) => self
+                .help(format!("did you mean `{right}`?"))
+                .fix(Fix::replace(wrong, right)),
             None => self,
         }
     }
@@ -76,7 +100,10 @@ impl Problem {
 
     /// In this hook.
     pub fn in_hook(self, hook: &str) -> Problem {
-        Problem { hook: Some(hook.to_string()), ..self }
+        Problem {
+            hook: Some(hook.to_string()),
+            ..self
+        }
     }
 
     /// As a diagnostic of its file, which has these lines.
@@ -86,7 +113,16 @@ impl Problem {
 
     /// As a diagnostic of its file, where it is at this place.
     pub fn into_diagnostic(self, file: &str, range: Range) -> Diagnostic {
-        let Problem { span, severity, code, message, help, hook, fixes, other_place } = self;
+        let Problem {
+            span,
+            severity,
+            code,
+            message,
+            help,
+            hook,
+            fixes,
+            other_place,
+        } = self;
         Diagnostic {
             file: file.to_string(),
             severity,

@@ -48,9 +48,16 @@ pub fn escaped(text: &str, quote: &str, format: Format) -> Option<String> {
 /// A text, in quotes where it needs them.
 pub fn word(text: &str, format: Format, within: Within) -> String {
     // In a list, words that are more than letters would be hard to tell from each other.
-    let is_clear = |c: char| within != Within::List || c.is_ascii_alphanumeric() || "_./-".contains(c);
-    let is_plain = format == Format::Yaml && text.chars().all(is_clear) && is_plain_yaml(text, within != Within::Line);
-    if is_plain { text.to_string() } else { quoted(text) }
+    let is_clear =
+        |c: char| within != Within::List || c.is_ascii_alphanumeric() || "_./-".contains(c);
+    let is_plain = format == Format::Yaml
+        && text.chars().all(is_clear)
+        && is_plain_yaml(text, within != Within::Line);
+    if is_plain {
+        text.to_string()
+    } else {
+        quoted(text)
+    }
 }
 
 /// A value on one line; `None` for an empty value in TOML, which has none.
@@ -59,13 +66,20 @@ pub fn inline(value: &Value, format: Format, within: Within) -> Option<String> {
         Value::Null if format == Format::Toml => return None,
         Value::String(text) => word(text, format, within),
         Value::Array(items) => {
-            let items: Option<Vec<_>> = items.iter().map(|it| inline(it, format, Within::List)).collect();
+            let items: Option<Vec<_>> = items
+                .iter()
+                .map(|it| inline(it, format, Within::List))
+                .collect();
             format!("[{}]", items?.join(", "))
         }
         Value::Object(members) if members.is_empty() => "{}".into(),
         Value::Object(members) => {
             let written = |(name, value): (&String, &Value)| {
-                Some(member(&key(name, format), &inline(value, format, Within::Map)?, format))
+                Some(member(
+                    &key(name, format),
+                    &inline(value, format, Within::Map)?,
+                    format,
+                ))
             };
             let members: Option<Vec<_>> = members.iter().map(written).collect();
             format!("{{ {} }}", members?.join(", "))
@@ -84,7 +98,11 @@ pub fn key(key: &str, format: Format) -> String {
         Format::Toml => is_name,
         Format::Json => false,
     };
-    if is_plain { key.to_string() } else { quoted(key) }
+    if is_plain {
+        key.to_string()
+    } else {
+        quoted(key)
+    }
 }
 
 /// A key and a value, both as they are written.
@@ -93,12 +111,17 @@ pub fn member(key: &str, value: &str, format: Format) -> String {
     format!("{key}{joint}{value}")
 }
 
-/// Whether a text needs no quotes in YAML, or within brackets of it: the parser tells. What nobody would see does.
+/// Whether a text needs no quotes in YAML, or within brackets of it: the parser tells. What nobody
+/// would see does.
 fn is_plain_yaml(text: &str, in_flow: bool) -> bool {
     if text.contains(|c: char| c.is_control() || c == '\u{feff}') {
         return false;
     }
-    let file = if in_flow { format!("[{text}]") } else { format!("- {text}") };
+    let file = if in_flow {
+        format!("[{text}]")
+    } else {
+        format!("- {text}")
+    };
     match parse(&file, Format::Yaml).map(|node| node.value) {
         Ok(NodeValue::Seq(items)) => matches!(&items[..], [item] if item.text() == Some(text)),
         _ => false,

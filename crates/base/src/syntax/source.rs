@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Where a definition came from, outermost first. Inner layers may add and tighten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
     /// `/etc/hookwire/`.
@@ -23,8 +25,8 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Whether hooks of the layer may do what could harm the machine. A project directory is not trusted, because it
-    /// comes with a clone.
+    /// Whether hooks of the layer may do what could harm the machine. A project directory is not
+    /// trusted, because it comes with a clone.
     pub fn is_trusted(self) -> bool {
         match self {
             Layer::Managed | Layer::Fleet | Layer::User | Layer::Hooks => true,
@@ -32,8 +34,8 @@ impl Layer {
         }
     }
 
-    /// Whether requests of the layer reach loopback services without being granted that. Who signs for a fleet knows
-    /// nothing of what listens on each machine of it.
+    /// Whether requests of the layer reach loopback services without being granted that. Who signs
+    /// for a fleet knows nothing of what listens on each machine of it.
     pub fn reaches_loopback(self) -> bool {
         self.is_trusted() && self != Layer::Fleet
     }

@@ -34,10 +34,17 @@ impl RawDuration {
         self.0
     }
 
-    fn within_bounds<E: serde::de::Error>(duration: Option<Duration>, found: impl Display) -> Result<RawDuration, E> {
+    fn within_bounds<E: serde::de::Error>(
+        duration: Option<Duration>,
+        found: impl Display,
+    ) -> Result<RawDuration, E> {
         match duration {
-            Some(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
-            _ => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{found}`"))),
+            Some(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => {
+                Ok(RawDuration(duration))
+            }
+            _ => Err(E::custom(format_args!(
+                "a duration is more than 0 and at most 24 h, found `{found}`"
+            ))),
         }
     }
 }
@@ -55,9 +62,9 @@ impl<'de> Deserialize<'de> for RawDuration {
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawDuration, E> {
                 match humantime::parse_duration(text) {
                     Ok(duration) => RawDuration::within_bounds(Some(duration), text),
-                    Err(_) => {
-                        Err(E::custom(format_args!("expected a duration such as `5s` or `250ms`, found `{text}`")))
-                    }
+                    Err(_) => Err(E::custom(format_args!(
+                        "expected a duration such as `5s` or `250ms`, found `{text}`"
+                    ))),
                 }
             }
 
@@ -66,7 +73,10 @@ impl<'de> Deserialize<'de> for RawDuration {
             }
 
             fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<RawDuration, E> {
-                RawDuration::within_bounds(seconds.try_into().ok().map(Duration::from_secs), seconds)
+                RawDuration::within_bounds(
+                    seconds.try_into().ok().map(Duration::from_secs),
+                    seconds,
+                )
             }
 
             fn visit_f64<E: serde::de::Error>(self, seconds: f64) -> Result<RawDuration, E> {
@@ -82,7 +92,8 @@ schema_of! { RawDuration, "Duration", _ => {
     "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "number", "exclusiveMinimum": 0 }],
 } }
 
-/// Reads a value that people may write in several forms. What an arm gives is the value, or what is wrong.
+/// Reads a value that people may write in several forms. What an arm gives is the value, or what is
+/// wrong.
 #[macro_export]
 macro_rules! forms {
     ($value:ty, $expecting:literal, $($form:ident($it:ident $(: $as:ty)?) => $read:expr),+ $(,)?) => {

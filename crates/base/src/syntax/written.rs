@@ -11,7 +11,9 @@ pub struct Written(Vec<(Range<usize>, Span)>);
 impl Written {
     /// Nothing unless the value is a text.
     pub fn of_node(node: &Node, file: &str, format: Format) -> Written {
-        let NodeValue::String(text) = &node.value else { return Written(Vec::new()) };
+        let NodeValue::String(text) = &node.value else {
+            return Written(Vec::new());
+        };
         let source = file.get(node.span.clone()).unwrap_or_default();
         let mut source = Source::new(source, text, format);
         let mut places = Vec::new();
@@ -31,9 +33,16 @@ impl Written {
     pub fn lines(&self, part: &Range<usize>, file: &str) -> Vec<Span> {
         let first = self.0.partition_point(|(at, _)| at.start < part.start);
         let mut lines: Vec<Span> = Vec::new();
-        for (_, span) in self.0.iter().skip(first).take_while(|(at, _)| at.end <= part.end) {
-            let goes_on =
-                |last: &&mut Span| file.get(last.end..span.start).is_some_and(|it| !it.contains(['\n', '\r']));
+        for (_, span) in self
+            .0
+            .iter()
+            .skip(first)
+            .take_while(|(at, _)| at.end <= part.end)
+        {
+            let goes_on = |last: &&mut Span| {
+                file.get(last.end..span.start)
+                    .is_some_and(|it| !it.contains(['\n', '\r']))
+            };
             match lines.last_mut().filter(goes_on) {
                 Some(last) => last.end = span.end,
                 None => lines.push(span.clone()),
@@ -50,7 +59,9 @@ impl Written {
 
     /// The byte of the text that is written at a place, or ends there.
     pub fn text_offset(&self, place: usize) -> Option<usize> {
-        let (at, span) = self.0.get(self.0.partition_point(|(_, span)| span.end < place))?;
+        let (at, span) = self
+            .0
+            .get(self.0.partition_point(|(_, span)| span.end < place))?;
         (span.start <= place).then_some(if span.end == place { at.end } else { at.start })
     }
 }
@@ -73,11 +84,13 @@ enum Quote {
 }
 
 impl<'s> Source<'s> {
-    /// What is written for a value, which tells a quote around it from one of its own: the place of a
-    /// YAML block is that of its first character.
+    /// What is written for a value, which tells a quote around it from one of its own: the place of
+    /// a YAML block is that of its first character.
     fn new(text: &'s str, value: &str, format: Format) -> Source<'s> {
         let inner = text.get(1..).unwrap_or_default().trim_start();
-        let is_own = |quote: char, escaped: &str| value.trim_start().starts_with(quote) && !inner.starts_with(escaped);
+        let is_own = |quote: char, escaped: &str| {
+            value.trim_start().starts_with(quote) && !inner.starts_with(escaped)
+        };
         let (at, quote) = match (text.as_bytes(), format) {
             ([b'"', b'"', b'"', ..], Format::Toml) => (3, Quote::Double),
             ([b'\'', b'\'', b'\'', ..], Format::Toml) => (3, Quote::None),
@@ -118,8 +131,13 @@ fn escape(text: &str) -> Option<(char, usize)> {
         'U' => return Some((char::from_u32(hex(2, 8)?)?, 10)),
         'u' => {
             let high = hex(2, 4)?;
-            if let (0xd800..0xdc00, Some("\\u"), Some(low @ 0xdc00..0xe000)) = (high, text.get(6..8), hex(8, 4)) {
-                return Some((char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00))?, 12));
+            if let (0xd800..0xdc00, Some("\\u"), Some(low @ 0xdc00..0xe000)) =
+                (high, text.get(6..8), hex(8, 4))
+            {
+                return Some((
+                    char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00))?,
+                    12,
+                ));
             }
             return Some((char::from_u32(high)?, 6));
         }
@@ -143,24 +161,46 @@ mod tests {
             (Format::Yaml, "a: one two", "two", "two"),
             (Format::Yaml, "a: 'it''s two'", "two", "two"),
             (Format::Yaml, "a: '''two'", "two", "two"),
-            (Format::Yaml, "a: \"x \\\"two\\\" y\"", "\"two\"", "\\\"two\\\""),
-            (Format::Yaml, "a: |\n  one\n  two\n  three\n", "two\nthree", "two/three"),
+            (
+                Format::Yaml,
+                "a: \"x \\\"two\\\" y\"",
+                "\"two\"",
+                "\\\"two\\\"",
+            ),
+            (
+                Format::Yaml,
+                "a: |\n  one\n  two\n  three\n",
+                "two\nthree",
+                "two/three",
+            ),
             (Format::Yaml, "a: >-\n  one\n  two", "one two", "one/two"),
             (Format::Yaml, "a: |\n  \"one\" two\n", "two", "two"),
             (Format::Yaml, "a: |\n  'one' two\n", "two", "two"),
             (Format::Yaml, "a: |\n  > one two\n", "> one", "> one"),
             (Format::Yaml, "a: \"\\\"one\\\" two\"", "two", "two"),
             (Format::Yaml, "a: '''one'' two'", "two", "two"),
-            (Format::Json, r#"{"a": "\"\u00e9\ud83d\ude00\ntwo"}"#, "\u{e9}\u{1f600}", "\\u00e9\\ud83d\\ude00"),
+            (
+                Format::Json,
+                r#"{"a": "\"\u00e9\ud83d\ude00\ntwo"}"#,
+                "\u{e9}\u{1f600}",
+                "\\u00e9\\ud83d\\ude00",
+            ),
             (Format::Json, r#"{"a": "x\\\"two"}"#, "two", "two"),
             (Format::Toml, "a = 'C:\\two'", "two", "two"),
             (Format::Toml, "a = '''\n''two'''", "two", "two"),
-            (Format::Toml, "a = \"\"\"\none \\\n   two\"\"\"", "two", "two"),
+            (
+                Format::Toml,
+                "a = \"\"\"\none \\\n   two\"\"\"",
+                "two",
+                "two",
+            ),
             (Format::Toml, "a = \"\\ttwo\\u0041\"", "twoA", "two\\u0041"),
         ] {
             let root = parse(file, format).unwrap();
             let node = root.get("a").unwrap();
-            let NodeValue::String(text) = &node.value else { panic!("{file}") };
+            let NodeValue::String(text) = &node.value else {
+                panic!("{file}")
+            };
             let at = text.find(part).unwrap();
             let lines = Written::of_node(node, file, format).lines(&(at..at + part.len()), file);
             let found: Vec<&str> = lines.into_iter().map(|it| &file[it]).collect();

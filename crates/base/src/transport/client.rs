@@ -1,7 +1,8 @@
 //! The client's side of JSON-RPC: frames, ids, replies, notifications and a time limit. Knows no
 //! methods.
 //!
-//! [`Received`] does no I/O, for those who have their own; [`Client`] talks over a socket and waits.
+//! [`Received`] does no I/O, for those who have their own; [`Client`] talks over a socket and
+//! waits.
 
 use super::framing::{Decoder, Incoming};
 use serde::Deserialize;
@@ -72,10 +73,22 @@ impl<'a> Received<'a> {
         fn null<'a>() -> &'a RawValue {
             RawValue::NULL
         }
-        let Message { id, method, params, result, error } = serde_json::from_slice(message)?;
+        let Message {
+            id,
+            method,
+            params,
+            result,
+            error,
+        } = serde_json::from_slice(message)?;
         Ok(match (id, method) {
-            (None, Some(method)) => Received::Notification { method, params: params.map_or("null", RawValue::get) },
-            (Some(id), None) => Received::Reply { id, result: error.map_or(Ok(result), |error| Err(error.message)) },
+            (None, Some(method)) => Received::Notification {
+                method,
+                params: params.map_or("null", RawValue::get),
+            },
+            (Some(id), None) => Received::Reply {
+                id,
+                result: error.map_or(Ok(result), |error| Err(error.message)),
+            },
             (Some(_), Some(_)) | (None, None) => Received::Other,
         })
     }
@@ -89,7 +102,8 @@ type Replied<T = Value> = std::result::Result<T, String>;
 /// For programs that don't want a `Host` within them; `docs/embedding.md` shows it. The methods
 /// are those of the protocol, `hookwire docs protocol`.
 ///
-/// An error means that there is no verdict: don't act then. A host that was started by a client doesn't outlive it.
+/// An error means that there is no verdict: don't act then. A host that was started by a client
+/// doesn't outlive it.
 pub struct Client {
     stream: UnixStream,
     decoder: Decoder,
@@ -113,16 +127,20 @@ impl Client {
     /// It can't be started.
     pub fn start(command: &mut Command, time_limit: Duration) -> Result<Client> {
         let (ours, theirs) = UnixStream::pair()?;
-        command.stdin(OwnedFd::from(theirs.try_clone()?)).stdout(OwnedFd::from(theirs));
+        command
+            .stdin(OwnedFd::from(theirs.try_clone()?))
+            .stdout(OwnedFd::from(theirs));
         let mut client = Client::new(ours, time_limit)?;
         let process = command.spawn();
-        // Otherwise the command would hold the host's end of the socket open, and that the host has ended would not show.
+        // Otherwise the command would hold the host's end of the socket open, and that the host has
+        // ended would not show.
         command.stdin(Stdio::null()).stdout(Stdio::null());
         client.process = Some(process?);
         Ok(client)
     }
 
-    /// Ends a host that was started for this connection, by closing its stdin, and waits until it has ended.
+    /// Ends a host that was started for this connection, by closing its stdin, and waits until it
+    /// has ended.
     ///
     /// # Errors
     /// It doesn't end in time; then it is killed.
@@ -135,7 +153,9 @@ impl Client {
                 other => drop(other?),
             }
         }
-        self.process.take().map_or(Ok(()), |mut process| process.wait().map(drop))
+        self.process
+            .take()
+            .map_or(Ok(()), |mut process| process.wait().map(drop))
     }
 
     /// The id of a host that was started for this connection.
@@ -143,8 +163,8 @@ impl Client {
         self.process.as_ref().map(Child::id)
     }
 
-    /// Talks over a socket, such as one on which `hookwire serve --listen` waits. Nothing is waited for longer than the
-    /// time limit.
+    /// Talks over a socket, such as one on which `hookwire serve --listen` waits. Nothing is waited
+    /// for longer than the time limit.
     ///
     /// # Errors
     /// The socket takes no time limit.
@@ -157,7 +177,17 @@ impl Client {
         stream.set_write_timeout(Some(time_limit))?;
         let (waiting, early, early_replies) = (HashSet::new(), VecDeque::new(), VecDeque::new());
         let (decoder, log, process) = (Decoder::new(max_message), None, None);
-        Ok(Client { stream, decoder, next_id: 1, waiting, early, early_replies, time_limit, log, process })
+        Ok(Client {
+            stream,
+            decoder,
+            next_id: 1,
+            waiting,
+            early,
+            early_replies,
+            time_limit,
+            log,
+            process,
+        })
     }
 
     /// Writes every message into a file, too: `>` those that are sent, `<` those that come.
@@ -170,13 +200,16 @@ impl Client {
     /// # Errors
     /// There is no result.
     pub fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
-        Ok(serde_json::from_str(self.request_text(method, params)?.get())?)
+        Ok(serde_json::from_str(
+            self.request_text(method, params)?.get(),
+        )?)
     }
 
     /// The same, as it was written.
     pub fn request_text(&mut self, method: &str, params: &Value) -> Result<Box<RawValue>> {
         let id = self.send_request(method, params)?;
-        self.reply(id, Instant::now() + self.time_limit)?.map_err(Error::other)
+        self.reply(id, Instant::now() + self.time_limit)?
+            .map_err(Error::other)
     }
 
     /// Sends a request; gives its id.
@@ -184,7 +217,9 @@ impl Client {
         let id = self.next_id;
         self.next_id += 1;
         self.waiting.insert(id);
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string())?;
+        self.send(
+            &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string(),
+        )?;
         Ok(id)
     }
 
@@ -245,7 +280,10 @@ impl Client {
         let message = self.next_message(until)?;
         match Received::read(&message).map_err(unreadable)? {
             Received::Reply { id, result } if self.waiting.remove(&id) => {
-                keep(&mut self.early_replies, (id, result.map(RawValue::to_owned)));
+                keep(
+                    &mut self.early_replies,
+                    (id, result.map(RawValue::to_owned)),
+                );
             }
             Received::Notification { method, params } => {
                 let params = RawValue::from_string(params.to_string()).map_err(unreadable)?;
@@ -278,10 +316,17 @@ impl Client {
             }
             self.stream.set_read_timeout(left)?;
             match self.stream.read(&mut bytes) {
-                Ok(0) => return Err(Error::new(ErrorKind::UnexpectedEof, "the host has closed the connection")),
+                Ok(0) => {
+                    return Err(Error::new(
+                        ErrorKind::UnexpectedEof,
+                        "the host has closed the connection",
+                    ));
+                }
                 Ok(read) => self.decoder.push(bytes.get(..read).unwrap_or_default()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if is_timeout(&error) => return Err(Error::new(ErrorKind::TimedOut, NO_ANSWER)),
+                Err(error) if is_timeout(&error) => {
+                    return Err(Error::new(ErrorKind::TimedOut, NO_ANSWER));
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -289,7 +334,9 @@ impl Client {
 
     fn write_log(&mut self, direction: char, message: &[u8]) -> Result<()> {
         if let Some(log) = &mut self.log {
-            log.write_all(format!("{direction} {}\n", String::from_utf8_lossy(message)).as_bytes())?;
+            log.write_all(
+                format!("{direction} {}\n", String::from_utf8_lossy(message)).as_bytes(),
+            )?;
         }
         Ok(())
     }
@@ -328,16 +375,41 @@ mod tests {
     fn messages_are_kept_for_whoever_asks_later() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let mut client = Client::new(ours, Duration::from_secs(20)).unwrap();
-        let ids: Vec<u64> = (0..3).map(|_| client.send_request("a", &Value::Null).unwrap()).collect();
+        let ids: Vec<u64> = (0..3)
+            .map(|_| client.send_request("a", &Value::Null).unwrap())
+            .collect();
         let say = |stream: &mut UnixStream, message: Value| writeln!(stream, "{message}").unwrap();
-        say(&mut theirs, json!({"jsonrpc": "2.0", "id": ids[0], "result": "first"}));
-        say(&mut theirs, json!({"jsonrpc": "2.0", "method": "early", "params": 1}));
-        say(&mut theirs, json!({"jsonrpc": "2.0", "id": ids[2], "error": {"code": 1, "message": "third"}}));
-        say(&mut theirs, json!({"jsonrpc": "2.0", "method": "late", "params": 2}));
-        say(&mut theirs, json!({"jsonrpc": "2.0", "id": 99, "result": "nobody's"}));
-        say(&mut theirs, json!({"jsonrpc": "2.0", "id": ids[1], "result": "second"}));
+        say(
+            &mut theirs,
+            json!({"jsonrpc": "2.0", "id": ids[0], "result": "first"}),
+        );
+        say(
+            &mut theirs,
+            json!({"jsonrpc": "2.0", "method": "early", "params": 1}),
+        );
+        say(
+            &mut theirs,
+            json!({"jsonrpc": "2.0", "id": ids[2], "error": {"code": 1, "message": "third"}}),
+        );
+        say(
+            &mut theirs,
+            json!({"jsonrpc": "2.0", "method": "late", "params": 2}),
+        );
+        say(
+            &mut theirs,
+            json!({"jsonrpc": "2.0", "id": 99, "result": "nobody's"}),
+        );
+        say(
+            &mut theirs,
+            json!({"jsonrpc": "2.0", "id": ids[1], "result": "second"}),
+        );
         let until = Instant::now() + Duration::from_secs(20);
-        let mut reply = |id| client.reply(id, until).unwrap().map(|it| it.get().to_string());
+        let mut reply = |id| {
+            client
+                .reply(id, until)
+                .unwrap()
+                .map(|it| it.get().to_string())
+        };
         assert_eq!(reply(ids[1]), Ok(r#""second""#.to_string()));
         assert_eq!(reply(ids[0]), Ok(r#""first""#.to_string()));
         assert_eq!(reply(ids[2]), Err("third".to_string()));

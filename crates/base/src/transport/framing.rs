@@ -26,7 +26,9 @@ impl Framing {
                 out.push(b'\n');
             }
             Framing::Headers => {
-                out.extend_from_slice(format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes());
+                out.extend_from_slice(
+                    format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes(),
+                );
                 out.extend_from_slice(message);
             }
         }
@@ -70,9 +72,9 @@ enum State {
     SkipLine,
     /// In front of a body of this length that is too long, until its id is there or won't come.
     TooLong(usize),
-    /// Behind something bad: this many bytes are skipped in silence, fewer if a header comes before.
-    /// No JSON text looks like a header: outside strings there are no such letters, inside no
-    /// line ends.
+    /// Behind something bad: this many bytes are skipped in silence, fewer if a header comes
+    /// before. No JSON text looks like a header: outside strings there are no such letters, inside
+    /// no line ends.
     Skip(usize),
     /// In front of a body.
     Body(usize),
@@ -89,7 +91,13 @@ const HEADER: &[u8] = b"content-length";
 impl Decoder {
     /// `max` bounds a message, in bytes.
     pub fn new(max: usize) -> Decoder {
-        Decoder { buffer: BytesMut::new(), framing: None, max, state: State::Start, searched: 0 }
+        Decoder {
+            buffer: BytesMut::new(),
+            framing: None,
+            max,
+            state: State::Start,
+            searched: 0,
+        }
     }
 
     /// The framing, once the first byte has told.
@@ -119,8 +127,12 @@ impl Decoder {
             (State::TooLong(length), _) => Some(bad(&over(*length, self.max), salvage_id(rest))),
             (State::Body(_), _) => Some(bad("the input ended within a message", salvage_id(rest))),
             (State::Start, _) if rest.is_empty() => None,
-            (State::Start, Some(Framing::Headers)) => Some(bad("the input ended within a header", None)),
-            (State::Start, Some(Framing::Lines) | None) => Some(Incoming::Message(Bytes::copy_from_slice(rest))),
+            (State::Start, Some(Framing::Headers)) => {
+                Some(bad("the input ended within a header", None))
+            }
+            (State::Start, Some(Framing::Lines) | None) => {
+                Some(Incoming::Message(Bytes::copy_from_slice(rest)))
+            }
         }
     }
 
@@ -131,7 +143,11 @@ impl Decoder {
             } else if b"\xef\xbb\xbf".starts_with(&self.buffer) && !self.buffer.is_empty() {
                 return None;
             }
-            let blank = self.buffer.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let blank = self
+                .buffer
+                .iter()
+                .take_while(|byte| byte.is_ascii_whitespace())
+                .count();
             self.buffer.advance(blank);
             self.framing = Some(match self.buffer.first()? {
                 b'{' | b'[' => Framing::Lines,
@@ -143,7 +159,9 @@ impl Decoder {
 
     fn next_line(&mut self) -> Option<Incoming> {
         loop {
-            let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]).map(|at| at + self.searched) else {
+            let Some(at) =
+                memchr::memchr(b'\n', &self.buffer[self.searched..]).map(|at| at + self.searched)
+            else {
                 self.searched = self.buffer.len();
                 if self.state == State::SkipLine {
                     self.drop_all();
@@ -176,7 +194,10 @@ impl Decoder {
     }
 
     fn too_long(&self, what: &str) -> Incoming {
-        bad(&format!("{what} is over the limit of {} bytes", self.max), salvage_id(&self.buffer))
+        bad(
+            &format!("{what} is over the limit of {} bytes", self.max),
+            salvage_id(&self.buffer),
+        )
     }
 
     fn next_framed(&mut self) -> Option<Incoming> {
@@ -192,8 +213,12 @@ impl Decoder {
                 },
                 State::TooLong(length) => {
                     let id = salvage_id(&self.buffer);
-                    let may_come = length < IMPLAUSIBLE && self.buffer.len() < length.min(MAX_SALVAGE);
-                    if id.is_none() && may_come && !matches!(find_header(&self.buffer), Found::At(_)) {
+                    let may_come =
+                        length < IMPLAUSIBLE && self.buffer.len() < length.min(MAX_SALVAGE);
+                    if id.is_none()
+                        && may_come
+                        && !matches!(find_header(&self.buffer), Found::At(_))
+                    {
                         return None;
                     }
                     self.state = State::Skip(length);
@@ -243,7 +268,9 @@ impl Decoder {
         if memchr::memmem::find(&body, b"\n").is_none() && memchr::memchr(b'C', &body).is_none() {
             return Incoming::Message(body);
         }
-        let Some(Ok(_)) = texts.next() else { return Incoming::Message(body) };
+        let Some(Ok(_)) = texts.next() else {
+            return Incoming::Message(body);
+        };
         let end = texts.byte_offset();
         let rest = body[end..].trim_ascii_start();
         if rest.len() >= HEADER.len() && rest[..HEADER.len()].eq_ignore_ascii_case(HEADER) {
@@ -257,11 +284,17 @@ impl Decoder {
 
     /// The body's length, once the headers are complete.
     fn read_headers(&mut self) -> Option<Result<usize, &'static str>> {
-        let blank = self.buffer.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let blank = self
+            .buffer
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
         self.buffer.advance(blank);
         let name = &self.buffer[..self.buffer.len().min(8)];
         if !name.eq_ignore_ascii_case(&b"content-"[..name.len()]) {
-            return Some(Err("found something else where a Content-Length header belongs"));
+            return Some(Err(
+                "found something else where a Content-Length header belongs",
+            ));
         }
         let (end, length) = match find_end(&self.buffer) {
             Some(found) => found,
@@ -297,7 +330,9 @@ fn find_header(bytes: &[u8]) -> Found {
         let after = skip(value, |byte| byte.is_ascii_digit());
         let end = skip(after, |byte| matches!(byte, b' ' | b'\t' | b'\r'));
         match (rest.first(), end.first()) {
-            (None, _) | (Some(b':'), None) if bytes.len() - at <= MAX_HEADERS => return Found::Perhaps(at),
+            (None, _) | (Some(b':'), None) if bytes.len() - at <= MAX_HEADERS => {
+                return Found::Perhaps(at);
+            }
             (Some(b':'), Some(b'\n')) if after.len() < value.len() => return Found::At(at),
             _ => {}
         }
@@ -314,7 +349,10 @@ fn skip(bytes: &[u8], what: impl Fn(u8) -> bool) -> &[u8] {
 }
 
 fn bad(problem: &str, id: Option<String>) -> Incoming {
-    Incoming::Bad(Bad { problem: problem.to_string(), id })
+    Incoming::Bad(Bad {
+        problem: problem.to_string(),
+        id,
+    })
 }
 
 fn over(length: usize, max: usize) -> String {
@@ -335,15 +373,22 @@ fn find_end(bytes: &[u8]) -> Option<(usize, usize)> {
 fn content_length(headers: &[u8]) -> Result<usize, &'static str> {
     let mut length = None;
     for line in headers.split(|byte| *byte == b'\n') {
-        let Some(colon) = memchr::memchr(b':', line) else { return Err("a header has no colon") };
+        let Some(colon) = memchr::memchr(b':', line) else {
+            return Err("a header has no colon");
+        };
         let (name, value) = (line[..colon].trim_ascii(), line[colon + 1..].trim_ascii());
         if !name.eq_ignore_ascii_case(HEADER) {
             continue;
         }
         let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-        let number = std::str::from_utf8(value).ok().filter(|_| digits).and_then(|text| text.parse().ok());
+        let number = std::str::from_utf8(value)
+            .ok()
+            .filter(|_| digits)
+            .and_then(|text| text.parse().ok());
         match (number, length) {
-            (Some(number), Some(before)) if number != before => return Err("two Content-Length headers disagree"),
+            (Some(number), Some(before)) if number != before => {
+                return Err("two Content-Length headers disagree");
+            }
             (Some(number), _) => length = Some(number),
             (None, _) => return Err("a Content-Length is not a number of bytes"),
         }
@@ -378,7 +423,9 @@ pub fn salvage_id(bytes: &[u8]) -> Option<String> {
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
             while let Some(key) = map.next_key::<String>()? {
                 match (key.as_str(), &self.0) {
-                    ("id", None) => *self.0 = Some(map.next_value::<&RawValue>()?.get().to_string()),
+                    ("id", None) => {
+                        *self.0 = Some(map.next_value::<&RawValue>()?.get().to_string())
+                    }
                     ("id", Some(_)) => {
                         *self.0 = None;
                         return Ok(());
@@ -408,9 +455,11 @@ mod tests {
         let mut out = Vec::new();
         let mut take = |incoming: Incoming| match incoming {
             Incoming::Message(bytes) => out.push(String::from_utf8_lossy(&bytes).into_owned()),
-            Incoming::Bad(bad) => {
-                out.push(format!("! {}{}", bad.problem, bad.id.map(|id| format!(" #{id}")).unwrap_or_default()))
-            }
+            Incoming::Bad(bad) => out.push(format!(
+                "! {}{}",
+                bad.problem,
+                bad.id.map(|id| format!(" #{id}")).unwrap_or_default()
+            )),
         };
         for bytes in text.chunks(piece) {
             decoder.push(bytes);
@@ -426,18 +475,33 @@ mod tests {
     fn messages_in_pieces_of_any_size() {
         let a = r#"{"id":1}"#;
         let cases: &[(&str, Vec<&str>)] = &[
-            ("{\"id\":1}\n{\"id\":2}\r\n\n  \n[3]\n", vec![a, "{\"id\":2}", "[3]"]),
+            (
+                "{\"id\":1}\n{\"id\":2}\r\n\n  \n[3]\n",
+                vec![a, "{\"id\":2}", "[3]"],
+            ),
             ("\u{feff} \r\n{\"id\":1}\n{\"id\":2}", vec![a, "{\"id\":2}"]),
-            ("Content-Length: 8\r\n\r\n{\"id\":1}content-length:8\n\n{\"id\":1}", vec![a, a]),
-            ("Content-Type: x\r\nContent-Length: 8\r\n\r\n{\"id\":1}\r\n", vec![a]),
-            ("Content-Length: 8\r\nContent-Length: 8\r\n\r\n{\"id\":1}", vec![a]),
+            (
+                "Content-Length: 8\r\n\r\n{\"id\":1}content-length:8\n\n{\"id\":1}",
+                vec![a, a],
+            ),
+            (
+                "Content-Type: x\r\nContent-Length: 8\r\n\r\n{\"id\":1}\r\n",
+                vec![a],
+            ),
+            (
+                "Content-Length: 8\r\nContent-Length: 8\r\n\r\n{\"id\":1}",
+                vec![a],
+            ),
             (
                 "Content-Length: -1\r\n\r\n{\"id\":1}Content-Length: 8\r\n\r\n{\"id\":1}",
                 vec!["! a Content-Length is not a number of bytes", a],
             ),
             (
                 "Content-Length: 9223372036854775808\r\n\r\nxContent-Length: 8\r\n\r\n{\"id\":1}",
-                vec!["! a message of 9223372036854775808 bytes is over the limit of 64 bytes", a],
+                vec![
+                    "! a message of 9223372036854775808 bytes is over the limit of 64 bytes",
+                    a,
+                ],
             ),
             (
                 "Content-Length: 0\r\n\r\nContent-Length: 8\r\n\r\n{\"id\":1}",
@@ -445,24 +509,50 @@ mod tests {
             ),
             (
                 "Content-Length: 4\r\n\r\n{\"id\":1}Content-Length: 8\r\n\r\n{\"id\":1}",
-                vec!["{\"id", "! found something else where a Content-Length header belongs", a],
+                vec![
+                    "{\"id",
+                    "! found something else where a Content-Length header belongs",
+                    a,
+                ],
             ),
-            ("Content-Length: 30\r\n\r\n{\"id\":1}Content-Length: 8\r\n\r\n{\"id\":1}", vec![a, a]),
-            ("Content-Length: 60\r\n\r\n{\"id\":1}", vec!["! the input ended within a message #1"]),
-            ("Content-Length: 60\r\n\r\n{\"id\":1", vec!["! the input ended within a message"]),
-            ("Content-Length: 60\r\n", vec!["! the input ended within a header"]),
+            (
+                "Content-Length: 30\r\n\r\n{\"id\":1}Content-Length: 8\r\n\r\n{\"id\":1}",
+                vec![a, a],
+            ),
+            (
+                "Content-Length: 60\r\n\r\n{\"id\":1}",
+                vec!["! the input ended within a message #1"],
+            ),
+            (
+                "Content-Length: 60\r\n\r\n{\"id\":1",
+                vec!["! the input ended within a message"],
+            ),
+            (
+                "Content-Length: 60\r\n",
+                vec!["! the input ended within a header"],
+            ),
             (
                 "Content-Length: 900\r\n\r\n{\"id\":1,\"c\":[]}Content-Length: 8\r\n\r\n{\"id\":1}",
-                vec!["! a message of 900 bytes is over the limit of 64 bytes #1", a],
+                vec![
+                    "! a message of 900 bytes is over the limit of 64 bytes #1",
+                    a,
+                ],
             ),
             (
                 "hello\r\n\r\nContent-Length: 8\r\n\r\n{\"id\":1}",
-                vec!["! found something else where a Content-Length header belongs", a],
+                vec![
+                    "! found something else where a Content-Length header belongs",
+                    a,
+                ],
             ),
         ];
         for (text, expected) in cases {
             for piece in [1, 2, 3, 7, 1000] {
-                assert_eq!(&decode(text.as_bytes(), piece, 64), expected, "{text:?} in pieces of {piece}");
+                assert_eq!(
+                    &decode(text.as_bytes(), piece, 64),
+                    expected,
+                    "{text:?} in pieces of {piece}"
+                );
             }
         }
     }
@@ -473,16 +563,25 @@ mod tests {
         for (text, expected) in [
             (
                 format!("{long}\n{{\"id\":1}}\n"),
-                vec!["! a message of 219 bytes is over the limit of 64 bytes #\"x\"", "{\"id\":1}"],
+                vec![
+                    "! a message of 219 bytes is over the limit of 64 bytes #\"x\"",
+                    "{\"id\":1}",
+                ],
             ),
             (
                 format!("Content-Length: 219\r\n\r\n{long}Content-Length: 8\r\n\r\n{{\"id\":1}}"),
-                vec!["! a message of 219 bytes is over the limit of 64 bytes #\"x\"", "{\"id\":1}"],
+                vec![
+                    "! a message of 219 bytes is over the limit of 64 bytes #\"x\"",
+                    "{\"id\":1}",
+                ],
             ),
         ] {
             assert_eq!(decode(text.as_bytes(), 1000, 64), expected);
             // In small pieces the beginning may not be there yet, but nothing is lost behind it.
-            assert_eq!(decode(text.as_bytes(), 70, 64).last().map(String::as_str), Some("{\"id\":1}"));
+            assert_eq!(
+                decode(text.as_bytes(), 70, 64).last().map(String::as_str),
+                Some("{\"id\":1}")
+            );
         }
     }
 

@@ -22,7 +22,10 @@ pub struct Place(Arc<Guests>);
 impl Guests {
     /// Nobody yet.
     pub fn new() -> Arc<Guests> {
-        Arc::new(Guests { open: Mutex::new((0, Instant::now())), changed: Condvar::new() })
+        Arc::new(Guests {
+            open: Mutex::new((0, Instant::now())),
+            changed: Condvar::new(),
+        })
     }
 
     /// One more, and how many there were before.
@@ -32,12 +35,16 @@ impl Guests {
         (Place(self.clone()), open.0 - 1)
     }
 
-    /// Returns once nobody has been connected for this long, or if it `is_over` with so many who are, which is looked at
-    /// now and then.
+    /// Returns once nobody has been connected for this long, or if it `is_over` with so many who
+    /// are, which is looked at now and then.
     pub fn await_idle(&self, time: Duration, is_over: impl Fn(usize) -> bool) {
         let mut open = self.open.lock();
         loop {
-            let idle = if open.0 == 0 { open.1.elapsed() } else { Duration::ZERO };
+            let idle = if open.0 == 0 {
+                open.1.elapsed()
+            } else {
+                Duration::ZERO
+            };
             if idle >= time && open.0 == 0 || is_over(open.0) {
                 return;
             }

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 const PRESSURE: usize = 4 * 1024 * 1024;
 /// Waiting bytes beyond which notifications are dropped.
 const DROP_NOTIFICATIONS: usize = 1024 * 1024;
-/// Waiting bytes beyond which the client counts as gone: replies that were under way when it stopped reading.
+/// Waiting bytes beyond which the client counts as gone: replies that were under way when it
+/// stopped reading.
 const GIVE_UP: usize = 64 * 1024 * 1024;
 /// What a pipe that is writable takes without blocking (`PIPE_BUF`).
 const ATOMIC: usize = 4096;
@@ -74,7 +75,8 @@ impl State {
 }
 
 impl Outbox {
-    /// Starts the writing thread. `gone` is called once, from that thread, when the reader has gone.
+    /// Starts the writing thread. `gone` is called once, from that thread, when the reader has
+    /// gone.
     ///
     /// # Errors
     /// The descriptor is not open, or no thread could be started.
@@ -86,10 +88,14 @@ impl Outbox {
         };
         let outbox = Outbox::from_parts(Some(fd), kind);
         let writer = outbox.clone();
-        std::thread::Builder::new().name("write".into()).spawn(move || writer.run(gone))?;
+        std::thread::Builder::new()
+            .name("write".into())
+            .spawn(move || writer.run(gone))?;
         if kind != Kind::File {
             let watcher = outbox.clone();
-            std::thread::Builder::new().name("watch-stdout".into()).spawn(move || watcher.watch())?;
+            std::thread::Builder::new()
+                .name("watch-stdout".into())
+                .spawn(move || watcher.watch())?;
         }
         Ok(outbox)
     }
@@ -101,7 +107,14 @@ impl Outbox {
 
     fn from_parts(fd: Option<OwnedFd>, kind: Kind) -> Outbox {
         let (framing, state, changed) = (OnceLock::new(), Mutex::default(), Condvar::new());
-        Outbox(Arc::new(Shared { fd, kind, asks_first: AtomicBool::new(false), framing, state, changed }))
+        Outbox(Arc::new(Shared {
+            fd,
+            kind,
+            asks_first: AtomicBool::new(false),
+            framing,
+            state,
+            changed,
+        }))
     }
 
     /// What was kept so far.
@@ -178,8 +191,9 @@ impl Outbox {
         self.0.changed.notify_all();
     }
 
-    /// Waits until the client has read enough. One that has ended its requests, as `has_ended` says, and has taken nothing of
-    /// what waits for as long as `grace` has stopped reading: it counts as gone, and this is false.
+    /// Waits until the client has read enough. One that has ended its requests, as `has_ended`
+    /// says, and has taken nothing of what waits for as long as `grace` has stopped reading: it
+    /// counts as gone, and this is false.
     pub fn wait_for_room(&self, has_ended: impl Fn() -> bool, grace: Duration) -> bool {
         let mut state = self.0.state.lock();
         while !state.gone && state.waits() {
@@ -187,13 +201,20 @@ impl Outbox {
                 state.gone = true;
                 state.waiting = Vec::new();
                 self.0.changed.notify_all();
-                // One that has closed its end stopped with good reason: what it has sent last is judged.
-                return self.0.fd.as_ref().is_some_and(|fd| is_writable(fd.as_fd(), Duration::ZERO).is_err());
+                // One that has closed its end stopped with good reason: what it has sent last is
+                // judged.
+                return self
+                    .0
+                    .fd
+                    .as_ref()
+                    .is_some_and(|fd| is_writable(fd.as_fd(), Duration::ZERO).is_err());
             }
             if state.waiting.len() <= PRESSURE {
                 break;
             }
-            self.0.changed.wait_for(&mut state, Duration::from_millis(20));
+            self.0
+                .changed
+                .wait_for(&mut state, Duration::from_millis(20));
         }
         true
     }
@@ -205,13 +226,17 @@ impl Outbox {
         state.ending = Some((now, grace));
         self.0.changed.notify_all();
         while state.waits() && !state.gone && !state.is_stalled(now, grace) {
-            self.0.changed.wait_for(&mut state, grace.min(Duration::from_millis(20)));
+            self.0
+                .changed
+                .wait_for(&mut state, grace.min(Duration::from_millis(20)));
         }
     }
 
     /// Writes what can be written without waiting; 0 means that nothing can.
     fn write_now(&self, bytes: &[u8]) -> Result<usize, Errno> {
-        let Some(fd) = self.0.fd.as_ref().map(OwnedFd::as_fd) else { return Ok(0) };
+        let Some(fd) = self.0.fd.as_ref().map(OwnedFd::as_fd) else {
+            return Ok(0);
+        };
         match self.0.kind {
             Kind::Kept => Ok(0),
             Kind::File => rustix::io::write(fd, bytes),
@@ -226,7 +251,9 @@ impl Outbox {
                 if !self.0.asks_first.load(Ordering::Relaxed) {
                     match write_without_waiting(fd, bytes) {
                         Err(Errno::AGAIN | Errno::INTR) => return Ok(0),
-                        Err(error) if error != Errno::PIPE => self.0.asks_first.store(true, Ordering::Relaxed),
+                        Err(error) if error != Errno::PIPE => {
+                            self.0.asks_first.store(true, Ordering::Relaxed)
+                        }
                         result => return result,
                     }
                 }
@@ -284,11 +311,19 @@ impl Outbox {
             match self.write_now(bytes) {
                 Ok(0) => {
                     let state = self.0.state.lock();
-                    if state.gone || state.ending.is_some_and(|(since, grace)| state.is_stalled(since, grace)) {
+                    if state.gone
+                        || state
+                            .ending
+                            .is_some_and(|(since, grace)| state.is_stalled(since, grace))
+                    {
                         return false;
                     }
                     drop(state);
-                    let ready = self.0.fd.as_ref().map(|fd| is_writable(fd.as_fd(), Duration::from_millis(50)));
+                    let ready = self
+                        .0
+                        .fd
+                        .as_ref()
+                        .map(|fd| is_writable(fd.as_fd(), Duration::from_millis(50)));
                     if ready.is_none_or(|ready| ready.is_err()) {
                         return false;
                     }
@@ -304,12 +339,18 @@ impl Outbox {
     }
 }
 
-/// One system call for as much as the pipe takes. Linux has it for pipes since 6.4; elsewhere it is an error.
+/// One system call for as much as the pipe takes. Linux has it for pipes since 6.4; elsewhere it is
+/// an error.
 #[cfg(target_os = "linux")]
 fn write_without_waiting(fd: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
     // Where the descriptor stands: a pipe has no other place.
     const HERE: u64 = u64::MAX;
-    rustix::io::pwritev2(fd, &[std::io::IoSlice::new(bytes)], HERE, rustix::io::ReadWriteFlags::NOWAIT)
+    rustix::io::pwritev2(
+        fd,
+        &[std::io::IoSlice::new(bytes)],
+        HERE,
+        rustix::io::ReadWriteFlags::NOWAIT,
+    )
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -341,7 +382,8 @@ mod tests {
             let outbox = Outbox::new(writer.into(), || ()).unwrap();
             outbox.0.asks_first.store(asks_first, Ordering::Relaxed);
             let sent: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
-            sent.chunks(100_000).for_each(|part| outbox.send_framed(part));
+            sent.chunks(100_000)
+                .for_each(|part| outbox.send_framed(part));
             let mut read = vec![0; sent.len()];
             reader.read_exact(&mut read).unwrap();
             assert!(read == sent, "asks_first: {asks_first}");

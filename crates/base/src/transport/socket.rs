@@ -1,8 +1,8 @@
 //! The host's socket: how other terminals, hooks' own commands and editors reach a running host.
 //!
-//! One socket a host, in a directory that only its user can enter: a program that can connect could as
-//! well attach a debugger. The name contains a key of the project root, so that the hosts of a project
-//! can be found.
+//! One socket a host, in a directory that only its user can enter: a program that can connect could
+//! as well attach a debugger. The name contains a key of the project root, so that the hosts of a
+//! project can be found.
 
 pub use hookwire_ask::socket::{directory, key, path_beside};
 
@@ -22,7 +22,8 @@ use std::time::{Duration, Instant};
 
 /// Connections that last, of a host that has a client of its own.
 const MAX_GUESTS: usize = 32;
-/// Connections beside them: those of hooks' own commands, which come and go, find a place whoever stays.
+/// Connections beside them: those of hooks' own commands, which come and go, find a place whoever
+/// stays.
 const MAX_BRIEF_GUESTS: usize = 32;
 /// How long those are.
 const BRIEF: Duration = Duration::from_secs(5);
@@ -50,7 +51,8 @@ impl Socket {
         Ok(Socket::new(listen_at(&path)?, path, MAX_GUESTS))
     }
 
-    /// Binds a socket for this user alone, for many agents. What is left there by a process that was killed is removed.
+    /// Binds a socket for this user alone, for many agents. What is left there by a process that
+    /// was killed is removed.
     ///
     /// # Errors
     /// The path can't be bound.
@@ -63,14 +65,20 @@ impl Socket {
     /// # Errors
     /// It is none.
     pub fn inherited(listener: OwnedFd, path: PathBuf) -> Result<Socket> {
-        // From now on the kernel tells whoever connects that this process listens, and not the one that has started it and
-        // may be gone: one that is gone is obeyed by nobody who holds programs.
+        // From now on the kernel tells whoever connects that this process listens, and not the one
+        // that has started it and may be gone: one that is gone is obeyed by nobody who holds
+        // programs.
         rustix::net::listen(&listener, BACKLOG)?;
         Ok(Socket::new(listener.into(), path, MAX_AGENTS))
     }
 
     fn new(listener: UnixListener, path: PathBuf, lasting: usize) -> Socket {
-        Socket { listener, path, lasting, guests: Guests::new() }
+        Socket {
+            listener,
+            path,
+            lasting,
+            guests: Guests::new(),
+        }
     }
 
     /// Where it is.
@@ -82,13 +90,17 @@ impl Socket {
     ///
     /// # Errors
     /// No thread could be started.
-    pub fn serve(&self, serve: impl Fn(UnixStream) -> Result<()> + Send + Sync + 'static) -> Result<()> {
+    pub fn serve(
+        &self,
+        serve: impl Fn(UnixStream) -> Result<()> + Send + Sync + 'static,
+    ) -> Result<()> {
         let listener = self.listener.try_clone()?;
         let (serve, guests, lasting) = (Arc::new(serve), self.guests.clone(), self.lasting);
         let accept = move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
-                    // Most likely there are no descriptors left: asking again at once would not help.
+                    // Most likely there are no descriptors left: asking again at once would not
+                    // help.
                     std::thread::sleep(Duration::from_millis(100));
                     continue;
                 };
@@ -103,7 +115,10 @@ impl Socket {
                 let _ = seat(place, stream, move |stream| serve(stream));
             }
         };
-        std::thread::Builder::new().name("socket".into()).spawn(accept).map(drop)
+        std::thread::Builder::new()
+            .name("socket".into())
+            .spawn(accept)
+            .map(drop)
     }
 
     /// Makes that nobody finds the socket any more; who has connected is served.
@@ -116,8 +131,8 @@ impl Socket {
         Ok(self)
     }
 
-    /// Returns once nobody has been connected for this long, or if it `is_over` with so many who are, which is looked at
-    /// now and then.
+    /// Returns once nobody has been connected for this long, or if it `is_over` with so many who
+    /// are, which is looked at now and then.
     pub fn await_idle(&self, time: Duration, is_over: impl Fn(usize) -> bool) {
         self.guests.await_idle(time, is_over);
     }
@@ -138,17 +153,25 @@ pub fn seat(
         }
         drop(place);
     };
-    std::thread::Builder::new().name("guest".into()).spawn(guest).map(drop)
+    std::thread::Builder::new()
+        .name("guest".into())
+        .spawn(guest)
+        .map(drop)
 }
 
 /// Sees to it that a connection ends; says whether it will.
 fn ends_soon(stream: &UnixStream) -> bool {
-    let Ok(stream) = stream.try_clone() else { return false };
+    let Ok(stream) = stream.try_clone() else {
+        return false;
+    };
     let end = move || {
         std::thread::sleep(BRIEF);
         let _ = stream.shutdown(Shutdown::Both);
     };
-    std::thread::Builder::new().name("brief-guest".into()).spawn(end).is_ok()
+    std::thread::Builder::new()
+        .name("brief-guest".into())
+        .spawn(end)
+        .is_ok()
 }
 
 impl Drop for Socket {
@@ -166,12 +189,16 @@ fn listen_at(path: &Path) -> Result<UnixListener> {
     Ok(listener)
 }
 
-/// Connects to a shared socket; if nobody listens, `start` is given a listener for whom it starts. Of many
-/// that come at once, one starts somebody; what is sent before that one listens waits in the socket.
+/// Connects to a shared socket; if nobody listens, `start` is given a listener for whom it starts.
+/// Of many that come at once, one starts somebody; what is sent before that one listens waits in
+/// the socket.
 ///
 /// # Errors
 /// Nobody listens, and nobody could be started.
-pub fn connect_or_start(path: &Path, start: impl FnOnce(OwnedFd) -> Result<()>) -> Result<UnixStream> {
+pub fn connect_or_start(
+    path: &Path,
+    start: impl FnOnce(OwnedFd) -> Result<()>,
+) -> Result<UnixStream> {
     if let Ok(stream) = connect(path) {
         return Ok(stream);
     }
@@ -185,7 +212,11 @@ pub fn connect_or_start(path: &Path, start: impl FnOnce(OwnedFd) -> Result<()>) 
 
 /// Held while a shared socket comes or goes.
 fn lock(path: &Path) -> Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).open(path.with_extension("lock"))?;
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path.with_extension("lock"))?;
     let until = Instant::now() + LOCK_PATIENCE;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -199,7 +230,8 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// The sockets of other processes' hosts of these projects, by their [`key`]s, without a connection.
+/// The sockets of other processes' hosts of these projects, by their [`key`]s, without a
+/// connection.
 ///
 /// # Errors
 /// There is no directory that is the user's alone.
@@ -208,14 +240,18 @@ pub fn others(keys: &[String]) -> Result<Vec<PathBuf>> {
         return Ok(Vec::new());
     }
     let own = format!("-{}", std::process::id());
-    let is_own = |path: &PathBuf| path.file_stem().and_then(|it| it.to_str()).is_some_and(|it| it.ends_with(&own));
+    let is_own = |path: &PathBuf| {
+        path.file_stem()
+            .and_then(|it| it.to_str())
+            .is_some_and(|it| it.ends_with(&own))
+    };
     let mut paths = of_projects(keys)?;
     paths.retain(|path| !is_own(path));
     Ok(paths)
 }
 
-/// The sockets of the hosts of these projects, by their [`key`]s, or of all if there is none; in order, without a
-/// connection.
+/// The sockets of the hosts of these projects, by their [`key`]s, or of all if there is none; in
+/// order, without a connection.
 ///
 /// # Errors
 /// There is no directory that is the user's alone.
@@ -223,9 +259,17 @@ pub fn of_projects(keys: &[String]) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory()?)? {
         let path = entry?.path();
-        let stem = path.file_stem().and_then(|it| it.to_str()).unwrap_or_default();
-        let is_of = |key: &String| stem.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('-'));
-        if path.extension().is_some_and(|it| it == EXTENSION) && (keys.is_empty() || keys.iter().any(is_of)) {
+        let stem = path
+            .file_stem()
+            .and_then(|it| it.to_str())
+            .unwrap_or_default();
+        let is_of = |key: &String| {
+            stem.strip_prefix(key.as_str())
+                .is_some_and(|rest| rest.starts_with('-'))
+        };
+        if path.extension().is_some_and(|it| it == EXTENSION)
+            && (keys.is_empty() || keys.iter().any(is_of))
+        {
             paths.push(path);
         }
     }

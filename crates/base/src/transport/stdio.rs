@@ -23,5 +23,8 @@ pub fn hung_up(input: BorrowedFd<'_>) -> bool {
     let half = PollFlags::empty();
     let mut fds = [PollFd::new(&input, half)];
     let now = rustix::event::Timespec::default();
-    poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | half)
+    poll(&mut fds, Some(&now)).is_ok()
+        && fds[0]
+            .revents()
+            .intersects(PollFlags::HUP | PollFlags::ERR | half)
 }

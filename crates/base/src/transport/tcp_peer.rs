@@ -1,5 +1,5 @@
-//! Whether `hookwire run` holds who has connected over TCP. The kernel names no process there: the connection is looked
-//! for among the open files of those that are held.
+//! Whether `hookwire run` holds who has connected over TCP. The kernel names no process there: the
+//! connection is looked for among the open files of those that are held.
 
 use crate::support::file::read_text;
 use hookwire_ask::look::Look;
@@ -15,15 +15,18 @@ const MOST_PARENTS: usize = 256;
 /// A connection that stands, in the table of them.
 const ESTABLISHED: &str = "01";
 
-/// Whether who has connected is, or may be, held. While something is held, somebody who can't be found may be it: a
-/// connection can be handed on while it is looked for. Where the kernel has no filters, nothing is.
+/// Whether who has connected is, or may be, held. While something is held, somebody who can't be
+/// found may be it: a connection can be handed on while it is looked for. Where the kernel has no
+/// filters, nothing is.
 pub fn is_held(theirs: SocketAddr, ours: SocketAddr) -> bool {
     let own = match filters("self") {
         Look::Found(own) => own,
         Look::Nothing => return false,
         Look::Failed(_) => return true,
     };
-    let Ok(processes) = processes() else { return true };
+    let Ok(processes) = processes() else {
+        return true;
+    };
     let (mut held, mut free) = (Vec::new(), Vec::new());
     for process in processes {
         let has_more = match filters(&process) {
@@ -37,27 +40,39 @@ pub fn is_held(theirs: SocketAddr, ours: SocketAddr) -> bool {
     if held.is_empty() {
         return false;
     }
-    let Some(socket) = socket(theirs, ours).map(PathBuf::from) else { return true };
+    let Some(socket) = socket(theirs, ours).map(PathBuf::from) else {
+        return true;
+    };
     held.iter().any(|it| has_open(it, &socket) != Some(false))
         || !free.iter().any(|it| has_open(it, &socket) == Some(true))
 }
 
 /// The numbers of the processes that run.
 fn processes() -> std::io::Result<Vec<String>> {
-    let names = std::fs::read_dir("/proc")?.map(|entry| Ok(entry?.file_name().into_string().unwrap_or_default()));
+    let names = std::fs::read_dir("/proc")?
+        .map(|entry| Ok(entry?.file_name().into_string().unwrap_or_default()));
     let is_number = |it: &std::io::Result<String>| {
-        it.as_ref().map_or(true, |it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
+        it.as_ref().map_or(true, |it| {
+            !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit())
+        })
     };
     names.filter(is_number).collect()
 }
 
-/// Whether a process that holds others is, or may be, above this one. What leaves its parent comes to the one that holds
-/// it.
+/// Whether a process that holds others is, or may be, above this one. What leaves its parent comes
+/// to the one that holds it.
 fn is_below_holder(process: &str) -> bool {
     let mut at = process.to_string();
     for _ in 0..MOST_PARENTS {
-        let Ok(status) = read_text(format!("/proc/{at}/status")) else { return at != process };
-        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let Ok(status) = read_text(format!("/proc/{at}/status")) else {
+            return at != process;
+        };
+        let field = |name: &str| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::trim)
+        };
         if field("Name:").is_some_and(|name| HOLDERS.contains(&name)) {
             return true;
         }
@@ -76,7 +91,9 @@ fn socket(theirs: SocketAddr, ours: SocketAddr) -> Option<String> {
         let rows = read_text(table).unwrap_or_default();
         for row in rows.lines().skip(1) {
             let fields: Vec<&str> = row.split_ascii_whitespace().collect();
-            let [_, local, remote, state, _, _, _, _, _, inode, ..] = fields[..] else { continue };
+            let [_, local, remote, state, _, _, _, _, _, inode, ..] = fields[..] else {
+                continue;
+            };
             if state == ESTABLISHED && local.ends_with(&theirs) && remote.ends_with(&ours) {
                 return (inode != "0").then(|| format!("socket:[{inode}]"));
             }
@@ -88,7 +105,11 @@ fn socket(theirs: SocketAddr, ours: SocketAddr) -> Option<String> {
 /// An address as the table has it; one of version 6 that stands for it ends alike.
 fn written(address: SocketAddr) -> Option<String> {
     match address {
-        SocketAddr::V4(it) => Some(format!("{:08X}:{:04X}", u32::from_ne_bytes(it.ip().octets()), it.port())),
+        SocketAddr::V4(it) => Some(format!(
+            "{:08X}:{:04X}",
+            u32::from_ne_bytes(it.ip().octets()),
+            it.port()
+        )),
         SocketAddr::V6(_) => None,
     }
 }
@@ -96,7 +117,11 @@ fn written(address: SocketAddr) -> Option<String> {
 /// Whether a process has a file open; `None`: that can't be seen.
 fn has_open(process: &str, socket: &Path) -> Option<bool> {
     let files = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?;
-    Some(files.flatten().any(|it| std::fs::read_link(it.path()).is_ok_and(|it| it == socket)))
+    Some(
+        files
+            .flatten()
+            .any(|it| std::fs::read_link(it.path()).is_ok_and(|it| it == socket)),
+    )
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -108,9 +133,13 @@ mod tests {
     fn a_connection_is_found_among_open_files() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = listener.local_addr().unwrap();
-        let mapped: SocketAddr = format!("[::ffff:127.0.0.1]:{}", ours.port()).parse().unwrap();
+        let mapped: SocketAddr = format!("[::ffff:127.0.0.1]:{}", ours.port())
+            .parse()
+            .unwrap();
         for to in [ours, mapped] {
-            let Ok(theirs) = TcpStream::connect(to) else { continue };
+            let Ok(theirs) = TcpStream::connect(to) else {
+                continue;
+            };
             let (_accepted, from) = listener.accept().unwrap();
             let found = socket(from, ours).map(PathBuf::from).expect("a row");
             assert_eq!(has_open("self", &found), Some(true));

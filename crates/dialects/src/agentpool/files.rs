@@ -20,10 +20,12 @@ pub(super) fn recognises(root: &Node) -> bool {
     agents.iter().any(is_map) && root.get("hooks").is_none() && root.get("dialect").is_none()
 }
 
-/// Every agent's hooks, in the order of the file, and hookwire's own members beside them. The rest of
-/// the file is for agentpool only.
+/// Every agent's hooks, in the order of the file, and hookwire's own members beside them. The rest
+/// of the file is for agentpool only.
 pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
-    let (Some(agents), NodeValue::Map(entries)) = (root.get("agents"), &root.value) else { return root.clone() };
+    let (Some(agents), NodeValue::Map(entries)) = (root.get("agents"), &root.value) else {
+        return root.clone();
+    };
     let mut hooks = Vec::new();
     match &agents.value {
         NodeValue::Map(list) => {
@@ -39,14 +41,20 @@ pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
             ("hooks", NodeValue::Seq(own)) => hooks.extend(own.iter().cloned()),
             ("hooks" | "policy" | "defaults" | "dialect", _) => native.push(entry.clone()),
             ("INHERIT", value) if *value != NodeValue::Null => {
-                let message = "`INHERIT` isn't followed: the hooks of that file are not in force".to_string();
+                let message =
+                    "`INHERIT` isn't followed: the hooks of that file are not in force".to_string();
                 let help = Some("put that file among the definitions too".to_string());
                 problems.push(warning(&entry.key_span, "not-read", message, help));
             }
             ("teams", NodeValue::Map(teams)) => {
-                let places = teams.iter().filter_map(|team| Some((team, filled(&team.value, "hooks")?)));
+                let places = teams
+                    .iter()
+                    .filter_map(|team| Some((team, filled(&team.value, "hooks")?)));
                 problems.extend(places.map(|(team, hooks)| {
-                    let message = format!("the hooks of the team `{}` are not in force: teams have none", team.key);
+                    let message = format!(
+                        "the hooks of the team `{}` are not in force: teams have none",
+                        team.key
+                    );
                     let help = Some("write them at its members, under `agents`".to_string());
                     warning(&hooks.key_span, "not-read", message, help)
                 }));
@@ -55,11 +63,16 @@ pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
         }
     }
     native.push(entry("hooks", &agents.span, NodeValue::Seq(hooks)));
-    Node { span: root.span.clone(), value: NodeValue::Map(native) }
+    Node {
+        span: root.span.clone(),
+        value: NodeValue::Map(native),
+    }
 }
 
 fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mut Vec<Problem>) {
-    let Some(own) = hooks_of(agent, agents, problems) else { return };
+    let Some(own) = hooks_of(agent, agents, problems) else {
+        return;
+    };
     let events = match &own.value {
         NodeValue::Map(events) => &events[..],
         NodeValue::Null => &[],
@@ -71,7 +84,13 @@ fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mu
     for event in events {
         if !EVENTS.contains(&event.key.as_str()) {
             let message = format!("unknown event `{}`", event.key);
-            let problem = unknown(&event.key_span, "unknown-event", message, &event.key, EVENTS);
+            let problem = unknown(
+                &event.key_span,
+                "unknown-event",
+                message,
+                &event.key,
+                EVENTS,
+            );
             problems.push(problem.or_help(format!("there are {}", EVENTS.join(", "))));
             continue;
         }
@@ -83,13 +102,21 @@ fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mu
                 }
             }
             NodeValue::Null => {}
-            _ => problems.push(wrong_type(&event.value, &format!("`{}`", event.key), "a list of hooks")),
+            _ => problems.push(wrong_type(
+                &event.value,
+                &format!("`{}`", event.key),
+                "a list of hooks",
+            )),
         }
     }
 }
 
 /// An agent's `hooks`, or those of the nearest agent that it inherits from.
-fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>) -> Option<&'a Node> {
+fn hooks_of<'a>(
+    agent: &'a Entry,
+    agents: &'a Node,
+    problems: &mut Vec<Problem>,
+) -> Option<&'a Node> {
     // Several agents may inherit one mistake.
     let mut tell = |problem: Problem| {
         if !problems.contains(&problem) {
@@ -97,15 +124,30 @@ fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>)
         }
     };
     let NodeValue::Map(members) = &agent.value.value else {
-        tell(wrong_type(&agent.value, &format!("the agent `{}`", agent.key), "a map"));
+        tell(wrong_type(
+            &agent.value,
+            &format!("the agent `{}`", agent.key),
+            "a map",
+        ));
         return None;
     };
-    let misspelt = members.iter().find(|it| it.key != "hooks" && closest(&it.key, ["hooks"]).is_some());
+    let misspelt = members
+        .iter()
+        .find(|it| it.key != "hooks" && closest(&it.key, ["hooks"]).is_some());
     if let Some(Entry { key, key_span, .. }) = misspelt {
-        tell(unknown(key_span, "unknown-field", format!("unknown field `{key}`"), key, ["hooks"]));
+        tell(unknown(
+            key_span,
+            "unknown-field",
+            format!("unknown field `{key}`"),
+            key,
+            ["hooks"],
+        ));
     }
     if let Some(event) = members.iter().find(|it| EVENTS.contains(&it.key.as_str())) {
-        let message = format!("`{}` is no field of an agent: nothing of it is in force", event.key);
+        let message = format!(
+            "`{}` is no field of an agent: nothing of it is in force",
+            event.key
+        );
         let help = Some("write it under `hooks`".to_string());
         tell(warning(&event.key_span, "unknown-field", message, help));
     }
@@ -114,8 +156,10 @@ fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>)
         let parent = filled(at, "inherits").map(|it| &it.value);
         if let Some(hooks) = at.get("hooks") {
             if let (NodeValue::Null, Some(_)) = (&hooks.value, parent) {
-                let message = "empty `hooks` take the place of those that are inherited".to_string();
-                let help = Some("leave `hooks` out to inherit them, or write `hooks: {}`".to_string());
+                let message =
+                    "empty `hooks` take the place of those that are inherited".to_string();
+                let help =
+                    Some("leave `hooks` out to inherit them, or write `hooks: {}`".to_string());
                 tell(warning(&hooks.span, "no-hooks", message, help));
             }
             return Some(hooks);
@@ -133,7 +177,10 @@ fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>)
         };
         at = next;
     }
-    let message = format!("the agent `{}` inherits from itself, or from too many", agent.key);
+    let message = format!(
+        "the agent `{}` inherits from itself, or from too many",
+        agent.key
+    );
     tell(error(&agent.key_span, "unknown-agent", message, None));
     None
 }
@@ -154,7 +201,10 @@ impl Reading<'_> {
         ];
         let NodeValue::Map(members) = &item.value else {
             self.wrong(wrong_type(item, "a hook", "a map with `type`"));
-            return Node { span: place.clone(), value: NodeValue::Map(native) };
+            return Node {
+                span: place.clone(),
+                value: NodeValue::Map(native),
+            };
         };
         let own: &[&str] = match item.get("type").map(|it| &it.value) {
             Some(NodeValue::String(kind)) => match kind.as_str() {
@@ -171,24 +221,46 @@ impl Reading<'_> {
             },
             _ => {
                 let help = Some(format!("write `type:` and one of {}", KINDS.join(", ")));
-                self.wrong(error(place, "missing-handler", "a hook needs a `type`", help));
+                self.wrong(error(
+                    place,
+                    "missing-handler",
+                    "a hook needs a `type`",
+                    help,
+                ));
                 &[]
             }
         };
         for member in members {
             match member.key.as_str() {
                 "type" => {}
-                "timeout" => native.push(Entry { value: number(&member.value), ..member.clone() }),
-                "enabled" => native.push(Entry { value: truth(&member.value), ..member.clone() }),
+                "timeout" => native.push(Entry {
+                    value: number(&member.value),
+                    ..member.clone()
+                }),
+                "enabled" => native.push(Entry {
+                    value: truth(&member.value),
+                    ..member.clone()
+                }),
                 key if own.contains(&key) || own.is_empty() => {}
                 // hookwire's own, such as `fail: closed` or `when`, have their meaning here too.
-                key if COMMON_FIELDS.contains(&key) && !["name", "on", "agents", "dialect"].contains(&key) => {
+                key if COMMON_FIELDS.contains(&key)
+                    && !["name", "on", "agents", "dialect"].contains(&key) =>
+                {
                     native.push(member.clone());
                 }
                 key => {
-                    let known = own.iter().copied().chain(["type", "matcher", "timeout", "enabled"]);
+                    let known = own
+                        .iter()
+                        .copied()
+                        .chain(["type", "matcher", "timeout", "enabled"]);
                     let message = format!("unknown field `{key}`");
-                    self.wrong(unknown(&member.key_span, "unknown-field", message, key, known));
+                    self.wrong(unknown(
+                        &member.key_span,
+                        "unknown-field",
+                        message,
+                        key,
+                        known,
+                    ));
                 }
             }
         }
@@ -198,7 +270,10 @@ impl Reading<'_> {
             ["prompt", model] => native.extend(self.prompt(item, model)),
             _ => {}
         }
-        Node { span: place.clone(), value: NodeValue::Map(native) }
+        Node {
+            span: place.clone(),
+            value: NodeValue::Map(native),
+        }
     }
 
     fn command(&mut self, item: &Node, env: &str) -> Option<Entry> {
@@ -212,7 +287,9 @@ impl Reading<'_> {
 
     fn callable(&mut self, item: &Node, arguments: &str) -> Option<Entry> {
         let path = self.text(item, "import_path")?;
-        let NodeValue::String(dotted) = &path.value.value else { return None };
+        let NodeValue::String(dotted) = &path.value.value else {
+            return None;
+        };
         let dotted = dotted.replace(':', ".");
         let Some((module, function)) = dotted.rsplit_once('.') else {
             let help = Some("write `module.function`".to_string());
@@ -220,7 +297,11 @@ impl Reading<'_> {
             self.wrong(error(&path.value.span, "bad-handler", message, help));
             return None;
         };
-        let mut members = vec![entry("python", &path.value.span, text(format!("{module}:{function}")))];
+        let mut members = vec![entry(
+            "python",
+            &path.value.span,
+            text(format!("{module}:{function}")),
+        )];
         members.extend(filled(item, arguments).map(|it| renamed(it, "args")));
         Some(entry("callable", &item.span, NodeValue::Map(members)))
     }
@@ -245,7 +326,10 @@ impl Reading<'_> {
             Some(NodeValue::String(_)) => return found,
             Some(_) => self.wrong(wrong_type(item.get(key)?, &format!("`{key}`"), "a text")),
             None => {
-                let kind = KINDS.iter().find(|kind| key.starts_with(**kind)).unwrap_or(&"callable");
+                let kind = KINDS
+                    .iter()
+                    .find(|kind| key.starts_with(**kind))
+                    .unwrap_or(&"callable");
                 let message = format!("a {kind} hook needs `{key}`");
                 self.wrong(error(&item.span, "missing-handler", message, None));
             }
@@ -254,7 +338,10 @@ impl Reading<'_> {
     }
 
     fn wrong(&mut self, problem: Problem) {
-        self.problems.push(Problem { hook: Some(self.name.clone()), ..problem });
+        self.problems.push(Problem {
+            hook: Some(self.name.clone()),
+            ..problem
+        });
     }
 }
 
@@ -262,14 +349,18 @@ const KINDS: [&str; 3] = ["command", "callable", "prompt"];
 
 /// A member that is there and not null.
 fn filled<'n>(item: &'n Node, key: &str) -> Option<&'n Entry> {
-    item.entry(key).filter(|it| it.value.value != NodeValue::Null)
+    item.entry(key)
+        .filter(|it| it.value.value != NodeValue::Null)
 }
 
 /// A number, also where agentpool's own reader takes a text for one.
 fn number(node: &Node) -> Node {
     match &node.value {
         NodeValue::String(text) => match text.trim().parse() {
-            Ok(number) => Node { span: node.span.clone(), value: NodeValue::Float(number) },
+            Ok(number) => Node {
+                span: node.span.clone(),
+                value: NodeValue::Float(number),
+            },
             Err(_) => node.clone(),
         },
         _ => node.clone(),
@@ -287,10 +378,14 @@ fn truth(node: &Node) -> Node {
         NodeValue::Int(number @ 0..=1) => NodeValue::Bool(*number == 1),
         _ => return node.clone(),
     };
-    Node { span: node.span.clone(), value }
+    Node {
+        span: node.span.clone(),
+        value,
+    }
 }
 
-/// pydantic-ai's name of a model as hookwire has it. What it can't ask stays, and is refused by name.
+/// pydantic-ai's name of a model as hookwire has it. What it can't ask stays, and is refused by
+/// name.
 fn model_name(name: &str) -> String {
     match name.split_once(':') {
         Some(("openai-chat" | "openai-responses", model)) => format!("openai:{model}"),
@@ -298,7 +393,9 @@ fn model_name(name: &str) -> String {
         Some(_) => name.to_string(),
         None if name.starts_with("claude") => format!("anthropic:{name}"),
         None if name.starts_with("gemini") => format!("gemini:{name}"),
-        None if name.starts_with("gpt") || name.starts_with("o1") || name.starts_with("o3") => format!("openai:{name}"),
+        None if name.starts_with("gpt") || name.starts_with("o1") || name.starts_with("o3") => {
+            format!("openai:{name}")
+        }
         None => name.to_string(),
     }
 }

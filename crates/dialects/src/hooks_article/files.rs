@@ -32,18 +32,40 @@ const FIELDS: [&str; 11] = [
     "payload_template",
 ];
 /// The fields that hookwire adds to them.
-const EXTRAS: [&str; 10] =
-    ["description", "when", "priority", "fail", "parallel", "once", "enabled", "agents", "dialect", "tags"];
+const EXTRAS: [&str; 10] = [
+    "description",
+    "when",
+    "priority",
+    "fail",
+    "parallel",
+    "once",
+    "enabled",
+    "agents",
+    "dialect",
+    "tags",
+];
 
 /// A list of hook configs, or a map from event names to such lists, as the registry has them.
 pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
-    let NodeValue::Map(entries) = &root.value else { return root.clone() };
-    let mut reader = Reader { problems, unnamed: HashMap::new(), hook: None };
+    let NodeValue::Map(entries) = &root.value else {
+        return root.clone();
+    };
+    let mut reader = Reader {
+        problems,
+        unnamed: HashMap::new(),
+        hook: None,
+    };
     let entries = entries.iter().map(|entry| match entry.key.as_str() {
-        "hooks" => Entry { value: reader.hooks(&entry.value), ..entry.clone() },
+        "hooks" => Entry {
+            value: reader.hooks(&entry.value),
+            ..entry.clone()
+        },
         _ => entry.clone(),
     });
-    Node { value: NodeValue::Map(entries.collect()), span: root.span.clone() }
+    Node {
+        value: NodeValue::Map(entries.collect()),
+        span: root.span.clone(),
+    }
 }
 
 struct Reader<'a> {
@@ -60,20 +82,37 @@ impl Reader<'_> {
         match &node.value {
             NodeValue::Seq(items) => hooks.extend(items.iter().map(|item| self.hook(item, None))),
             NodeValue::Map(events) => {
-                for Entry { key, key_span, value } in events {
-                    let event = Node { span: key_span.clone(), value: NodeValue::String(key.clone()) };
+                for Entry {
+                    key,
+                    key_span,
+                    value,
+                } in events
+                {
+                    let event = Node {
+                        span: key_span.clone(),
+                        value: NodeValue::String(key.clone()),
+                    };
                     match &value.value {
-                        NodeValue::Seq(items) => hooks.extend(items.iter().map(|item| self.hook(item, Some(&event)))),
+                        NodeValue::Seq(items) => {
+                            hooks.extend(items.iter().map(|item| self.hook(item, Some(&event))))
+                        }
                         NodeValue::Null => {}
                         _ => {
-                            self.problems.push(files::wrong_type(value, &format!("`{key}`"), "a list of hooks"));
+                            self.problems.push(files::wrong_type(
+                                value,
+                                &format!("`{key}`"),
+                                "a list of hooks",
+                            ));
                         }
                     }
                 }
             }
             _ => return node.clone(),
         }
-        Node { span: node.span.clone(), value: NodeValue::Seq(hooks) }
+        Node {
+            span: node.span.clone(),
+            value: NodeValue::Seq(hooks),
+        }
     }
 
     /// Reports a mistake, with help unless that is empty.
@@ -82,13 +121,27 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, problem: Problem) {
-        self.problems.push(Problem { hook: self.hook.clone(), ..problem });
+        self.problems.push(Problem {
+            hook: self.hook.clone(),
+            ..problem
+        });
     }
 
-    fn report(&mut self, span: &Span, severity: Severity, code: &'static str, message: String, help: &str) {
+    fn report(
+        &mut self,
+        span: &Span,
+        severity: Severity,
+        code: &'static str,
+        message: String,
+        help: &str,
+    ) {
         let help = Some(help.to_string()).filter(|help| !help.is_empty());
         let hook = self.hook.clone();
-        self.problems.push(Problem { severity, hook, ..files::error(span, code, message, help) });
+        self.problems.push(Problem {
+            severity,
+            hook,
+            ..files::error(span, code, message, help)
+        });
     }
 
     fn unfit(&mut self, it: &Entry, wanted: &str, help: &str) {
@@ -98,26 +151,48 @@ impl Reader<'_> {
 
     /// A hook config as hookwire writes it; what is written that way already stays.
     fn hook(&mut self, item: &Node, under: Option<&Node>) -> Node {
-        let NodeValue::Map(entries) = &item.value else { return item.clone() };
+        let NodeValue::Map(entries) = &item.value else {
+            return item.clone();
+        };
         let mut hook: Vec<Entry> = Vec::new();
         if item.get("mode").is_none() && (item.get("on").is_some() || item.get("guard").is_some()) {
             self.hook = item.get("name").and_then(text).map(str::to_string);
             hook.extend(entries.iter().map(|entry| self.opened(entry)));
-            return Node { span: item.span.clone(), value: NodeValue::Map(hook) };
+            return Node {
+                span: item.span.clone(),
+                value: NodeValue::Map(hook),
+            };
         }
         let own = item.get("event").filter(|event| !is_none(event));
         let event = under.or(own);
         let name = self.name(item, event);
         self.hook = Some(name.clone());
-        let at = item.get("name").filter(|node| text(node).is_some()).map_or(&item.span, |node| &node.span);
-        hook.push(entry("name", at, Node { span: at.clone(), value: NodeValue::String(name) }));
+        let at = item
+            .get("name")
+            .filter(|node| text(node).is_some())
+            .map_or(&item.span, |node| &node.span);
+        hook.push(entry(
+            "name",
+            at,
+            Node {
+                span: at.clone(),
+                value: NodeValue::String(name),
+            },
+        ));
         match event {
-            Some(event) if text(event).is_some() => hook.push(entry("on", &event.span, event.clone())),
+            Some(event) if text(event).is_some() => {
+                hook.push(entry("on", &event.span, event.clone()))
+            }
             // Its own check reports the wrong type.
             Some(_) => {}
             None => {
                 let help = "add `event: PreToolUse`, or another of the events";
-                self.error(&item.span, "missing-event", "a hook needs an `event`".into(), help);
+                self.error(
+                    &item.span,
+                    "missing-event",
+                    "a hook needs an `event`".into(),
+                    help,
+                );
             }
         }
         if let (Some(under), Some(own)) = (under.and_then(text), own)
@@ -133,7 +208,10 @@ impl Reader<'_> {
         if let Some(mode) = self.mode(item) {
             hook.extend(self.handler(item, mode));
         }
-        Node { span: item.span.clone(), value: NodeValue::Map(hook) }
+        Node {
+            span: item.span.clone(),
+            value: NodeValue::Map(hook),
+        }
     }
 
     /// A field that all modes have.
@@ -143,16 +221,26 @@ impl Reader<'_> {
             key if is_none(&it.value) && FIELDS.contains(&key) => {}
             "name" if !is_text => self.unfit(it, "a string", ""),
             "event" if !is_text => self.unfit(it, "a string", "write one hook for each event"),
-            "condition" if !is_text => self.unfit(it, "a string", "write `condition: Write(src/**/*.ts)`"),
+            "condition" if !is_text => {
+                self.unfit(it, "a string", "write `condition: Write(src/**/*.ts)`")
+            }
             "condition" => hook.push(renamed(it, "if")),
-            "async_mode" if !matches!(it.value.value, NodeValue::Bool(_)) => self.unfit(it, "true or false", ""),
+            "async_mode" if !matches!(it.value.value, NodeValue::Bool(_)) => {
+                self.unfit(it, "true or false", "")
+            }
             "async_mode" => hook.push(renamed(it, "async")),
             "name" | "event" | "mode" | "command" | "prompt" | "url" | "payload_template" => {}
             key if FIELDS.contains(&key) || EXTRAS.contains(&key) => hook.push(it.clone()),
             unknown => {
                 let message = format!("unknown field `{unknown}`");
                 let known = FIELDS.into_iter().chain(EXTRAS);
-                self.push(unknown_word(&it.key_span, "unknown-field", message, unknown, known));
+                self.push(unknown_word(
+                    &it.key_span,
+                    "unknown-field",
+                    message,
+                    unknown,
+                    known,
+                ));
             }
         }
     }
@@ -163,7 +251,12 @@ impl Reader<'_> {
         let Some(it) = item.entry("mode").filter(|it| !is_none(&it.value)) else {
             let fits = |(_, field, _): &&Mode| item.get(field).is_some();
             let mode = MODES.iter().find(fits).map_or(modes, |(mode, ..)| *mode);
-            self.error(&item.span, "bad-mode", "a hook needs a `mode`".into(), &format!("add `mode: {mode}`"));
+            self.error(
+                &item.span,
+                "bad-mode",
+                "a hook needs a `mode`".into(),
+                &format!("add `mode: {mode}`"),
+            );
             return None;
         };
         let NodeValue::String(mode) = &it.value.value else {
@@ -173,7 +266,13 @@ impl Reader<'_> {
         let row = MODES.into_iter().find(|(known, ..)| known == mode);
         if row.is_none() {
             let known = MODES.iter().map(|(mode, ..)| *mode);
-            let problem = unknown_word(&it.value.span, "bad-mode", format!("unknown mode `{mode}`"), mode, known);
+            let problem = unknown_word(
+                &it.value.span,
+                "bad-mode",
+                format!("unknown mode `{mode}`"),
+                mode,
+                known,
+            );
             self.push(problem.or_help(format!("there are {modes}")));
         }
         row
@@ -182,12 +281,21 @@ impl Reader<'_> {
     /// The handler of the mode, from its own fields and no other mode's.
     fn handler(&mut self, item: &Node, (mode, field, key): Mode) -> Option<Entry> {
         let written = |key: &str| item.entry(key).filter(|it| !is_none(&it.value));
-        for (other, of) in
-            [("command", "command"), ("prompt", "prompt` or `agent"), ("url", "http"), ("payload_template", "http")]
-        {
+        for (other, of) in [
+            ("command", "command"),
+            ("prompt", "prompt` or `agent"),
+            ("url", "http"),
+            ("payload_template", "http"),
+        ] {
             if let Some(it) = written(other).filter(|_| other != field && of != mode) {
-                let message = format!("`{other}` is for mode `{of}`, and this hook is of mode `{mode}`");
-                self.error(&it.key_span, "wrong-mode", message, "leave it out, or change `mode`");
+                let message =
+                    format!("`{other}` is for mode `{of}`, and this hook is of mode `{mode}`");
+                self.error(
+                    &it.key_span,
+                    "wrong-mode",
+                    message,
+                    "leave it out, or change `mode`",
+                );
             }
         }
         let Some(it) = written(field) else {
@@ -204,7 +312,10 @@ impl Reader<'_> {
         let value = if mode == "http" {
             let body = written("payload_template").map(|it| renamed(it, "body"));
             let fields = [it.clone()].into_iter().chain(body).collect();
-            Node { span: it.value.span.clone(), value: NodeValue::Map(fields) }
+            Node {
+                span: it.value.span.clone(),
+                value: NodeValue::Map(fields),
+            }
         } else {
             self.opened(it).value
         };
@@ -227,19 +338,38 @@ impl Reader<'_> {
 
     /// A shell text with quotes opened around names; anything else as it is.
     fn opened(&mut self, it: &Entry) -> Entry {
-        let (NodeValue::String(shell), "command") = (&it.value.value, it.key.as_str()) else { return it.clone() };
+        let (NodeValue::String(shell), "command") = (&it.value.value, it.key.as_str()) else {
+            return it.clone();
+        };
         let (opened, left) = quotes::open(shell, knows);
         if let Some(name) = left.first() {
             let message = format!("`{name}` is in single quotes, where its value doesn't come");
-            let help = format!("write `\"{name}\"` in double quotes, if no shell reads what comes of it");
-            self.report(&it.value.span, Severity::Warning, "quoted-variable", message, &help);
+            let help =
+                format!("write `\"{name}\"` in double quotes, if no shell reads what comes of it");
+            self.report(
+                &it.value.span,
+                Severity::Warning,
+                "quoted-variable",
+                message,
+                &help,
+            );
         }
-        Entry { value: Node { span: it.value.span.clone(), value: NodeValue::String(opened) }, ..it.clone() }
+        Entry {
+            value: Node {
+                span: it.value.span.clone(),
+                value: NodeValue::String(opened),
+            },
+            ..it.clone()
+        }
     }
 }
 
 fn entry(key: &str, key_span: &Span, value: Node) -> Entry {
-    Entry { key: key.into(), key_span: key_span.clone(), value }
+    Entry {
+        key: key.into(),
+        key_span: key_span.clone(),
+        value,
+    }
 }
 
 /// A text that is not blank.

@@ -1,11 +1,12 @@
 //! Names in single quotes, where a shell leaves them as they are.
 //!
 //! `echo 'AUDIT: $tool_input_path' >> audit.log` is meant to write the path. The value must never
-//! become shell text, so the quotes are opened around the name: `'AUDIT: '"$tool_input_path"''`. That
-//! is right only where the quoted text is data. In `sh -c 'lint $tool_input_path'` it is a program,
-//! whose shell reads the variable by itself, and opening would make the value a part of that program;
-//! a printed text becomes one through a pipe, a file, an alias. So it is done only in texts in which
-//! every command does nothing but print; any other text stays, and the author is told.
+//! become shell text, so the quotes are opened around the name: `'AUDIT: '"$tool_input_path"''`.
+//! That is right only where the quoted text is data. In `sh -c 'lint $tool_input_path'` it is a
+//! program, whose shell reads the variable by itself, and opening would make the value a part of
+//! that program; a printed text becomes one through a pipe, a file, an alias. So it is done only in
+//! texts in which every command does nothing but print; any other text stays, and the author is
+//! told.
 
 use std::ops::Range;
 
@@ -14,7 +15,9 @@ const PRINTERS: [&str; 6] = ["echo", "printf", "logger", ":", "true", "exit"];
 /// Commands that read their argument as a shell does, variables included.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "ksh", "zsh", "eval", "trap"];
 /// Words after which another command begins.
-const RESERVED: [&str; 11] = ["if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "exec"];
+const RESERVED: [&str; 11] = [
+    "if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "exec",
+];
 
 /// A known name, `$` included, in single quotes.
 struct Quoted {
@@ -28,19 +31,30 @@ struct Quoted {
 pub(super) fn open(text: &str, knows: fn(&str) -> bool) -> (String, Vec<&str>) {
     let (found, only_prints) = scan(text, knows);
     if !only_prints {
-        return (text.into(), found.into_iter().filter(|it| !it.is_program).map(|it| &text[it.at]).collect());
+        return (
+            text.into(),
+            found
+                .into_iter()
+                .filter(|it| !it.is_program)
+                .map(|it| &text[it.at])
+                .collect(),
+        );
     }
     let (mut out, mut done) = (String::new(), 0);
     for Quoted { at, .. } in found {
-        out.push_str(&format!("{}'\"{}\"'", &text[done..at.start], &text[at.clone()]));
+        out.push_str(&format!(
+            "{}'\"{}\"'",
+            &text[done..at.start],
+            &text[at.clone()]
+        ));
         done = at.end;
     }
     out.push_str(&text[done..]);
     (out, Vec::new())
 }
 
-/// Every known name in single quotes, and whether the text does nothing but print: printers one after
-/// the other, whose output goes at most to files.
+/// Every known name in single quotes, and whether the text does nothing but print: printers one
+/// after the other, whose output goes at most to files.
 fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
     let bytes = text.as_bytes();
     let at = |i: usize| bytes.get(i).copied().unwrap_or_default();
@@ -55,10 +69,17 @@ fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
                 i += 1;
             }
             b'\'' => {
-                let Some(len) = text[i + 1..].find('\'') else { return (found, false) };
-                let is_program = words.command().is_some_and(|command| SHELLS.contains(&command));
+                let Some(len) = text[i + 1..].find('\'') else {
+                    return (found, false);
+                };
+                let is_program = words
+                    .command()
+                    .is_some_and(|command| SHELLS.contains(&command));
                 let quoted = names(&text[i + 1..i + 1 + len], knows);
-                found.extend(quoted.map(|it| Quoted { at: i + 1 + it.start..i + 1 + it.end, is_program }));
+                found.extend(quoted.map(|it| Quoted {
+                    at: i + 1 + it.start..i + 1 + it.end,
+                    is_program,
+                }));
                 words.push('\'');
                 i += len + 1;
             }
@@ -82,7 +103,12 @@ fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
                 only_prints &= !matches!(at(i + 1), b'(' | b'{' | b'\'' | b'"');
                 words.push('$');
             }
-            b'#' if words.word.is_empty() => i += text[i..].find('\n').unwrap_or(text.len() - i).saturating_sub(1),
+            b'#' if words.word.is_empty() => {
+                i += text[i..]
+                    .find('\n')
+                    .unwrap_or(text.len() - i)
+                    .saturating_sub(1)
+            }
             b'>' => {
                 words.end();
                 let is_copy = at(i + 1) == b'&' && matches!(at(i + 2), b'1' | b'2');
@@ -117,18 +143,24 @@ impl Words {
 
     fn end(&mut self) {
         let word = std::mem::take(&mut self.word);
-        self.ended.extend(Some(word).filter(|word| !word.is_empty()));
+        self.ended
+            .extend(Some(word).filter(|word| !word.is_empty()));
     }
 
     /// Whether it only prints.
     fn end_command(&mut self) -> bool {
         self.end();
-        std::mem::take(&mut self.ended).first().is_none_or(|command| PRINTERS.contains(&command.as_str()))
+        std::mem::take(&mut self.ended)
+            .first()
+            .is_none_or(|command| PRINTERS.contains(&command.as_str()))
     }
 
     /// The command that is run, after keywords and assignments.
     fn command(&self) -> Option<&str> {
-        self.ended.iter().map(String::as_str).find(|word| !RESERVED.contains(word) && !word.contains('='))
+        self.ended
+            .iter()
+            .map(String::as_str)
+            .find(|word| !RESERVED.contains(word) && !word.contains('='))
     }
 }
 
@@ -136,7 +168,9 @@ impl Words {
 fn names(text: &str, knows: fn(&str) -> bool) -> impl Iterator<Item = Range<usize>> + '_ {
     text.match_indices('$').filter_map(move |(at, _)| {
         let name = &text[at + 1..];
-        let len = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len());
+        let len = name
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(name.len());
         knows(&name[..len]).then_some(at..at + 1 + len)
     })
 }
@@ -151,32 +185,76 @@ mod tests {
     #[test]
     fn names_that_are_printed_are_opened_and_no_others() {
         for (text, expected, left) in [
-            ("echo 'AUDIT: $p' >> log", "echo 'AUDIT: '\"$p\"'' >> log", ""),
-            ("echo '$p$tool_name' done", "echo ''\"$p\"''\"$tool_name\"'' done", ""),
+            (
+                "echo 'AUDIT: $p' >> log",
+                "echo 'AUDIT: '\"$p\"'' >> log",
+                "",
+            ),
+            (
+                "echo '$p$tool_name' done",
+                "echo ''\"$p\"''\"$tool_name\"'' done",
+                "",
+            ),
             (
                 "true && printf '%s\\n' '<$p>'; logger '$p'",
                 "true && printf '%s\\n' '<'\"$p\"'>'; logger ''\"$p\"''",
                 "",
             ),
-            ("echo '$p'>log 2>>err; :", "echo ''\"$p\"''>log 2>>err; :", ""),
-            ("echo 'no $p' >&2; exit 2", "echo 'no '\"$p\"'' >&2; exit 2", ""),
-            ("echo '$p' >>log 2>&1 || true", "echo ''\"$p\"'' >>log 2>&1 || true", ""),
-            ("echo \"it's\" '$p' \"$p'\"", "echo \"it's\" ''\"$p\"'' \"$p'\"", ""),
+            (
+                "echo '$p'>log 2>>err; :",
+                "echo ''\"$p\"''>log 2>>err; :",
+                "",
+            ),
+            (
+                "echo 'no $p' >&2; exit 2",
+                "echo 'no '\"$p\"'' >&2; exit 2",
+                "",
+            ),
+            (
+                "echo '$p' >>log 2>&1 || true",
+                "echo ''\"$p\"'' >>log 2>&1 || true",
+                "",
+            ),
+            (
+                "echo \"it's\" '$p' \"$p'\"",
+                "echo \"it's\" ''\"$p\"'' \"$p'\"",
+                "",
+            ),
             ("echo it\\'s '$p'", "echo it\\'s ''\"$p\"''", ""),
-            ("# it's\necho '$p' # '$p'", "# it's\necho ''\"$p\"'' # '$p'", ""),
+            (
+                "# it's\necho '$p' # '$p'",
+                "# it's\necho ''\"$p\"'' # '$p'",
+                "",
+            ),
             // Unknown to the shell, so not for hookwire to change.
             ("echo '$other $px ${p} $5'", "echo '$other $px ${p} $5'", ""),
-            ("echo \"$p\" $p \\$p \"'$p'\"", "echo \"$p\" $p \\$p \"'$p'\"", ""),
+            (
+                "echo \"$p\" $p \\$p \"'$p'\"",
+                "echo \"$p\" $p \\$p \"'$p'\"",
+                "",
+            ),
             // Its argument may be a program.
             ("sh -c 'lint $p'", "sh -c 'lint $p'", ""),
             ("eval 'lint $p'", "eval 'lint $p'", ""),
-            ("python3 -c 'print(\"$p\")'", "python3 -c 'print(\"$p\")'", "$p"),
+            (
+                "python3 -c 'print(\"$p\")'",
+                "python3 -c 'print(\"$p\")'",
+                "$p",
+            ),
             ("sudo sh -c 'lint $p'", "sudo sh -c 'lint $p'", "$p"),
             ("CMD='lint $p'; $CMD", "CMD='lint $p'; $CMD", "$p"),
             ("e'ch'o '$p'", "e'ch'o '$p'", "$p"),
-            ("if true; then X=1 sh -c 'lint $p'; fi", "if true; then X=1 sh -c 'lint $p'; fi", ""),
+            (
+                "if true; then X=1 sh -c 'lint $p'; fi",
+                "if true; then X=1 sh -c 'lint $p'; fi",
+                "",
+            ),
             // Where more is done than to print.
-            ("if true; then echo '$p'; fi", "if true; then echo '$p'; fi", "$p"),
+            (
+                "if true; then echo '$p'; fi",
+                "if true; then echo '$p'; fi",
+                "$p",
+            ),
             ("X=1 echo '$p'", "X=1 echo '$p'", "$p"),
             ("/bin/echo '$p'", "/bin/echo '$p'", "$p"),
             ("echo '$p'; date", "echo '$p'; date", "$p"),
@@ -184,19 +262,47 @@ mod tests {
             ("echo '$p' &> log", "echo '$p' &> log", "$p"),
             ("echo '$p' >| log", "echo '$p' >| log", "$p"),
             // Where what is printed may reach another shell.
-            ("echo 'lint $p' > x.sh; sh x.sh", "echo 'lint $p' > x.sh; sh x.sh", "$p"),
-            ("echo '$p' >x && chmod +x x && ./x", "echo '$p' >x && chmod +x x && ./x", "$p"),
-            ("printf 'lint $p' >x.sh;. ./x.sh", "printf 'lint $p' >x.sh;. ./x.sh", "$p"),
-            ("exec > x.sh\necho 'lint $p'\nsh x.sh 1>&2", "exec > x.sh\necho 'lint $p'\nsh x.sh 1>&2", "$p"),
-            ("mkfifo ff; sh ff & echo '$p' > ff; wait", "mkfifo ff; sh ff & echo '$p' > ff; wait", "$p"),
-            ("alias echo=eval\necho 'lint $p'", "alias echo=eval\necho 'lint $p'", "$p"),
+            (
+                "echo 'lint $p' > x.sh; sh x.sh",
+                "echo 'lint $p' > x.sh; sh x.sh",
+                "$p",
+            ),
+            (
+                "echo '$p' >x && chmod +x x && ./x",
+                "echo '$p' >x && chmod +x x && ./x",
+                "$p",
+            ),
+            (
+                "printf 'lint $p' >x.sh;. ./x.sh",
+                "printf 'lint $p' >x.sh;. ./x.sh",
+                "$p",
+            ),
+            (
+                "exec > x.sh\necho 'lint $p'\nsh x.sh 1>&2",
+                "exec > x.sh\necho 'lint $p'\nsh x.sh 1>&2",
+                "$p",
+            ),
+            (
+                "mkfifo ff; sh ff & echo '$p' > ff; wait",
+                "mkfifo ff; sh ff & echo '$p' > ff; wait",
+                "$p",
+            ),
+            (
+                "alias echo=eval\necho 'lint $p'",
+                "alias echo=eval\necho 'lint $p'",
+                "$p",
+            ),
             ("sh ff & echo '$p' > ff", "sh ff & echo '$p' > ff", "$p"),
             ("echo 'rm $p' | sh", "echo 'rm $p' | sh", "$p"),
             ("{ echo 'rm $p'; } | sh", "{ echo 'rm $p'; } | sh", "$p"),
             ("eval $(echo 'rm $p')", "eval $(echo 'rm $p')", ""),
             ("X=`echo 'rm $p'`; $X", "X=`echo 'rm $p'`; $X", "$p"),
             (". <(echo 'rm $p')", ". <(echo 'rm $p')", "$p"),
-            ("echo() { sh -c \"$1\"; }; echo '$p'", "echo() { sh -c \"$1\"; }; echo '$p'", "$p"),
+            (
+                "echo() { sh -c \"$1\"; }; echo '$p'",
+                "echo() { sh -c \"$1\"; }; echo '$p'",
+                "$p",
+            ),
             ("sh <<E\necho '$p'\nE", "sh <<E\necho '$p'\nE", "$p"),
             ("echo $'$p'", "echo $'$p'", "$p"),
             ("echo \"$(date)\" '$p'", "echo \"$(date)\" '$p'", "$p"),
@@ -206,7 +312,11 @@ mod tests {
             ("", "", ""),
         ] {
             let (opened, names) = open(text, KNOWS);
-            assert_eq!((opened.as_str(), names.join(" ").as_str()), (expected, left), "{text}");
+            assert_eq!(
+                (opened.as_str(), names.join(" ").as_str()),
+                (expected, left),
+                "{text}"
+            );
         }
     }
 

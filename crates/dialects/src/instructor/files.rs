@@ -13,9 +13,12 @@ pub(super) fn recognises(root: &Node) -> bool {
     CAPABILITIES.iter().any(|key| root.get(key).is_some())
 }
 
-/// `useGuards` and `useContextConfig` become the hooks that they register, in the order of the file.
+/// `useGuards` and `useContextConfig` become the hooks that they register, in the order of the
+/// file.
 pub(super) fn read(_: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
-    let NodeValue::Map(written) = &root.value else { return root.clone() };
+    let NodeValue::Map(written) = &root.value else {
+        return root.clone();
+    };
     let mut entries = Vec::new();
     let mut hooks = Vec::new();
     let mut at = None;
@@ -32,12 +35,23 @@ pub(super) fn read(_: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Nod
     }
     if !hooks.is_empty() || at.is_some() {
         let (key_span, span) = at.unwrap_or_else(|| (root.span.clone(), root.span.clone()));
-        entries.push(Entry { key: "hooks".into(), key_span, value: Node { span, value: NodeValue::Seq(hooks) } });
+        entries.push(Entry {
+            key: "hooks".into(),
+            key_span,
+            value: Node {
+                span,
+                value: NodeValue::Seq(hooks),
+            },
+        });
     }
-    Node { span: root.span.clone(), value: NodeValue::Map(entries) }
+    Node {
+        span: root.span.clone(),
+        value: NodeValue::Map(entries),
+    }
 }
 
-/// The settings of a capability; an empty value and `true` mean its defaults, `false` means none of it.
+/// The settings of a capability; an empty value and `true` mean its defaults, `false` means none of
+/// it.
 fn settings<'a, const N: usize>(
     entry: &'a Entry,
     known: [&str; N],
@@ -48,9 +62,18 @@ fn settings<'a, const N: usize>(
         NodeValue::Null | NodeValue::Bool(true) => {}
         NodeValue::Bool(false) => return None,
         NodeValue::Map(settings) => {
-            for setting in settings.iter().filter(|it| !known.contains(&it.key.as_str())) {
+            for setting in settings
+                .iter()
+                .filter(|it| !known.contains(&it.key.as_str()))
+            {
                 let message = format!("`{capability}`: unknown field `{}`", setting.key);
-                problems.push(unknown(&setting.key_span, "unknown-field", message, &setting.key, known));
+                problems.push(unknown(
+                    &setting.key_span,
+                    "unknown-field",
+                    message,
+                    &setting.key,
+                    known,
+                ));
             }
         }
         NodeValue::Int(_)
@@ -60,7 +83,10 @@ fn settings<'a, const N: usize>(
         | NodeValue::String(_)
         | NodeValue::Seq(_) => {
             let help = Some(format!("settings are {}", known.join(", ")));
-            problems.push(Problem { help, ..wrong_type(&entry.value, &format!("`{capability}`"), "a map") });
+            problems.push(Problem {
+                help,
+                ..wrong_type(&entry.value, &format!("`{capability}`"), "a map")
+            });
             return None;
         }
     }
@@ -69,12 +95,28 @@ fn settings<'a, const N: usize>(
 
 fn use_guards(entry: &Entry, problems: &mut Vec<Problem>) -> Vec<Node> {
     let known = ["maxSteps", "maxTokens", "maxExecutionTime", "finishReasons"];
-    let Some([steps, tokens, time, reasons]) = settings(entry, known, problems) else { return Vec::new() };
+    let Some([steps, tokens, time, reasons]) = settings(entry, known, problems) else {
+        return Vec::new();
+    };
     let before = &["before_step"][..];
     // Name, events, priority, the guard with its setting's name, the setting, its default.
     let rows = [
-        ("guard:steps_limit", before, 200, ("step-limit", "max"), steps, NodeValue::Int(20)),
-        ("guard:token_limit", before, 200, ("token-limit", "max"), tokens, NodeValue::Int(32_768)),
+        (
+            "guard:steps_limit",
+            before,
+            200,
+            ("step-limit", "max"),
+            steps,
+            NodeValue::Int(20),
+        ),
+        (
+            "guard:token_limit",
+            before,
+            200,
+            ("token-limit", "max"),
+            tokens,
+            NodeValue::Int(32_768),
+        ),
         (
             "guard:time_limit",
             &["before_execution", "before_step"][..],
@@ -83,14 +125,40 @@ fn use_guards(entry: &Entry, problems: &mut Vec<Problem>) -> Vec<Node> {
             time,
             NodeValue::Float(300.0),
         ),
-        ("guard:finish_reason", &["after_step"][..], -200, ("finish-reason", "stop"), reasons, NodeValue::Null),
+        (
+            "guard:finish_reason",
+            &["after_step"][..],
+            -200,
+            ("finish-reason", "stop"),
+            reasons,
+            NodeValue::Null,
+        ),
     ];
-    let hook = |(name, on, priority, (guard, field), setting, default): (_, &[&str], _, _, Option<&Node>, _)| {
-        let default = Node { span: entry.key_span.clone(), value: default };
+    let hook = |(name, on, priority, (guard, field), setting, default): (
+        _,
+        &[&str],
+        _,
+        _,
+        Option<&Node>,
+        _,
+    )| {
+        let default = Node {
+            span: entry.key_span.clone(),
+            value: default,
+        };
         let value = setting.unwrap_or(&default);
-        let off =
-            matches!(&value.value, NodeValue::Null) || matches!(&value.value, NodeValue::Seq(it) if it.is_empty());
-        (!off).then(|| register(&value.span, name, on, priority, guard, vec![(field, value.clone())]))
+        let off = matches!(&value.value, NodeValue::Null)
+            || matches!(&value.value, NodeValue::Seq(it) if it.is_empty());
+        (!off).then(|| {
+            register(
+                &value.span,
+                name,
+                on,
+                priority,
+                guard,
+                vec![(field, value.clone())],
+            )
+        })
     };
     rows.into_iter().filter_map(hook).collect()
 }
@@ -104,23 +172,61 @@ fn use_context_config(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Node
         NodeValue::String(text) => text.is_empty(),
         NodeValue::Seq(items) => items.is_empty(),
         NodeValue::Map(entries) => entries.is_empty(),
-        NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::Long(_) => false,
+        NodeValue::Bool(_)
+        | NodeValue::Int(_)
+        | NodeValue::UInt(_)
+        | NodeValue::Float(_)
+        | NodeValue::Long(_) => false,
     };
-    let given = known.into_iter().zip(given).filter_map(|(key, node)| Some((key, node?.clone())));
+    let given = known
+        .into_iter()
+        .zip(given)
+        .filter_map(|(key, node)| Some((key, node?.clone())));
     let given: Vec<_> = given.filter(|(_, node)| !is_empty(node)).collect();
     let span = &entry.value.span;
-    (!given.is_empty()).then(|| register(span, "context:config", &["before_execution"], 100, "context-config", given))
+    (!given.is_empty()).then(|| {
+        register(
+            span,
+            "context:config",
+            &["before_execution"],
+            100,
+            "context-config",
+            given,
+        )
+    })
 }
 
 /// A definition of a guard. All of it is written at one place, except the settings.
-fn register(span: &Span, name: &str, on: &[&str], priority: i64, guard: &str, settings: Vec<(&str, Node)>) -> Node {
-    let node = |value| Node { span: span.clone(), value };
-    let setting = |(key, value): (&str, Node)| Entry { key: key.into(), key_span: span.clone(), value };
+fn register(
+    span: &Span,
+    name: &str,
+    on: &[&str],
+    priority: i64,
+    guard: &str,
+    settings: Vec<(&str, Node)>,
+) -> Node {
+    let node = |value| Node {
+        span: span.clone(),
+        value,
+    };
+    let setting = |(key, value): (&str, Node)| Entry {
+        key: key.into(),
+        key_span: span.clone(),
+        value,
+    };
     let settings = NodeValue::Map(settings.into_iter().map(setting).collect());
     node(NodeValue::Map(vec![
         entry("name", span, text(name)),
-        entry("on", span, NodeValue::Seq(on.iter().map(|it| node(text(*it))).collect())),
+        entry(
+            "on",
+            span,
+            NodeValue::Seq(on.iter().map(|it| node(text(*it))).collect()),
+        ),
         entry("priority", span, NodeValue::Int(priority)),
-        entry("guard", span, NodeValue::Map(vec![entry(guard, span, settings)])),
+        entry(
+            "guard",
+            span,
+            NodeValue::Map(vec![entry(guard, span, settings)]),
+        ),
     ]))
 }

@@ -1,16 +1,21 @@
 //! Where the approved state of a project is kept, and how the project differs from it.
 //!
-//! `<data>/hookwire/trust/<project>/current` leads to a directory that is never changed: `tree/` holds the files, each
-//! where it is below the project's root, `outside/` those that are elsewhere, and `record.json` says what they were; the
-//! directory's name holds the digest of the record. Approving another state makes another directory and turns `current`
-//! to it at once. A state that differs from its record is broken: nothing of it counts.
+//! `<data>/hookwire/trust/<project>/current` leads to a directory that is never changed: `tree/`
+//! holds the files, each where it is below the project's root, `outside/` those that are elsewhere,
+//! and `record.json` says what they were; the directory's name holds the digest of the record.
+//! Approving another state makes another directory and turns `current` to it at once. A state that
+//! differs from its record is broken: nothing of it counts.
 
 use super::deny_gates::deny_gates;
 use super::layer_dir::is_hidden;
 pub use hookwire_ask::project::{DEFINITIONS, current};
 use hookwire_handlers::handlers::approved::Approved;
-pub use hookwire_handlers::handlers::approved::{bin, content_of, copy_of, digest_of, record_file, tree};
-pub use hookwire_handlers::handlers::programs::{Programs, is_the_systems, named_in_script, starter};
+pub use hookwire_handlers::handlers::approved::{
+    bin, content_of, copy_of, digest_of, record_file, tree,
+};
+pub use hookwire_handlers::handlers::programs::{
+    Programs, is_the_systems, named_in_script, starter,
+};
 
 use hookwire_ask::project::TRUST;
 use hookwire_base::support::file;
@@ -45,7 +50,8 @@ pub struct Record {
     /// A random text, so that no two states have one name.
     #[serde(default)]
     pub nonce: String,
-    /// The files of the copy, by their paths below the root or in full, with the digests of their contents.
+    /// The files of the copy, by their paths below the root or in full, with the digests of their
+    /// contents.
     pub files: BTreeMap<PathBuf, String>,
     /// Files that hooks run where they are; `None` if there was none.
     pub named: BTreeMap<PathBuf, Option<String>>,
@@ -54,19 +60,26 @@ pub struct Record {
     /// Links among what is kept, by their paths below the state, with what they lead to.
     #[serde(default)]
     pub links: BTreeMap<PathBuf, PathBuf>,
-    /// The programs that hooks start by name. A version that didn't look for them made no record of them.
+    /// The programs that hooks start by name. A version that didn't look for them made no record of
+    /// them.
     #[serde(default)]
     pub programs: Option<Programs>,
 }
 
 /// The places of what a user has approved: the first one that knows a project counts for it.
 pub fn stores() -> Vec<PathBuf> {
-    places::data_dirs().iter().map(|dir| dir.join(TRUST)).collect()
+    places::data_dirs()
+        .iter()
+        .map(|dir| dir.join(TRUST))
+        .collect()
 }
 
-/// The place of what is approved of the project at a root from now on, if there is a user: the one that counts for it.
+/// The place of what is approved of the project at a root from now on, if there is a user: the one
+/// that counts for it.
 pub fn store(root: &Path) -> Option<PathBuf> {
-    let known = stores().into_iter().find(|store| current(store, root).exists());
+    let known = stores()
+        .into_iter()
+        .find(|store| current(store, root).exists());
     known.or_else(|| Some(places::data()?.join(TRUST)))
 }
 
@@ -80,15 +93,25 @@ pub fn is_approved(root: &Path) -> bool {
     hookwire_ask::project::is_approved(places::data_dirs(), root)
 }
 
-/// The directories whose projects somebody who works in `dir` works in, outermost first: those around it, and for a
-/// worktree of git's those around the repository that it belongs to. A repository's first worktree is outside of the
-/// others, wherever they are.
+/// The directories whose projects somebody who works in `dir` works in, outermost first: those
+/// around it, and for a worktree of git's those around the repository that it belongs to. A
+/// repository's first worktree is outside of the others, wherever they are.
 pub fn around(dir: &Path) -> Vec<PathBuf> {
     let dir = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_path_buf());
     let first = dir.ancestors().find_map(first_worktree);
-    let outermost_first = |dir: &Path| dir.ancestors().map(Path::to_path_buf).collect::<Vec<_>>().into_iter().rev();
+    let outermost_first = |dir: &Path| {
+        dir.ancestors()
+            .map(Path::to_path_buf)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+    };
     let mut roots: Vec<PathBuf> = Vec::new();
-    for place in first.iter().flat_map(|first| outermost_first(first)).chain(outermost_first(&dir)) {
+    for place in first
+        .iter()
+        .flat_map(|first| outermost_first(first))
+        .chain(outermost_first(&dir))
+    {
         if !roots.contains(&place) {
             roots.push(place);
         }
@@ -107,7 +130,11 @@ pub(super) fn first_worktree(dir: &Path) -> Option<PathBuf> {
     // Only a worktree has this file: a submodule hasn't.
     let common = file::read_text(git_dir.join("commondir")).ok()?;
     let common = fs::canonicalize(git_dir.join(common.trim())).ok()?;
-    if common.ends_with(".git") { common.parent().map(Path::to_path_buf) } else { None }
+    if common.ends_with(".git") {
+        common.parent().map(Path::to_path_buf)
+    } else {
+        None
+    }
 }
 
 /// The name of the directory of a state with this record.
@@ -138,7 +165,8 @@ impl State {
                 Err(error) => return Err(problem(current, &error.to_string())),
             };
             let state = State::at(&current.with_file_name(&before));
-            // Whoever approves another state removes older ones; the one that counts now isn't read halfway.
+            // Whoever approves another state removes older ones; the one that counts now isn't read
+            // halfway.
             match state {
                 Ok(state) => return Ok(Some(state)),
                 Err(_) if fs::read_link(current).ok() != Some(before) => {}
@@ -154,7 +182,8 @@ impl State {
         if place.file_name() != Some(OsStr::new(&state_name(&bytes))) {
             return Err(format!("{}: it was changed", record_file(&place).display()));
         }
-        let record: Record = serde_json::from_slice(&bytes).map_err(|error| unread(error.into()))?;
+        let record: Record =
+            serde_json::from_slice(&bytes).map_err(|error| unread(error.into()))?;
         record.approved(&place).verify()?;
         Ok(State { record, place })
     }
@@ -165,30 +194,53 @@ impl State {
     }
 }
 
-/// The message about a broken state of a directory's definitions, and the definitions that stand in for it.
+/// The message about a broken state of a directory's definitions, and the definitions that stand in
+/// for it.
 pub fn stand_in(dir: &Path, problem: &str) -> (String, String) {
     let root = dir.parent().unwrap_or(dir).display();
-    let message = format!("what was trusted of {root} is broken: {problem}; `hookwire trust {root}` makes it anew");
+    let message = format!(
+        "what was trusted of {root} is broken: {problem}; `hookwire trust {root}` makes it anew"
+    );
     let text = deny_gates("broken-trust", &safe(&message));
     (message, text)
 }
 
 impl Record {
     fn approved(&self, state: &Path) -> Approved {
-        let Record { root, files, named, links, programs, .. } = self.clone();
-        Approved { root, state: state.to_path_buf(), files, named, links, programs, is_bundle: false }
+        let Record {
+            root,
+            files,
+            named,
+            links,
+            programs,
+            ..
+        } = self.clone();
+        Approved {
+            root,
+            state: state.to_path_buf(),
+            files,
+            named,
+            links,
+            programs,
+            is_bundle: false,
+        }
     }
 
     /// The root that a record names, sound or not: to tell people which project it is about.
     pub fn said_root(state: &Path) -> Option<PathBuf> {
-        let record: Record = serde_json::from_slice(&file::read_small(&record_file(state), MAX_RECORD).ok()?).ok()?;
+        let record: Record =
+            serde_json::from_slice(&file::read_small(&record_file(state), MAX_RECORD).ok()?)
+                .ok()?;
         Some(record.root)
     }
 
     /// Whether it is of the same files, whenever it was made.
     pub fn is_of_the_same(&self, other: &Record) -> bool {
         let of = |it: &Record| it.programs.as_ref().map(|programs| programs.found.clone());
-        self.files == other.files && self.named == other.named && self.links == other.links && of(self) == of(other)
+        self.files == other.files
+            && self.named == other.named
+            && self.links == other.links
+            && of(self) == of(other)
     }
 
     /// The files that aren't as they were, by their paths, relative ones below the root.
@@ -199,7 +251,8 @@ impl Record {
                 changed.push(path.to_path_buf());
             }
         };
-        let is_as_it_was = |path: &Path, digest: &Option<String>| digest_of(path).is_ok_and(|now| now == *digest);
+        let is_as_it_was =
+            |path: &Path, digest: &Option<String>| digest_of(path).is_ok_and(|now| now == *digest);
         for (path, digest) in &self.files {
             if !is_as_it_was(&self.root.join(path), &Some(digest.clone())) {
                 add(path);
@@ -208,7 +261,10 @@ impl Record {
         let dir = self.root.join(DEFINITIONS);
         let leads_away = fs::canonicalize(&dir).is_ok_and(|real| !real.starts_with(&self.root));
         let _ = walk(&self.root, &dir, &mut |path, about| {
-            if about.is_file() && !self.files.contains_key(path) && !self.written.iter().any(|it| it == path) {
+            if about.is_file()
+                && !self.files.contains_key(path)
+                && !self.written.iter().any(|it| it == path)
+            {
                 add(path);
             }
             Ok(())
@@ -216,26 +272,39 @@ impl Record {
         if leads_away {
             add(DEFINITIONS.as_ref());
         }
-        let runs_as_it_did = |path: &Path, content: &Option<String>| content_of(path).is_ok_and(|now| now == *content);
-        for (path, _) in self.named.iter().filter(|(path, content)| !runs_as_it_did(path, content)) {
+        let runs_as_it_did = |path: &Path, content: &Option<String>| {
+            content_of(path).is_ok_and(|now| now == *content)
+        };
+        for (path, _) in self
+            .named
+            .iter()
+            .filter(|(path, content)| !runs_as_it_did(path, content))
+        {
             add(path.strip_prefix(&self.root).unwrap_or(path));
         }
         changed
     }
 }
 
-/// Visits the directories and regular files in a directory of a project, itself included, by their paths below its root.
-/// Editors' and interpreters' leftovers don't count.
+/// Visits the directories and regular files in a directory of a project, itself included, by their
+/// paths below its root. Editors' and interpreters' leftovers don't count.
 ///
 /// # Errors
-/// A directory can't be read, is too deep or leads out of the project, there are too many files, or `visit` errs.
-pub fn walk(root: &Path, dir: &Path, visit: &mut impl FnMut(&Path, &Metadata) -> io::Result<()>) -> io::Result<()> {
+/// A directory can't be read, is too deep or leads out of the project, there are too many files, or
+/// `visit` errs.
+pub fn walk(
+    root: &Path,
+    dir: &Path,
+    visit: &mut impl FnMut(&Path, &Metadata) -> io::Result<()>,
+) -> io::Result<()> {
     let real_root = fs::canonicalize(root)?;
     let mut left = MAX_FILES;
     let mut dirs = vec![(dir.to_path_buf(), 0)];
     while let Some((dir, depth)) = dirs.pop() {
         visit(dir.strip_prefix(root).unwrap_or(&dir), &fs::metadata(&dir)?)?;
-        let bad = |path: &Path, problem: &str| Err(io::Error::other(format!("{}: {problem}", path.display())));
+        let bad = |path: &Path, problem: &str| {
+            Err(io::Error::other(format!("{}: {problem}", path.display())))
+        };
         if depth > MAX_DEPTH {
             return bad(&dir, "too many directories are inside one another");
         }
@@ -247,8 +316,11 @@ pub fn walk(root: &Path, dir: &Path, visit: &mut impl FnMut(&Path, &Metadata) ->
                 continue;
             }
             // A link to nothing is nothing.
-            let Ok(about) = fs::metadata(&path) else { continue };
-            if entry.file_type()?.is_symlink() && !fs::canonicalize(&path)?.starts_with(&real_root) {
+            let Ok(about) = fs::metadata(&path) else {
+                continue;
+            };
+            if entry.file_type()?.is_symlink() && !fs::canonicalize(&path)?.starts_with(&real_root)
+            {
                 return bad(&path, "it leads out of the project");
             }
             if about.is_dir() {

@@ -8,7 +8,9 @@ use super::lint::lint;
 use super::names;
 use super::origin::Origin;
 use super::policy::{policy, rules};
-use super::written::{Delegates, Mistakes, RawDefaults, RawHook, Reach, WrittenHook, declared_tools};
+use super::written::{
+    Delegates, Mistakes, RawDefaults, RawHook, Reach, WrittenHook, declared_tools,
+};
 use crate::hook::Hook;
 use hookwire_base::event::On;
 use hookwire_base::syntax::diagnostic::{LineIndex, Position, Severity};
@@ -42,7 +44,8 @@ pub struct Compiled {
     pub whole: Span,
     /// The hook; `None` when its definition is broken.
     pub hook: Option<Arc<Hook>>,
-    /// Stands in for a broken definition: it denies tool calls, or what a gate that fails closed is for.
+    /// Stands in for a broken definition: it denies tool calls, or what a gate that fails closed is
+    /// for.
     pub stand_in: Option<Arc<Hook>>,
     /// Names the definition as written, what the file says for all its hooks and the content of the
     /// files that it names included.
@@ -74,14 +77,23 @@ pub fn native(root: &Node, problems: &mut Vec<Problem>) -> (&'static str, Option
         None => dialects::recognise(root),
     };
     let read = written_for.and_then(|it| Some((it.files.as_ref()?.read)(it, root, problems)));
-    (written_for.map_or(dialects::NATIVE, dialects::Dialect::name), read)
+    (
+        written_for.map_or(dialects::NATIVE, dialects::Dialect::name),
+        read,
+    )
 }
 
 /// Compiles a file's tree; `lines` are those of its text.
 pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
     let NodeValue::Map(entries) = &root.value else {
         let problems = vec![not_a_map_with_hooks(root)];
-        return CompiledFile { hooks: Vec::new(), problems, is_broken: true, policy: None, tools: Vec::new() };
+        return CompiledFile {
+            hooks: Vec::new(),
+            problems,
+            is_broken: true,
+            policy: None,
+            tools: Vec::new(),
+        };
     };
     let mut mistakes = Mistakes::default();
     let mut foreign = Vec::new();
@@ -105,20 +117,32 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
             ("hooks", NodeValue::Null) | ("$schema", _) => {}
             ("hooks", _) => {
                 let looks = dialects::looks_like(&entry.value);
-                let like = looks.as_ref().map(|(like, _)| format!(": this looks like {like}")).unwrap_or_default();
+                let like = looks
+                    .as_ref()
+                    .map(|(like, _)| format!(": this looks like {like}"))
+                    .unwrap_or_default();
                 let message = format!("`hooks` is a list, found {}{like}", entry.value.kind());
                 let problem = Problem::error(&entry.value.span, "wrong-type", message);
-                let has_named_hooks = entry.value.entries().iter().any(|it| it.value.get("on").is_some());
+                let has_named_hooks = entry
+                    .value
+                    .entries()
+                    .iter()
+                    .any(|it| it.value.get("on").is_some());
                 let help = looks.map(|(_, help)| help);
                 let is_one_hook = entry.value.get("on").is_some();
-                let as_list = || match (has_named_hooks, is_one_hook) {
+                let as_list = || {
+                    match (has_named_hooks, is_one_hook) {
                     (true, _) => Some("write each as an item of a list: `- name: ...`".to_string()),
                     (_, true) => Some(
                         "write `- ` before its first field, and indent the others as far: `- name: ...`".to_string(),
                     ),
                     (false, false) => None,
+                }
                 };
-                mistakes.push(Problem { help: help.or_else(as_list), ..problem });
+                mistakes.push(Problem {
+                    help: help.or_else(as_list),
+                    ..problem
+                });
             }
             (key, _) if dialect == dialects::NATIVE && belongs_to_a_hook(key) => strays.push(entry),
             _ => mistakes.unknown_member(entry, dialect, root),
@@ -126,7 +150,8 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     }
     mistakes.strays(&strays, root);
     // Its rules may name tools that the file names below.
-    let own_policy = written_policy.map(|entry| policy(entry, origin, lines, &tools, &mut mistakes));
+    let own_policy =
+        written_policy.map(|entry| policy(entry, origin, lines, &tools, &mut mistakes));
     // A mistake in one hook is reported with that hook and leaves the others in force.
     let of_hook = |problem: &Problem| hooks.iter().any(|hook| is_about(problem, hook));
     let (of_hooks, of_file): (Vec<_>, Vec<_>) = foreign.into_iter().partition(of_hook);
@@ -134,7 +159,11 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     let is_broken = mistakes.n_errors() > 0;
     let context = format!(
         "{dialect}\0{}\0",
-        read.as_ref().unwrap_or(root).get("defaults").map(Node::to_json).unwrap_or_default()
+        read.as_ref()
+            .unwrap_or(root)
+            .get("defaults")
+            .map(Node::to_json)
+            .unwrap_or_default()
     );
     let mut compiler = Compiler {
         origin,
@@ -158,19 +187,36 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
         let digest = digest.first_chunk().copied().unwrap_or_default();
         // Nobody else has it yet.
         let hook = compiled.hook.as_mut().and_then(Arc::get_mut);
-        hook.into_iter().for_each(|hook| hook.definition = Some(digest));
-        compiled_hooks.push(Compiled { digest, problems: start..compiler.mistakes.found.len(), ..compiled });
+        hook.into_iter()
+            .for_each(|hook| hook.definition = Some(digest));
+        compiled_hooks.push(Compiled {
+            digest,
+            problems: start..compiler.mistakes.found.len(),
+            ..compiled
+        });
     }
-    CompiledFile { hooks: compiled_hooks, problems: compiler.mistakes.found, is_broken, policy: own_policy, tools }
+    CompiledFile {
+        hooks: compiled_hooks,
+        problems: compiler.mistakes.found,
+        is_broken,
+        policy: own_policy,
+        tools,
+    }
 }
 
 fn not_a_map_with_hooks(root: &Node) -> Problem {
-    let message = format!("a definition file is a map with `hooks`, found {}", root.kind());
+    let message = format!(
+        "a definition file is a map with `hooks`, found {}",
+        root.kind()
+    );
     let problem = Problem::error(&root.span, "wrong-type", message);
     match root.value {
         NodeValue::Seq(_) => {
             let help = "write `hooks:` above the list";
-            problem.help(help).fix(Fix::new("Write `hooks:` above the list", Edit::Under("hooks")))
+            problem.help(help).fix(Fix::new(
+                "Write `hooks:` above the list",
+                Edit::Under("hooks"),
+            ))
         }
         _ => problem.help("write `hooks:` and a list below it"),
     }
@@ -197,22 +243,45 @@ impl Compiler<'_> {
         let name_node = node.get("name");
         let span = name_node.map_or(node.span.clone(), |it| it.span.clone());
         let whole = node.span.clone();
-        let compiled =
-            |name, hook, stand_in| Compiled { name, span, whole, hook, stand_in, digest: [0; 16], problems: 0..0 };
+        let compiled = |name, hook, stand_in| Compiled {
+            name,
+            span,
+            whole,
+            hook,
+            stand_in,
+            digest: [0; 16],
+            problems: 0..0,
+        };
         let NodeValue::Map(entries) = &node.value else {
             let message = format!("a hook is a map, found {}", node.kind());
             let Origin { layer, file, .. } = *self.origin;
             let Position { line, column } = self.lines.position(node.span.start);
             let stand_in = (layer.is_trusted() && self.dialect == dialects::NATIVE).then(|| {
-                let source = Source { layer, file: file.into(), line, column, position };
-                let problem = format!("run: its definition is broken, at {file}:{line}:{column}: {message}");
-                deny_tools(format!("{file}#{position}").into(), Vec::new(), source, &problem)
+                let source = Source {
+                    layer,
+                    file: file.into(),
+                    line,
+                    column,
+                    position,
+                };
+                let problem =
+                    format!("run: its definition is broken, at {file}:{line}:{column}: {message}");
+                deny_tools(
+                    format!("{file}#{position}").into(),
+                    Vec::new(),
+                    source,
+                    &problem,
+                )
             });
-            self.mistakes.push(Problem::error(&node.span, "wrong-type", message));
+            self.mistakes
+                .push(Problem::error(&node.span, "wrong-type", message));
             return compiled(None, None, stand_in);
         };
         let errors_before = self.mistakes.n_errors();
-        self.mistakes.found.extend(self.foreign.extract_if(.., |problem| is_about(problem, node)));
+        self.mistakes.found.extend(
+            self.foreign
+                .extract_if(.., |problem| is_about(problem, node)),
+        );
         // A mistake that is reported in another system's words isn't reported again in hookwire's.
         let is_reported = self.mistakes.n_errors() > errors_before;
         let name = self.name(name_node, node);
@@ -221,37 +290,62 @@ impl Compiler<'_> {
         let written = WrittenHook::read(entries, &mut self.mistakes);
         let raw = written.raw;
         let dialect = raw.dialect.as_deref().unwrap_or(self.dialect);
-        let contract = dialects::by_name(dialect).map_or_else(|_| &dialects::native().contract, |it| &it.contract);
+        let contract = dialects::by_name(dialect)
+            .map_or_else(|_| &dialects::native().contract, |it| &it.contract);
         let at = |key: &str| node.get(key).map_or(&node.span, |it| &it.span);
 
         let is_on_reported = is_reported && node.get("on").is_none();
-        let on = if is_on_reported { None } else { self.on(raw.on.as_ref(), node, contract) };
+        let on = if is_on_reported {
+            None
+        } else {
+            self.on(raw.on.as_ref(), node, contract)
+        };
         let (matcher, tools, when) = self.conditions(&raw, node, contract);
         let agents = raw.agents.clone().or_else(|| self.defaults.agents.clone());
         let agents = self.mistakes.globs(agents, at("agents"));
         // That the handler's key is misspelt is reported already.
-        let handler = if written.handlers.is_empty() && (written.has_misspelt_handler || is_reported) {
-            None
-        } else {
-            let n_rules = raw.r#if.iter().flat_map(OneOrMany::iter).count();
-            let rules = Some(&tools.rules[..]).filter(|rules| rules.len() == n_rules);
-            self.handler(&written.handlers, node, contract, rules)
-        };
+        let handler =
+            if written.handlers.is_empty() && (written.has_misspelt_handler || is_reported) {
+                None
+            } else {
+                let n_rules = raw.r#if.iter().flat_map(OneOrMany::iter).count();
+                let rules = Some(&tools.rules[..]).filter(|rules| rules.len() == n_rules);
+                self.handler(&written.handlers, node, contract, rules)
+            };
 
         let observe = self.observe(&raw, node);
         // A file's guards may all fail closed without its rewrites denying what they don't change.
-        let needs_certainty = |entry: &&Entry| KINDS.iter().any(|it| it.key == entry.key && it.needs_certainty);
-        let default_fail = self.defaults.fail.filter(|_| !written.handlers.iter().any(needs_certainty));
+        let needs_certainty = |entry: &&Entry| {
+            KINDS
+                .iter()
+                .any(|it| it.key == entry.key && it.needs_certainty)
+        };
+        let default_fail = self
+            .defaults
+            .fail
+            .filter(|_| !written.handlers.iter().any(needs_certainty));
         let fail = raw.fail.or(default_fail);
         let Position { line, column } = self.lines.position(node.span.start);
         let origin = self.origin;
-        let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position };
-        let (priority, timeout) = (raw.priority.or(self.defaults.priority), self.defaults.timeout);
+        let source = Source {
+            layer: origin.layer,
+            file: origin.file.into(),
+            line,
+            column,
+            position,
+        };
+        let (priority, timeout) = (
+            raw.priority.or(self.defaults.priority),
+            self.defaults.timeout,
+        );
         let delegates = raw.delegates.or(self.defaults.delegates);
         let text = self.lines.text().get(node.span.clone()).unwrap_or_default();
         let make = |name: Arc<str>, on: On, handler: Handler| {
             // A handler that is slow by nature isn't cut short by the default of the file.
-            let own_timeout = raw.timeout.map(RawDuration::get).or(handler.default_timeout());
+            let own_timeout = raw
+                .timeout
+                .map(RawDuration::get)
+                .or(handler.default_timeout());
             Arc::new(Hook {
                 name,
                 description: raw.description.clone(),
@@ -262,7 +356,9 @@ impl Compiler<'_> {
                 agents,
                 handler,
                 priority,
-                timeout: own_timeout.or(timeout.map(RawDuration::get)).unwrap_or(contract.timeout),
+                timeout: own_timeout
+                    .or(timeout.map(RawDuration::get))
+                    .unwrap_or(contract.timeout),
                 fail: raw.fail,
                 default_fail,
                 delegates: delegates.and_then(Delegates::decision),
@@ -278,36 +374,65 @@ impl Compiler<'_> {
                 fingerprint: fingerprint(written.handlers.first()),
                 definition: None,
                 reaches_acts: raw.reach == Some(Reach::Acts),
-                names_path: ["tool_input_path", "${path}"].iter().any(|name| text.contains(name)),
+                names_path: ["tool_input_path", "${path}"]
+                    .iter()
+                    .any(|name| text.contains(name)),
                 copy: origin.approved.cloned(),
             })
         };
         if self.mistakes.n_errors() > errors_before {
-            let errors = || self.mistakes.found.iter().filter(|it| it.severity == Severity::Error).skip(errors_before);
+            let errors = || {
+                self.mistakes
+                    .found
+                    .iter()
+                    .filter(|it| it.severity == Severity::Error)
+                    .skip(errors_before)
+            };
             // A misspelt handler is none; how it is spelt says more.
-            let first = errors().find(|it| it.code != "missing-handler").or_else(|| errors().next());
-            let first = first.map(|it| it.to_diagnostic(origin.file, self.lines).one_line()).unwrap_or_default();
+            let first = errors()
+                .find(|it| it.code != "missing-handler")
+                .or_else(|| errors().next());
+            let first = first
+                .map(|it| it.to_diagnostic(origin.file, self.lines).one_line())
+                .unwrap_or_default();
             let is_off = raw.enabled == Some(false) || raw.r#async == Some(true) || observe;
             let closed = fail.unwrap_or(contract.gates_fail) == Fail::Closed && !is_off;
             // Other systems say themselves what a failure means.
             let may_stop_a_tool = |on: &On| on.may_be_about_a_tool() && on.includes_a_gate();
-            let judges_tools = contract.dialect == dialects::NATIVE && on.as_ref().is_none_or(may_stop_a_tool);
+            let judges_tools =
+                contract.dialect == dialects::NATIVE && on.as_ref().is_none_or(may_stop_a_tool);
             let problem = || format!("run: its definition is broken, at {first}");
-            let label = || name.clone().unwrap_or_else(|| format!("{}#{position}", origin.file).into());
-            let stand_in = if origin.layer.is_trusted() && judges_tools && !is_off && fail != Some(Fail::Open) {
-                let gates = on.filter(|_| closed).map(|on| on.gates()).unwrap_or_default();
-                Some(deny_tools(label(), gates, source.clone(), &problem()))
-            } else {
-                let gate = on.filter(|on| closed && on.includes_a_gate());
-                gate.map(|on| make(label(), on, Handler::Broken(problem())))
+            let label = || {
+                name.clone()
+                    .unwrap_or_else(|| format!("{}#{position}", origin.file).into())
             };
+            let stand_in =
+                if origin.layer.is_trusted() && judges_tools && !is_off && fail != Some(Fail::Open)
+                {
+                    let gates = on
+                        .filter(|_| closed)
+                        .map(|on| on.gates())
+                        .unwrap_or_default();
+                    Some(deny_tools(label(), gates, source.clone(), &problem()))
+                } else {
+                    let gate = on.filter(|on| closed && on.includes_a_gate());
+                    gate.map(|on| make(label(), on, Handler::Broken(problem())))
+                };
             return compiled(name, None, stand_in);
         }
         let (Some(hook_name), Some(on), Some(handler)) = (name.clone(), on, handler) else {
             return compiled(name, None, None);
         };
         let hook = make(hook_name, on, handler);
-        lint(&hook, node, raw.matcher.as_deref(), self.lines.text(), self.tools, origin.means, &mut self.mistakes);
+        lint(
+            &hook,
+            node,
+            raw.matcher.as_deref(),
+            self.lines.text(),
+            self.tools,
+            origin.means,
+            &mut self.mistakes,
+        );
         compiled(name, Some(hook), None)
     }
 
@@ -317,19 +442,29 @@ impl Compiler<'_> {
             Problem::error(span, "missing-name", message).fix(fix)
         };
         let problem = match written.map(|it| (it, &it.value)) {
-            Some((_, NodeValue::String(name))) if !name.trim().is_empty() => return Some(name.as_str().into()),
-            Some((at, NodeValue::String(_) | NodeValue::Null)) => missing(&at.span, "`name` is empty"),
+            Some((_, NodeValue::String(name))) if !name.trim().is_empty() => {
+                return Some(name.as_str().into());
+            }
+            Some((at, NodeValue::String(_) | NodeValue::Null)) => {
+                missing(&at.span, "`name` is empty")
+            }
             Some((at, _)) => {
                 let message = format!("`name`: expected a string, found {}", at.kind());
                 Problem::error(&at.span, "wrong-type", message)
             }
             None => missing(head(hook), "a hook needs a `name`"),
         };
-        self.mistakes.push(problem.help("verdicts, logs and diagnostics call the hook by its `name`"));
+        self.mistakes
+            .push(problem.help("verdicts, logs and diagnostics call the hook by its `name`"));
         None
     }
 
-    fn on(&mut self, raw: Option<&OneOrMany>, node: &Node, contract: &'static Contract) -> Option<On> {
+    fn on(
+        &mut self,
+        raw: Option<&OneOrMany>,
+        node: &Node,
+        contract: &'static Contract,
+    ) -> Option<On> {
         let example = dialects::own_name(contract.dialect, "PreToolUse");
         let Some(value) = node.get("on") else {
             if let Some(guard) = node.get("guard") {
@@ -341,19 +476,32 @@ impl Compiler<'_> {
             }
             let matcher = node.get("matcher").and_then(Node::text);
             if let Some((like, help)) = matcher.and_then(dialects::with_matcher) {
-                let message = format!("a hook needs `on`: this looks like {like}, whose matchers name events");
-                self.mistakes.push(Problem::error(head(node), "missing-on", message).help(help));
+                let message = format!(
+                    "a hook needs `on`: this looks like {like}, whose matchers name events"
+                );
+                self.mistakes
+                    .push(Problem::error(head(node), "missing-on", message).help(help));
                 return None;
             }
-            let problem = Problem::error(head(node), "missing-on", "a hook needs `on`: the events it is for");
-            let problem = problem.help(format!("add `on: {example}`, a list, or `on: '*'` for every event"));
-            self.mistakes.push(problem.fix(Fix::add("on", example, Place::BehindName)));
+            let problem = Problem::error(
+                head(node),
+                "missing-on",
+                "a hook needs `on`: the events it is for",
+            );
+            let problem = problem.help(format!(
+                "add `on: {example}`, a list, or `on: '*'` for every event"
+            ));
+            self.mistakes
+                .push(problem.fix(Fix::add("on", example, Place::BehindName)));
             return None;
         };
         let OneOrMany(words) = raw?;
         if words.is_empty() {
             let problem = Problem::error(&value.span, "missing-on", "`on` is empty");
-            self.mistakes.push(problem.fix(Fix::option(format!("Add `on: {example}`"), Edit::Value(example))));
+            self.mistakes.push(problem.fix(Fix::option(
+                format!("Add `on: {example}`"),
+                Edit::Value(example),
+            )));
             return None;
         }
         if words.iter().any(|word| word == "*") {
@@ -369,10 +517,18 @@ impl Compiler<'_> {
                 Ok(found) => names.extend(found),
                 Err(unknown) => {
                     let problem = Problem::error(span, "unknown-event", unknown.message);
-                    let parts = word.split(['|', ',', ' ']).map(str::trim).filter(|it| !it.is_empty());
+                    let parts = word
+                        .split(['|', ',', ' '])
+                        .map(str::trim)
+                        .filter(|it| !it.is_empty());
                     let parts: Vec<_> = parts.map(str::to_string).collect();
-                    if parts.len() > 1 && parts.iter().all(|it| dialects::canonical(it, contract.dialect).is_ok()) {
-                        let problem = problem.help(format!("write a list: `[{}]`", parts.join(", ")));
+                    if parts.len() > 1
+                        && parts
+                            .iter()
+                            .all(|it| dialects::canonical(it, contract.dialect).is_ok())
+                    {
+                        let problem =
+                            problem.help(format!("write a list: `[{}]`", parts.join(", ")));
                         self.mistakes.push(match value.value {
                             NodeValue::Seq(_) => problem,
                             _ => problem.fix(Fix::new("Write a list", Edit::Items(parts))),
@@ -383,10 +539,15 @@ impl Compiler<'_> {
                     if let Some((event, tool)) = event
                         && dialects::canonical(event, contract.dialect).is_ok()
                     {
-                        self.mistakes.push(problem.help(format!("write `on: {event}` and `if: {tool}`")));
+                        self.mistakes
+                            .push(problem.help(format!("write `on: {event}` and `if: {tool}`")));
                         continue;
                     }
-                    self.mistakes.push(problem.did_you_mean(word, unknown.nearest).or_help(unknown.otherwise));
+                    self.mistakes.push(
+                        problem
+                            .did_you_mean(word, unknown.nearest)
+                            .or_help(unknown.otherwise),
+                    );
                 }
             }
         }
@@ -394,12 +555,18 @@ impl Compiler<'_> {
         (!names.is_empty()).then_some(On::Names(names))
     }
 
-    /// Whether a hook only observes. Self-defense never does: an agent could switch off the guards one by one.
+    /// Whether a hook only observes. Self-defense never does: an agent could switch off the guards
+    /// one by one.
     fn observe(&mut self, raw: &RawHook, node: &Node) -> bool {
-        let guard = node.get("guard").and_then(handlers::guards::meant).filter(|guard| !guard.may_observe);
+        let guard = node
+            .get("guard")
+            .and_then(handlers::guards::meant)
+            .filter(|guard| !guard.may_observe);
         if let (Some(guard), Some(value), Some(true)) = (guard, node.get("observe"), raw.observe) {
             let message = format!("`{}` can't only observe: it guards the guards", guard.name);
-            self.mistakes.push(Problem::error(&value.span, "never-observes", message).fix(Fix::remove("observe")));
+            self.mistakes.push(
+                Problem::error(&value.span, "never-observes", message).fix(Fix::remove("observe")),
+            );
         }
         guard.is_none() && raw.observe.or(self.defaults.observe).unwrap_or(false)
     }
@@ -412,22 +579,36 @@ impl Compiler<'_> {
     ) -> (Option<Matcher>, Condition, Option<When>) {
         let mistakes = &mut self.mistakes;
         let at = |key: &str| node.get(key).map_or(&node.span, |it| &it.span);
-        let matcher = raw.matcher.as_deref().and_then(|text| match Matcher::new(text, contract.matcher) {
-            Ok(matcher) => matcher,
-            Err(message) => {
-                let mut problem = Problem::error(at("matcher"), "bad-regex", format!("bad regex: {message}"));
-                if text.starts_with('*') {
-                    let edit = Edit::Replace { wrong: "*".into(), right: ".*".into() };
-                    problem = problem.help("a matcher is a regex: for any text write `.*`");
-                    problem = problem.fix(Fix::new("Write `.*`", edit));
-                }
-                mistakes.push(problem);
-                None
-            }
-        });
+        let matcher =
+            raw.matcher
+                .as_deref()
+                .and_then(|text| match Matcher::new(text, contract.matcher) {
+                    Ok(matcher) => matcher,
+                    Err(message) => {
+                        let mut problem = Problem::error(
+                            at("matcher"),
+                            "bad-regex",
+                            format!("bad regex: {message}"),
+                        );
+                        if text.starts_with('*') {
+                            let edit = Edit::Replace {
+                                wrong: "*".into(),
+                                right: ".*".into(),
+                            };
+                            problem = problem.help("a matcher is a regex: for any text write `.*`");
+                            problem = problem.fix(Fix::new("Write `.*`", edit));
+                        }
+                        mistakes.push(problem);
+                        None
+                    }
+                });
         let tools = Condition {
             rules: rules(raw.r#if.as_ref(), node.get("if").unwrap_or(node), mistakes),
-            unless: rules(raw.unless.as_ref(), node.get("unless").unwrap_or(node), mistakes),
+            unless: rules(
+                raw.unless.as_ref(),
+                node.get("unless").unwrap_or(node),
+                mistakes,
+            ),
         };
         let when = raw.when.as_deref().and_then(|text| match When::new(text) {
             Ok(when) => Some(when),
@@ -437,7 +618,8 @@ impl Compiler<'_> {
                 let message = format!("`when` is not valid CEL: {}", error.message);
                 let problem = Problem::error(&span, "bad-when", message);
                 let is_rule = text.contains('(')
-                    && ToolRule::new(text).is_ok_and(|rule| rule.tools().any(|(it, _)| tools::family(it).is_some()));
+                    && ToolRule::new(text)
+                        .is_ok_and(|rule| rule.tools().any(|(it, _)| tools::family(it).is_some()));
                 mistakes.push(match is_rule {
                     true => problem.help(format!("this is the form of `if`: write `if: {text}`")),
                     false => problem,
@@ -458,22 +640,38 @@ impl Compiler<'_> {
         let origin = self.origin;
         let entry = match keys {
             [] => {
-                let possible = KINDS.iter().filter(|kind| kind.in_files || origin.client.is_some());
+                let possible = KINDS
+                    .iter()
+                    .filter(|kind| kind.in_files || origin.client.is_some());
                 let kinds: Vec<_> = possible.map(|kind| kind.key).collect();
-                let problem = Problem::error(head(node), "missing-handler", "a hook needs a handler");
                 let problem =
-                    problem.help(format!("add what it does, such as `deny: REASON`: one of {}", kinds.join(", ")));
+                    Problem::error(head(node), "missing-handler", "a hook needs a handler");
+                let problem = problem.help(format!(
+                    "add what it does, such as `deny: REASON`: one of {}",
+                    kinds.join(", ")
+                ));
                 let problem = problem.fix(Fix::add("deny", "not allowed here", Place::Last));
-                self.mistakes.push(problem.fix(Fix::add("ask", "is this fine?", Place::Last)));
+                self.mistakes
+                    .push(problem.fix(Fix::add("ask", "is this fine?", Place::Last)));
                 return None;
             }
             [entry] => entry,
             [first, second, ..] => {
-                let message = format!("a hook has one handler, this has `{}` and `{}`", first.key, second.key);
-                let problem = Problem::error(&second.key_span, "several-handlers", message)
-                    .help(format!("leave one out, or write another hook for `{}`", second.key));
-                let remove = |key: &&Entry| Fix { is_preferred: false, ..Fix::remove(&key.key) };
-                self.mistakes.push(Problem { fixes: keys.iter().map(remove).collect(), ..problem });
+                let message = format!(
+                    "a hook has one handler, this has `{}` and `{}`",
+                    first.key, second.key
+                );
+                let problem = Problem::error(&second.key_span, "several-handlers", message).help(
+                    format!("leave one out, or write another hook for `{}`", second.key),
+                );
+                let remove = |key: &&Entry| Fix {
+                    is_preferred: false,
+                    ..Fix::remove(&key.key)
+                };
+                self.mistakes.push(Problem {
+                    fixes: keys.iter().map(remove).collect(),
+                    ..problem
+                });
                 return None;
             }
         };
@@ -481,13 +679,22 @@ impl Compiler<'_> {
         let named = RefCell::new(Sha256::new());
         let read = |path: &Path| {
             let text = (origin.read)(path);
-            named.borrow_mut().update(Sha256::digest(text.as_deref().unwrap_or_default()));
+            named
+                .borrow_mut()
+                .update(Sha256::digest(text.as_deref().unwrap_or_default()));
             text
         };
         let lines = self.lines;
         let member_lines = |field: &str| {
-            let places = entry.value.get(field).unwrap_or(&entry.value).line_places(lines.text());
-            places.into_iter().map(|place| lines.position(place).line).collect()
+            let places = entry
+                .value
+                .get(field)
+                .unwrap_or(&entry.value)
+                .line_places(lines.text());
+            places
+                .into_iter()
+                .map(|place| lines.position(place).line)
+                .collect()
         };
         let cx = Compile {
             dir: origin.dir,
@@ -512,35 +719,62 @@ impl Compiler<'_> {
                 self.mistakes.misfit_of_handler(entry, error);
                 None
             }
-            Err(CompileError::Meaning(handlers::Mistake { within, field, at, message, help, fix })) => {
+            Err(CompileError::Meaning(handlers::Mistake {
+                within,
+                field,
+                at,
+                message,
+                help,
+                fix,
+            })) => {
                 let outer = within.map_or(Some(&entry.value), |within| entry.value.get(within));
-                let node = outer.and_then(|outer| field.map_or(Some(outer), |field| outer.get(field)));
+                let node =
+                    outer.and_then(|outer| field.map_or(Some(outer), |field| outer.get(field)));
                 let node = node.unwrap_or(&entry.value);
                 let span = at.map_or(node.span.clone(), |at| node.part(&at, lines.text()));
                 let problem = Problem::error(&span, "bad-handler", message);
-                self.mistakes.push(Problem { help, fixes: fix.map(|fix| *fix).into_iter().collect(), ..problem });
+                self.mistakes.push(Problem {
+                    help,
+                    fixes: fix.map(|fix| *fix).into_iter().collect(),
+                    ..problem
+                });
                 None
             }
         }
     }
 }
 
-/// A hook in the place of a definition of a person's own layers that can't be read: nobody can tell what it would have said,
-/// so no tool is called until it is fixed. It denies at these gates besides.
-pub(super) fn deny_tools(name: Arc<str>, mut gates: Vec<Arc<str>>, source: Source, problem: &str) -> Arc<Hook> {
+/// A hook in the place of a definition of a person's own layers that can't be read: nobody can tell
+/// what it would have said, so no tool is called until it is fixed. It denies at these gates
+/// besides.
+pub(super) fn deny_tools(
+    name: Arc<str>,
+    mut gates: Vec<Arc<str>>,
+    source: Source,
+    problem: &str,
+) -> Arc<Hook> {
     gates.extend(On::tool_gates());
     gates.sort();
     gates.dedup();
     let file = &source.file;
-    let problem = format!("{problem}; no tool is called until somebody fixes it (`hookwire check {file}` shows it)");
-    Arc::new(Hook::broken(name, gates, source, &dialects::native().contract, problem))
+    let problem = format!(
+        "{problem}; no tool is called until somebody fixes it (`hookwire check {file}` shows it)"
+    );
+    Arc::new(Hook::broken(
+        name,
+        gates,
+        source,
+        &dialects::native().contract,
+        problem,
+    ))
 }
 
 /// Whether a field is a hook's alone: a file's `defaults` has some of the others.
 fn belongs_to_a_hook(key: &str) -> bool {
     let is_handler = KINDS.iter().any(|kind| kind.key == key && kind.in_files);
     let is_anothers = key == "agent" || dialects::with_member(key).is_some();
-    !is_anothers && (is_handler || ["if", "matcher", "name", "on", "once", "unless", "when"].contains(&key))
+    !is_anothers
+        && (is_handler || ["if", "matcher", "name", "on", "once", "unless", "when"].contains(&key))
 }
 
 /// Where it is reported that a hook lacks something: its name, else its first key.
@@ -549,7 +783,10 @@ fn head(hook: &Node) -> &Span {
         NodeValue::Map(entries) => entries.first().map(|entry| &entry.key_span),
         _ => None,
     };
-    let name = hook.get("name").filter(|name| matches!(name.value, NodeValue::String(_))).map(|name| &name.span);
+    let name = hook
+        .get("name")
+        .filter(|name| matches!(name.value, NodeValue::String(_)))
+        .map(|name| &name.span);
     name.or(first).unwrap_or(&hook.span)
 }
 

@@ -1,4 +1,5 @@
-//! The rules of `examples/cookbook`, which `hookwire init NAME` writes and `hookwire trust` knows again.
+//! The rules of `examples/cookbook`, which `hookwire init NAME` writes and `hookwire trust` knows
+//! again.
 
 use hookwire_base::support::nearest::closest;
 
@@ -15,12 +16,19 @@ pub struct Rule {
 impl Rule {
     /// A line that says what the rule does: the first one of its file.
     pub fn about(&self) -> &'static str {
-        self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
+        self.text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("# ")
     }
 
     /// The files that hold it and its cases: their names and texts.
     pub fn files(&self) -> [(String, &'static str); 2] {
-        [(format!("{}.yaml", self.name), self.text), (format!("{}.test.yaml", self.name), self.cases)]
+        [
+            (format!("{}.yaml", self.name), self.text),
+            (format!("{}.test.yaml", self.name), self.cases),
+        ]
     }
 }
 
@@ -94,7 +102,9 @@ rules! {
 pub fn find(name: &str) -> Result<&'static Rule, String> {
     RULES.iter().find(|rule| rule.name == name).ok_or_else(|| {
         let nearest = closest(name, RULES.iter().map(|rule| rule.name));
-        let hint = nearest.map_or("`hookwire init --list` lists them".into(), |it| format!("did you mean `{it}`?"));
+        let hint = nearest.map_or("`hookwire init --list` lists them".into(), |it| {
+            format!("did you mean `{it}`?")
+        });
         format!("no rule of the cookbook is called `{name}`; {hint}")
     })
 }
@@ -103,5 +113,7 @@ pub fn find(name: &str) -> Result<&'static Rule, String> {
 #[cfg(feature = "review")]
 pub(crate) fn rule_of(path: &std::path::Path, bytes: &[u8]) -> Option<&'static Rule> {
     let is_cases = super::cases::is_cases_file(path);
-    RULES.iter().find(|rule| if is_cases { rule.cases } else { rule.text }.as_bytes() == bytes)
+    RULES
+        .iter()
+        .find(|rule| if is_cases { rule.cases } else { rule.text }.as_bytes() == bytes)
 }

@@ -20,17 +20,19 @@ pub const PROBE_SESSION: &str = "hookwire-doctor";
 /// Why.
 pub const PROBE_DENIED: &str = "hookwire denies this probe, as it is to.";
 
-/// Whether an event was asked only to see a deny arrive, and it did: no agent wanted anything. An agent can hide nothing
-/// behind it, because such a call is denied.
+/// Whether an event was asked only to see a deny arrive, and it did: no agent wanted anything. An
+/// agent can hide nothing behind it, because such a call is denied.
 pub fn is_probe(event: &Event, verdict: &Verdict) -> bool {
-    event.tool_name() == Some(PROBE) && event.session() == PROBE_SESSION && verdict.decision == Decision::Deny
+    event.tool_name() == Some(PROBE)
+        && event.session() == PROBE_SESSION
+        && verdict.decision == Decision::Deny
 }
 
 /// Where the hooks of hookwire itself are said to be written.
 pub const BUILT_IN: &str = "built-in";
 
-/// The hooks that installed agents have outside of all others: the guard that keeps an agent from undoing them, and
-/// what shows that they are asked.
+/// The hooks that installed agents have outside of all others: the guard that keeps an agent from
+/// undoing them, and what shows that they are asked.
 ///
 /// # Errors
 /// The first mistake, which would be one of hookwire's.
@@ -47,7 +49,12 @@ pub(crate) fn own_hooks() -> Result<Vec<Hook>, String> {
     let compiled = compile_json(BUILT_IN, Layer::Managed, &definitions);
     match compiled.problems.into_iter().next() {
         Some(problem) => Err(problem.message),
-        None => Ok(compiled.hooks.into_iter().filter_map(|it| it.hook).filter_map(Arc::into_inner).collect()),
+        None => Ok(compiled
+            .hooks
+            .into_iter()
+            .filter_map(|it| it.hook)
+            .filter_map(Arc::into_inner)
+            .collect()),
     }
 }
 
@@ -58,34 +65,67 @@ const PROGRAM: &str = "program";
 fn compile_json(file: &str, layer: Layer, hooks: &Value) -> CompiledFile {
     let read = |_: &Path| Err(String::new());
     let root = Node::from_json(&json!({ "hooks": hooks }));
-    compile(&root, &Origin::new(file, Path::new("/"), layer, &read), &LineIndex::new(""))
+    compile(
+        &root,
+        &Origin::new(file, Path::new("/"), layer, &read),
+        &LineIndex::new(""),
+    )
 }
 
-/// A hook of the program: what a file's definition would say of it, without a handler, and its handler.
+/// A hook of the program: what a file's definition would say of it, without a handler, and its
+/// handler.
 ///
 /// With it come warnings: such a hook is in force, as one of a file would be.
 ///
 /// # Errors
 /// The first mistake, with what to do.
-pub fn embedded(mut definition: Value, handler: Handler, position: usize) -> Result<(Hook, Vec<Diagnostic>), String> {
+pub fn embedded(
+    mut definition: Value,
+    handler: Handler,
+    position: usize,
+) -> Result<(Hook, Vec<Diagnostic>), String> {
     definition["allow"] = "".into();
     let compiled = compile_json(PROGRAM, Layer::Hooks, &json!([definition]));
     let mut warnings = Vec::new();
     for problem in compiled.problems {
         if problem.severity == Severity::Error {
-            let help = problem.help.map(|help| format!(" ({help})")).unwrap_or_default();
+            let help = problem
+                .help
+                .map(|help| format!(" ({help})"))
+                .unwrap_or_default();
             return Err(format!("{}{help}", problem.message));
         }
         let warning = problem.into_diagnostic(PROGRAM, Range::default());
         let name = warning.hook.as_deref().unwrap_or_default();
         let message = format!("hook `{name}`: {}", warning.message);
         // There is no text that a place could be in.
-        warnings.push(Diagnostic { message, span: 0..0, ..warning });
+        warnings.push(Diagnostic {
+            message,
+            span: 0..0,
+            ..warning
+        });
     }
-    let hook = compiled.hooks.into_iter().find_map(|it| it.hook).and_then(Arc::into_inner);
+    let hook = compiled
+        .hooks
+        .into_iter()
+        .find_map(|it| it.hook)
+        .and_then(Arc::into_inner);
     let hook = hook.ok_or("the definition is empty")?;
     // No two closures are equal.
     let fingerprint = position as u64;
-    let source = Source { line: 0, column: 0, position, ..hook.source };
-    Ok((Hook { handler, fingerprint, source, ..hook }, warnings))
+    let source = Source {
+        line: 0,
+        column: 0,
+        position,
+        ..hook.source
+    };
+    Ok((
+        Hook {
+            handler,
+            fingerprint,
+            source,
+            ..hook
+        },
+        warnings,
+    ))
 }

@@ -66,14 +66,16 @@ pub(super) type NamedText = (Result<String, String>, Option<Signature>);
 pub(super) struct Defined {
     pub(super) hook: Arc<Hook>,
     pub(super) digest: [u8; 16],
-    /// The text that it comes from; `None` for one of the program, and for one that stands in for a broken one.
+    /// The text that it comes from; `None` for one of the program, and for one that stands in for a
+    /// broken one.
     pub(super) from: Option<Arc<GoodText>>,
 }
 
 impl FileState {
     /// Whether something of it is in force as somebody has written it.
     pub(super) fn has_good(&self) -> bool {
-        self.hooks.iter().any(|it| !it.hook.is_broken()) || self.policy.as_ref().is_some_and(|it| !it.is_broken())
+        self.hooks.iter().any(|it| !it.hook.is_broken())
+            || self.policy.as_ref().is_some_and(|it| !it.is_broken())
     }
 
     /// Whether something that was in force before is not any more.
@@ -83,20 +85,31 @@ impl FileState {
             || before.policy.is_some() && self.policy.is_none()
     }
 
-    /// Whether what was there before matters, if this is the first that a host sees of the file: something is wrong, or
-    /// nothing is there.
+    /// Whether what was there before matters, if this is the first that a host sees of the file:
+    /// something is wrong, or nothing is there.
     pub(super) fn needs_last_good(&self) -> bool {
-        !self.has_good() || self.diagnostics.iter().any(|it| it.severity == Severity::Error)
+        !self.has_good()
+            || self
+                .diagnostics
+                .iter()
+                .any(|it| it.severity == Severity::Error)
     }
 
     /// The nth hook of a name, as it was before it was broken.
     fn last_good(&self, name: &str, nth: usize) -> Option<Defined> {
-        self.hooks.iter().filter(|it| &*it.hook.name == name && !it.hook.is_broken()).nth(nth).cloned()
+        self.hooks
+            .iter()
+            .filter(|it| &*it.hook.name == name && !it.hook.is_broken())
+            .nth(nth)
+            .cloned()
     }
 
     /// When it was last good, if that was before this host started.
     pub(super) fn time(&self) -> Option<&str> {
-        self.good.last().filter(|it| it.is_of_disk).map(|it| &*it.at)
+        self.good
+            .last()
+            .filter(|it| it.is_of_disk)
+            .map(|it| &*it.at)
     }
 }
 
@@ -125,12 +138,19 @@ pub fn unreadable(error: &Unread) -> (Problem, &str) {
         Unread::Error(_) => "",
     };
     let place = before.len()..before.len();
-    (Problem::error(&place, "unreadable", format!("failed to read the file: {error}")), before)
+    (
+        Problem::error(
+            &place,
+            "unreadable",
+            format!("failed to read the file: {error}"),
+        ),
+        before,
+    )
 }
 
 impl Place<'_> {
-    /// Compiles a text of the file. `kept`: it isn't in the file now, but was good once. `read` reads the files that it
-    /// names.
+    /// Compiles a text of the file. `kept`: it isn't in the file now, but was good once. `read`
+    /// reads the files that it names.
     pub(super) fn compile(
         &self,
         text: Arc<str>,
@@ -153,13 +173,21 @@ impl Place<'_> {
             return self.without_definitions(text, &root);
         }
         let file = self.path.display().to_string();
-        let known_as = if self.approved.is_some() { self.real } else { self.path };
+        let known_as = if self.approved.is_some() {
+            self.real
+        } else {
+            self.path
+        };
         let named = RefCell::new((Vec::new(), BTreeMap::new()));
         let read = |path: &Path| {
             let (result, signature) = read(path);
             let racy = signature.is_some_and(|signature| signature.is_racy());
             let (named, texts) = &mut *named.borrow_mut();
-            named.push(Named { path: path.to_path_buf(), signature, racy });
+            named.push(Named {
+                path: path.to_path_buf(),
+                signature,
+                racy,
+            });
             if let Ok(text) = &result {
                 texts.insert(path.to_path_buf(), Arc::from(text.as_str()));
             }
@@ -169,22 +197,35 @@ impl Place<'_> {
             real_dir: self.real.parent().filter(|_| self.approved.is_none()),
             approved: self.approved,
             means: Some(self.means),
-            ..Origin::new(&file, known_as.parent().unwrap_or(Path::new("/")), self.layer, &read)
+            ..Origin::new(
+                &file,
+                known_as.parent().unwrap_or(Path::new("/")),
+                self.layer,
+                &read,
+            )
         };
         let lines = LineIndex::new(&text);
         let mut compiled = compile(&root, &origin, &lines);
         let (named, texts) = named.into_inner();
         if had_good && compiled.is_broken {
-            return FileState { named, ..self.broken(text, true, before, compiled.problems) };
+            return FileState {
+                named,
+                ..self.broken(text, true, before, compiled.problems)
+            };
         }
-        let good = kept.cloned().unwrap_or_else(|| Arc::new(GoodText::new(text.clone(), texts)));
+        let good = kept
+            .cloned()
+            .unwrap_or_else(|| Arc::new(GoodText::new(text.clone(), texts)));
         let mut state = self.as_it_was_read(text.clone());
         if compiled.is_broken {
             self.tell_broken_start(&mut compiled, &lines, &mut state);
         }
         self.put_in_force(&mut compiled, &lines, &good, before, &mut state);
-        state.diagnostics =
-            compiled.problems.iter().map(|problem| problem.to_diagnostic(&file, &lines).into()).collect();
+        state.diagnostics = compiled
+            .problems
+            .iter()
+            .map(|problem| problem.to_diagnostic(&file, &lines).into())
+            .collect();
         state.named = named;
         (state.policy, state.tools) = (compiled.policy.map(Arc::new), compiled.tools);
         if !state.hooks.is_empty() || state.policy.is_some() || !state.tools.is_empty() {
@@ -202,17 +243,41 @@ impl Place<'_> {
         before: Option<&FileState>,
         state: &mut FileState,
     ) {
-        for Compiled { name, span, hook, stand_in, digest, problems, .. } in std::mem::take(&mut compiled.hooks) {
-            let nth = state.names.iter().filter(|(it, _, _)| Some(it) == name.as_ref()).count();
+        for Compiled {
+            name,
+            span,
+            hook,
+            stand_in,
+            digest,
+            problems,
+            ..
+        } in std::mem::take(&mut compiled.hooks)
+        {
+            let nth = state
+                .names
+                .iter()
+                .filter(|(it, _, _)| Some(it) == name.as_ref())
+                .count();
             if let Some(name) = &name {
-                state.names.push((name.clone(), span.clone(), lines.range(&span)));
+                state
+                    .names
+                    .push((name.clone(), span.clone(), lines.range(&span)));
             }
             if let Some(hook) = hook {
-                state.hooks.push(Defined { hook, digest, from: Some(good.clone()) });
+                state.hooks.push(Defined {
+                    hook,
+                    digest,
+                    from: Some(good.clone()),
+                });
                 continue;
             }
-            let kept = before.zip(name).and_then(|(before, name)| before.last_good(&name, nth));
-            let of_disk = kept.as_ref().and_then(|it| it.from.as_ref()).filter(|it| it.is_of_disk);
+            let kept = before
+                .zip(name)
+                .and_then(|(before, name)| before.last_good(&name, nth));
+            let of_disk = kept
+                .as_ref()
+                .and_then(|it| it.from.as_ref())
+                .filter(|it| it.is_of_disk);
             let fate = match (&kept, of_disk, &stand_in) {
                 (_, Some(text), _) => {
                     state.told.get_or_insert_with(|| self.told(Some(&text.at)));
@@ -223,21 +288,35 @@ impl Place<'_> {
                     state.told = Some(self.told(None));
                     ALL_DENIED.into()
                 }
-                (None, None, Some(_)) => "; it fails closed: its events are denied until it is fixed".into(),
+                (None, None, Some(_)) => {
+                    "; it fails closed: its events are denied until it is fixed".into()
+                }
                 (None, None, None) => "; the hook is not in force".into(),
             };
             let mut own = compiled.problems[problems].iter_mut();
             if let Some(first) = own.find(|it| it.severity == Severity::Error) {
                 first.message.push_str(self.fate(&fate));
             }
-            state.hooks.extend(kept.or(stand_in.map(|hook| Defined { hook, digest, from: None })));
+            state.hooks.extend(kept.or(stand_in.map(|hook| Defined {
+                hook,
+                digest,
+                from: None,
+            })));
         }
-        let from: Vec<_> = state.hooks.iter().filter_map(|it| it.from.as_ref()).collect();
+        let from: Vec<_> = state
+            .hooks
+            .iter()
+            .filter_map(|it| it.from.as_ref())
+            .collect();
         let texts = before.into_iter().flat_map(|before| &before.good);
-        state.good = texts.filter(|text| from.iter().any(|it| Arc::ptr_eq(it, text))).cloned().collect();
+        state.good = texts
+            .filter(|text| from.iter().any(|it| Arc::ptr_eq(it, text)))
+            .cloned()
+            .collect();
     }
 
-    /// A file that can't be used: what was last good stays in force, and without that no tool is called.
+    /// A file that can't be used: what was last good stays in force, and without that no tool is
+    /// called.
     pub(super) fn broken(
         &self,
         text: Arc<str>,
@@ -245,7 +324,10 @@ impl Place<'_> {
         before: Option<&FileState>,
         mut problems: Vec<Problem>,
     ) -> FileState {
-        let mut state = FileState { told: None, ..before.cloned().unwrap_or_default() };
+        let mut state = FileState {
+            told: None,
+            ..before.cloned().unwrap_or_default()
+        };
         let lines = LineIndex::new(&text);
         let fate = match state.time().map(str::to_string) {
             Some(time) if state.has_good() => {
@@ -264,12 +346,33 @@ impl Place<'_> {
             first.message.push_str(self.fate(&fate));
         }
         let file = self.path.display().to_string();
-        let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines).into()).collect();
-        // The places of the names are of another text: duplicates are not reported until the file is fixed.
+        let diagnostics = problems
+            .iter()
+            .map(|problem| problem.to_diagnostic(&file, &lines).into())
+            .collect();
+        // The places of the names are of another text: duplicates are not reported until the file
+        // is fixed.
         let (names, named) = (Vec::new(), Vec::new());
-        let FileState { real, signature, racy, content, text, .. } = self.as_it_was_read(text);
+        let FileState {
+            real,
+            signature,
+            racy,
+            content,
+            text,
+            ..
+        } = self.as_it_was_read(text);
         let content = content.filter(|_| is_read);
-        FileState { real, signature, racy, content, text, names, diagnostics, named, ..state }
+        FileState {
+            real,
+            signature,
+            racy,
+            content,
+            text,
+            names,
+            diagnostics,
+            named,
+            ..state
+        }
     }
 
     /// The state in which these texts of the file leave it, read one after the other.
@@ -277,7 +380,10 @@ impl Place<'_> {
         let restored = texts.iter().fold(None, |before: Option<FileState>, good| {
             let read = |path: &Path| {
                 let text = good.named.get(path).map(|text| text.to_string());
-                (text.ok_or_else(|| "it was not kept with the definition".to_string()), None)
+                (
+                    text.ok_or_else(|| "it was not kept with the definition".to_string()),
+                    None,
+                )
             };
             Some(self.compile(good.text.clone(), Some(good), before.as_ref(), &read))
         });
@@ -287,25 +393,48 @@ impl Place<'_> {
     fn as_it_was_read(&self, text: Arc<str>) -> FileState {
         let content = Some(Sha256::digest(text.as_bytes()).into());
         let racy = self.signature.is_some_and(|signature| signature.is_racy());
-        FileState { real: self.real.into(), signature: self.signature, racy, content, text, ..FileState::default() }
+        FileState {
+            real: self.real.into(),
+            signature: self.signature,
+            racy,
+            content,
+            text,
+            ..FileState::default()
+        }
     }
 
     fn without_definitions(&self, text: Arc<str>, root: &Node) -> FileState {
-        let mut hint = file_problem("not-definitions", "it has no `hooks`: nothing of it is in force".into());
+        let mut hint = file_problem(
+            "not-definitions",
+            "it has no `hooks`: nothing of it is in force".into(),
+        );
         hint.severity = Severity::Hint;
-        let problem = misnamed_policy(root).or_else(|| misnamed_cases(self.path, root)).unwrap_or(hint);
-        let diagnostic = problem.to_diagnostic(&self.path.display().to_string(), &LineIndex::new(&text));
-        FileState { diagnostics: vec![diagnostic.into()], ..self.as_it_was_read(text) }
+        let problem = misnamed_policy(root)
+            .or_else(|| misnamed_cases(self.path, root))
+            .unwrap_or(hint);
+        let diagnostic =
+            problem.to_diagnostic(&self.path.display().to_string(), &LineIndex::new(&text));
+        FileState {
+            diagnostics: vec![diagnostic.into()],
+            ..self.as_it_was_read(text)
+        }
     }
 
     /// A mistake outside of the hooks, and there is no last good state.
-    fn tell_broken_start(&self, compiled: &mut CompiledFile, lines: &LineIndex<'_>, state: &mut FileState) {
+    fn tell_broken_start(
+        &self,
+        compiled: &mut CompiledFile,
+        lines: &LineIndex<'_>,
+        state: &mut FileState,
+    ) {
         let has_broken_policy = compiled.policy.as_ref().is_some_and(Policy::is_broken);
         let has_none = compiled.hooks.is_empty() && compiled.policy.is_none();
         let fate = if has_broken_policy {
             "; until it is fixed, the policy allows nothing"
         } else if self.layer.is_trusted() {
-            state.hooks.push(self.stand_in(lines, compiled.problems.first()));
+            state
+                .hooks
+                .push(self.stand_in(lines, compiled.problems.first()));
             ALL_DENIED
         } else if has_none {
             NO_HOOK
@@ -329,13 +458,38 @@ impl Place<'_> {
     fn stand_in(&self, lines: &LineIndex<'_>, problem: Option<&Problem>) -> Defined {
         let file = self.path.display().to_string();
         let diagnostic = problem.map(|problem| problem.to_diagnostic(&file, lines));
-        let Position { line, column } = diagnostic.as_ref().map_or(Range::default(), |it| it.range).start;
+        let Position { line, column } = diagnostic
+            .as_ref()
+            .map_or(Range::default(), |it| it.range)
+            .start;
         let why = diagnostic.map(|it| it.one_line()).unwrap_or_default();
-        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
-        let digest = Sha256::digest(&why).first_chunk().copied().unwrap_or_default();
-        let source = Source { layer: self.layer, file: file.into(), line, column, position: 0 };
-        let hook = deny_tools((*name).into(), Vec::new(), source, &format!("run, because it is broken: {why}"));
-        Defined { hook, digest, from: None }
+        let name = self
+            .path
+            .file_name()
+            .unwrap_or(self.path.as_os_str())
+            .to_string_lossy();
+        let digest = Sha256::digest(&why)
+            .first_chunk()
+            .copied()
+            .unwrap_or_default();
+        let source = Source {
+            layer: self.layer,
+            file: file.into(),
+            line,
+            column,
+            position: 0,
+        };
+        let hook = deny_tools(
+            (*name).into(),
+            Vec::new(),
+            source,
+            &format!("run, because it is broken: {why}"),
+        );
+        Defined {
+            hook,
+            digest,
+            from: None,
+        }
     }
 
     /// The message for every event.
@@ -343,8 +497,12 @@ impl Place<'_> {
         let file = self.path.display();
         match time {
             Some(time) => format!("{file} is broken; its state of {time} is in force"),
-            None if self.means.is_trial => format!("{file} is broken; `hookwire check {file}` shows where"),
-            None => format!("{file} is broken, so every tool call is denied; `hookwire check {file}` shows where"),
+            None if self.means.is_trial => {
+                format!("{file} is broken; `hookwire check {file}` shows where")
+            }
+            None => format!(
+                "{file} is broken, so every tool call is denied; `hookwire check {file}` shows where"
+            ),
         }
     }
 }
@@ -353,17 +511,23 @@ pub(super) fn file_problem(code: &'static str, message: String) -> Problem {
     Problem::error(&(0..0), code, message)
 }
 
-/// Whether a file is meant to hold definitions: it has a member of theirs, or one that is nearly that.
+/// Whether a file is meant to hold definitions: it has a member of theirs, or one that is nearly
+/// that.
 fn holds_definitions(root: &Node) -> bool {
     let is_hook = |node: &Node| {
         let has_handler = || KINDS.iter().any(|kind| node.get(kind.key).is_some());
-        has_handler() && ["name", "on", "event", "mode", "type"].iter().any(|key| node.get(key).is_some())
+        has_handler()
+            && ["name", "on", "event", "mode", "type"]
+                .iter()
+                .any(|key| node.get(key).is_some())
     };
     match &root.value {
         NodeValue::Map(entries) => {
             let is_own = |key: &str| closest(key, ["hooks", "policy"]).is_some();
             entries.iter().any(|entry| is_own(&entry.key))
-                || entries.iter().all(|entry| FILE_FIELDS.contains(&entry.key.as_str()))
+                || entries
+                    .iter()
+                    .all(|entry| FILE_FIELDS.contains(&entry.key.as_str()))
                 || dialects::recognise(root).is_some()
                 || dialects::is_meant(root)
                 || is_hook(root)
@@ -376,25 +540,45 @@ fn holds_definitions(root: &Node) -> bool {
 
 /// Cases in a file that isn't called as those are, so that nobody tries them.
 fn misnamed_cases(path: &Path, root: &Node) -> Option<Problem> {
-    let NodeValue::Map(entries) = &root.value else { return None };
-    let entry = entries.iter().find(|it| it.key == "cases" && matches!(it.value.value, NodeValue::Seq(_)))?;
+    let NodeValue::Map(entries) = &root.value else {
+        return None;
+    };
+    let entry = entries
+        .iter()
+        .find(|it| it.key == "cases" && matches!(it.value.value, NodeValue::Seq(_)))?;
     let name = path.file_stem()?.to_str()?;
     let words = ["tests", "test", "cases", "spec"];
-    let subject =
-        words.iter().find_map(|word| name.strip_suffix(word)?.strip_suffix(['.', '_', '-'])).unwrap_or("guard");
-    let extension = path.extension().and_then(|it| it.to_str()).unwrap_or("yaml");
+    let subject = words
+        .iter()
+        .find_map(|word| name.strip_suffix(word)?.strip_suffix(['.', '_', '-']))
+        .unwrap_or("guard");
+    let extension = path
+        .extension()
+        .and_then(|it| it.to_str())
+        .unwrap_or("yaml");
     let message = "nobody tries these cases: a file of cases ends in `.test.yaml`, or `.test` and another format";
-    let help = format!("call it `{subject}.test.{extension}`, beside the definitions in `{subject}.{extension}`");
+    let help = format!(
+        "call it `{subject}.test.{extension}`, beside the definitions in `{subject}.{extension}`"
+    );
     Some(Problem::warning(&entry.key_span, "not-definitions", message).help(help))
 }
 
-/// A policy by the name that other systems have for it: a file that looks like rules, and holds none.
+/// A policy by the name that other systems have for it: a file that looks like rules, and holds
+/// none.
 fn misnamed_policy(root: &Node) -> Option<Problem> {
-    let NodeValue::Map(entries) = &root.value else { return None };
+    let NodeValue::Map(entries) = &root.value else {
+        return None;
+    };
     let entry = entries.iter().find(|it| {
         let has_rules = || it.value.get("deny").or(it.value.get("allow")).is_some();
         ["policies", "permissions"].contains(&&*it.key) && has_rules()
     })?;
-    let message = format!("nothing of this is in force: hookwire has no `{}`", entry.key);
-    Some(Problem::warning(&entry.key_span, "unknown-field", message).did_you_mean(&entry.key, Some("policy")))
+    let message = format!(
+        "nothing of this is in force: hookwire has no `{}`",
+        entry.key
+    );
+    Some(
+        Problem::warning(&entry.key_span, "unknown-field", message)
+            .did_you_mean(&entry.key, Some("policy")),
+    )
 }

@@ -1,5 +1,6 @@
-//! Where the kernel tells of changes. On Linux it's asked for changes only, and no more of a directory than matters: a host
-//! that heard of every open of `/etc` or of every file in `/tmp` would wake whenever a program starts.
+//! Where the kernel tells of changes. On Linux it's asked for changes only, and no more of a
+//! directory than matters: a host that heard of every open of `/etc` or of every file in `/tmp`
+//! would wake whenever a program starts.
 
 use super::scan::Interest;
 use notify::Event;
@@ -14,7 +15,9 @@ type Handler = Box<dyn Fn(notify::Result<Event>) + Send + Sync>;
 mod platform {
     use super::*;
     use notify::EventKind;
-    use notify::event::{AccessKind, AccessMode, CreateKind, DataChange, Flag, MetadataKind, ModifyKind};
+    use notify::event::{
+        AccessKind, AccessMode, CreateKind, DataChange, Flag, MetadataKind, ModifyKind,
+    };
     use notify::event::{RemoveKind, RenameMode};
     use parking_lot::Mutex;
     use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -50,14 +53,25 @@ mod platform {
 
     impl Kernel {
         pub(in super::super) fn new(handler: Handler) -> notify::Result<Kernel> {
-            let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(error)?;
+            let inotify =
+                inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(error)?;
             let end = eventfd(0, EventfdFlags::CLOEXEC).map_err(error)?;
             let ended = end.try_clone().map_err(notify::Error::io)?;
-            let shared = Arc::new(Shared { inotify, watched: Mutex::default(), handler: Mutex::new(handler) });
-            let kernel = Kernel { shared: shared.clone(), end };
+            let shared = Arc::new(Shared {
+                inotify,
+                watched: Mutex::default(),
+                handler: Mutex::new(handler),
+            });
+            let kernel = Kernel {
+                shared: shared.clone(),
+                end,
+            };
             let run = move || {
                 loop {
-                    let mut fds = [PollFd::new(&shared.inotify, PollFlags::IN), PollFd::new(&ended, PollFlags::IN)];
+                    let mut fds = [
+                        PollFd::new(&shared.inotify, PollFlags::IN),
+                        PollFd::new(&ended, PollFlags::IN),
+                    ];
                     match poll(&mut fds, None) {
                         Ok(_) if fds[1].revents().is_empty() => shared.pass_on(),
                         Err(Errno::INTR) => {}
@@ -65,14 +79,22 @@ mod platform {
                     }
                 }
             };
-            std::thread::Builder::new().name("changes".into()).spawn(run).map_err(notify::Error::io)?;
+            std::thread::Builder::new()
+                .name("changes".into())
+                .spawn(run)
+                .map_err(notify::Error::io)?;
             Ok(kernel)
         }
 
         /// Tells of what matters in a directory from now on, instead of what mattered before.
-        pub(in super::super) fn watch(&mut self, path: &Path, interest: &Interest) -> notify::Result<()> {
+        pub(in super::super) fn watch(
+            &mut self,
+            path: &Path,
+            interest: &Interest,
+        ) -> notify::Result<()> {
             let mut watched = self.shared.watched.lock();
-            let number = inotify::add_watch(&self.shared.inotify, path, flags(interest)).map_err(error)?;
+            let number =
+                inotify::add_watch(&self.shared.inotify, path, flags(interest)).map_err(error)?;
             watched.paths.insert(number, path.to_path_buf());
             let before = watched.numbers.insert(path.to_path_buf(), number);
             // Another directory was there.
@@ -94,8 +116,8 @@ mod platform {
             }
         }
 
-        /// Returns when all is passed on that the kernel has told. On a busy machine the thread that does so is late, and
-        /// what it hasn't passed on would look like quiet.
+        /// Returns when all is passed on that the kernel has told. On a busy machine the thread
+        /// that does so is late, and what it hasn't passed on would look like quiet.
         pub(in super::super) fn catch_up(&mut self) {
             self.shared.pass_on();
         }
@@ -144,29 +166,52 @@ mod platform {
                 }
                 let directory = self.watched.lock().paths.get(&event.wd()).cloned();
                 let Some(directory) = directory else { continue };
-                let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+                let name = event
+                    .file_name()
+                    .map(|name| OsStr::from_bytes(name.to_bytes()));
                 let path = name.map_or_else(|| directory.clone(), |name| directory.join(name));
-                kinds(event.events()).for_each(|kind| handler(Ok(Event::new(kind).add_path(path.clone()))));
+                kinds(event.events())
+                    .for_each(|kind| handler(Ok(Event::new(kind).add_path(path.clone()))));
             }
         }
     }
 
     fn kinds(flags: ReadFlags) -> impl Iterator<Item = EventKind> {
         let is_dir = flags.contains(ReadFlags::ISDIR);
-        let created = EventKind::Create(if is_dir { CreateKind::Folder } else { CreateKind::File });
-        let removed = EventKind::Remove(if is_dir { RemoveKind::Folder } else { RemoveKind::File });
+        let created = EventKind::Create(if is_dir {
+            CreateKind::Folder
+        } else {
+            CreateKind::File
+        });
+        let removed = EventKind::Remove(if is_dir {
+            RemoveKind::Folder
+        } else {
+            RemoveKind::File
+        });
         let renamed = |mode| EventKind::Modify(ModifyKind::Name(mode));
         [
             (ReadFlags::CREATE, created),
             (ReadFlags::DELETE, removed),
-            (ReadFlags::DELETE_SELF, EventKind::Remove(RemoveKind::Folder)),
+            (
+                ReadFlags::DELETE_SELF,
+                EventKind::Remove(RemoveKind::Folder),
+            ),
             (ReadFlags::UNMOUNT, EventKind::Remove(RemoveKind::Folder)),
             (ReadFlags::MOVED_FROM, renamed(RenameMode::From)),
             (ReadFlags::MOVE_SELF, renamed(RenameMode::From)),
             (ReadFlags::MOVED_TO, renamed(RenameMode::To)),
-            (ReadFlags::MODIFY, EventKind::Modify(ModifyKind::Data(DataChange::Any))),
-            (ReadFlags::CLOSE_WRITE, EventKind::Access(AccessKind::Close(AccessMode::Write))),
-            (ReadFlags::ATTRIB, EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any))),
+            (
+                ReadFlags::MODIFY,
+                EventKind::Modify(ModifyKind::Data(DataChange::Any)),
+            ),
+            (
+                ReadFlags::CLOSE_WRITE,
+                EventKind::Access(AccessKind::Close(AccessMode::Write)),
+            ),
+            (
+                ReadFlags::ATTRIB,
+                EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)),
+            ),
         ]
         .into_iter()
         .filter_map(move |(flag, kind)| flags.contains(flag).then_some(kind))
@@ -194,8 +239,9 @@ mod platform {
             let _ = self.0.unwatch(path);
         }
 
-        /// Returns once the watcher's thread has passed on all that was told before: it answers a request in the round in
-        /// which it learns of it, and that it takes a second one ends that round.
+        /// Returns once the watcher's thread has passed on all that was told before: it answers a
+        /// request in the round in which it learns of it, and that it takes a second one ends that
+        /// round.
         pub(in super::super) fn catch_up(&mut self) {
             for _ in 0..2 {
                 // Nothing is to be configured; a watcher that has failed tells so in its messages.

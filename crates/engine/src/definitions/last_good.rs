@@ -1,8 +1,10 @@
-//! Keeps the last good definitions on disk: a host that starts beside a broken file goes on from where the last host stopped.
+//! Keeps the last good definitions on disk: a host that starts beside a broken file goes on from
+//! where the last host stopped.
 //!
-//! `<data>/hookwire/last-good/` has one record for each directory of definitions that people vouch for themselves. For
-//! each file it holds the texts from which the hooks in force come, with the scripts that were read with them. Whoever
-//! can write a record could loosen guards while a file is broken, so one that others can change counts as none.
+//! `<data>/hookwire/last-good/` has one record for each directory of definitions that people vouch
+//! for themselves. For each file it holds the texts from which the hooks in force come, with the
+//! scripts that were read with them. Whoever can write a record could loosen guards while a file is
+//! broken, so one that others can change counts as none.
 
 use super::layer_dir::LayerDir;
 use hookwire_base::support::file::{self, new_beside};
@@ -18,7 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Whether a host goes on from the last good state of definitions that an earlier host has kept on disk.
+/// Whether a host goes on from the last good state of definitions that an earlier host has kept on
+/// disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LastGood {
     /// No.
@@ -113,15 +116,29 @@ impl Book {
             return None;
         }
         // The directory itself may be a link that is turned.
-        let known = dir.path.parent().and_then(|parent| fs::canonicalize(parent).ok()).zip(dir.path.file_name());
+        let known = dir
+            .path
+            .parent()
+            .and_then(|parent| fs::canonicalize(parent).ok())
+            .zip(dir.path.file_name());
         let directory = known.map_or_else(|| dir.path.clone(), |(parent, name)| parent.join(name));
         let name = digest::hex(&Sha256::digest(directory.as_os_str().as_encoded_bytes())[..16]);
         // Hosts of agents may have kept it at another of the user's places.
         let record = |data: &PathBuf| data.join("last-good").join(format!("{name}.json"));
-        let kept = places::data_dirs().iter().map(record).find(|record| record.exists());
+        let kept = places::data_dirs()
+            .iter()
+            .map(record)
+            .find(|record| record.exists());
         let place = kept.or_else(|| places::data().as_ref().map(record));
         let is_kept = last_good == LastGood::Kept;
-        let mut book = Book { directory, place, is_kept, texts: Texts::new(), unusable: None, problem: None };
+        let mut book = Book {
+            directory,
+            place,
+            is_kept,
+            texts: Texts::new(),
+            unusable: None,
+            problem: None,
+        };
         match book.read() {
             Ok(texts) => book.texts = texts,
             Err(error) => {
@@ -136,7 +153,9 @@ impl Book {
     }
 
     fn read(&self) -> io::Result<Texts> {
-        let Some(place) = &self.place else { return Ok(Texts::new()) };
+        let Some(place) = &self.place else {
+            return Ok(Texts::new());
+        };
         let opened = match open(place) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Texts::new()),
             opened => opened?,
@@ -145,14 +164,21 @@ impl Book {
         if opened.take(MAX_RECORD + 1).read_to_end(&mut bytes)? as u64 > MAX_RECORD {
             return Err(io::Error::other("it is too large"));
         }
-        let Record { directory, mut files } = serde_json::from_slice(&bytes)?;
+        let Record {
+            directory,
+            mut files,
+        } = serde_json::from_slice(&bytes)?;
         let all = || files.values().flatten();
-        if directory != self.directory || all().any(|it| digest::of_bytes(it.text.as_bytes()) != it.sha256) {
+        if directory != self.directory
+            || all().any(|it| digest::of_bytes(it.text.as_bytes()) != it.sha256)
+        {
             return Err(io::Error::other("it is damaged"));
         }
         for text in files.values_mut().flatten() {
             // Nobody else has it yet.
-            Arc::get_mut(text).into_iter().for_each(|text| text.is_of_disk = true);
+            Arc::get_mut(text)
+                .into_iter()
+                .for_each(|text| text.is_of_disk = true);
         }
         Ok(files)
     }
@@ -194,9 +220,13 @@ impl Book {
     pub(super) fn says(&self, texts: &Texts) -> bool {
         let same = |(mine, theirs): (&Arc<GoodText>, &Arc<GoodText>)| mine.is_same(theirs);
         self.texts.len() == texts.len()
-            && self.texts.iter().zip(texts).all(|((path, mine), (other, theirs))| {
-                path == other && mine.len() == theirs.len() && mine.iter().zip(theirs).all(same)
-            })
+            && self
+                .texts
+                .iter()
+                .zip(texts)
+                .all(|((path, mine), (other, theirs))| {
+                    path == other && mine.len() == theirs.len() && mine.iter().zip(theirs).all(same)
+                })
     }
 
     /// Writes down the good texts, if the record says something else and this host keeps it.
@@ -226,17 +256,25 @@ impl Book {
     }
 
     fn write(&self, texts: &Texts) -> io::Result<()> {
-        let Some(place) = &self.place else { return Err(io::Error::other("there is no home directory")) };
+        let Some(place) = &self.place else {
+            return Err(io::Error::other("there is no home directory"));
+        };
         if texts.is_empty() {
             return match fs::remove_file(place) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             };
         }
-        let record = Record { directory: self.directory.clone(), files: texts.clone() };
+        let record = Record {
+            directory: self.directory.clone(),
+            files: texts.clone(),
+        };
         let bytes = serde_json::to_vec(&record)?;
         if bytes.len() as u64 > MAX_RECORD {
-            return Err(io::Error::other(format!("it is larger than {} MiB", MAX_RECORD >> 20)));
+            return Err(io::Error::other(format!(
+                "it is larger than {} MiB",
+                MAX_RECORD >> 20
+            )));
         }
         let dir = place.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().mode(0o700).recursive(true).create(dir)?;
@@ -244,8 +282,8 @@ impl Book {
         if !place.exists() {
             forget_oldest(dir);
         }
-        // After a power failure the rename has left a whole record or none, and without a record tool calls are denied. So it
-        // isn't worth it to wait for the disk at every edit.
+        // After a power failure the rename has left a whole record or none, and without a record
+        // tool calls are denied. So it isn't worth it to wait for the disk at every edit.
         let mut new = new_beside(place)?;
         new.write_all(&bytes)?;
         new.persist(place).map(drop).map_err(|error| error.error)
@@ -264,7 +302,10 @@ fn open(place: &Path) -> io::Result<File> {
 fn own(dir: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(dir)?;
     if !about.is_dir() {
-        return Err(io::Error::other(format!("{} is not a directory", dir.display())));
+        return Err(io::Error::other(format!(
+            "{} is not a directory",
+            dir.display()
+        )));
     }
     mine(&about)
 }
@@ -286,5 +327,8 @@ fn forget_oldest(dir: &Path) {
     records.sort_by_cached_key(age);
     let n_spare = records.len().saturating_sub(MAX_RECORDS - 1);
     // A record that can't be removed now is tried again next time.
-    records.iter().take(n_spare).for_each(|entry| drop(fs::remove_file(entry.path())));
+    records
+        .iter()
+        .take(n_spare)
+        .for_each(|entry| drop(fs::remove_file(entry.path())));
 }

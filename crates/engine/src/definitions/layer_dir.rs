@@ -21,8 +21,8 @@ pub struct LayerDir {
 pub enum Kept {
     /// As it is.
     AsItIs,
-    /// As somebody has approved it: the state that the first of these leads to that leads to one; see
-    /// [`approved`](super::approved).
+    /// As somebody has approved it: the state that the first of these leads to that leads to one;
+    /// see [`approved`](super::approved).
     Approved(Vec<PathBuf>),
     /// As it is, and it's told how that differs from the approved state.
     Compared(Vec<PathBuf>),

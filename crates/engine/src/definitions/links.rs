@@ -1,6 +1,6 @@
-//! Where paths lead. A symlink is read once: all that lies behind it is seen in one state, however often it is pointed
-//! elsewhere meanwhile. That is how whole sets of files are replaced at once (a volume of Kubernetes' `ConfigMap`s has
-//! `guard.yaml -> ..data/guard.yaml` and swaps `..data`).
+//! Where paths lead. A symlink is read once: all that lies behind it is seen in one state, however
+//! often it is pointed elsewhere meanwhile. That is how whole sets of files are replaced at once (a
+//! volume of Kubernetes' `ConfigMap`s has `guard.yaml -> ..data/guard.yaml` and swaps `..data`).
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -20,8 +20,9 @@ impl Links {
         self.follow("/", path, |_, _| {})
     }
 
-    /// Follows a path from a directory without symlinks. `leads` hears what decides where it leads: the directory and
-    /// the name of every symlink, of what the last one ends at, and of what doesn't exist.
+    /// Follows a path from a directory without symlinks. `leads` hears what decides where it leads:
+    /// the directory and the name of every symlink, of what the last one ends at, and of what
+    /// doesn't exist.
     pub(super) fn follow(
         &mut self,
         dir: impl Into<PathBuf>,
@@ -47,7 +48,11 @@ impl Links {
                 if target.is_absolute() {
                     at = PathBuf::from("/");
                 }
-                target.components().rev().filter_map(step).for_each(|name| names.push_front(name));
+                target
+                    .components()
+                    .rev()
+                    .filter_map(step)
+                    .for_each(|name| names.push_front(name));
                 continue;
             }
             if fs::symlink_metadata(&next).is_err() {

@@ -9,8 +9,8 @@ use super::last_good::{Book, LastGood, Texts};
 use super::layer_dir::{Kept, LayerDir};
 use super::links::Links;
 use super::scan::{
-    Files, Found, Key, Loss, Scan, Watch, at_path, has_misspelt_ending, is_about_trust, is_found_as_definitions,
-    path_diagnostic,
+    Files, Found, Key, Loss, Scan, Watch, at_path, has_misspelt_ending, is_about_trust,
+    is_found_as_definitions, path_diagnostic,
 };
 use super::signed::{self, SignedSet, Standing};
 use super::worktrees::{self, Twins};
@@ -42,7 +42,8 @@ pub struct Loader {
     files: Files,
     /// Files that had changed at the last look, as they were then; see [`Look::Settled`].
     restless: HashMap<PathBuf, Signature>,
-    /// Files that hold less than what of them is in force, or aren't there any more: not for long enough to count.
+    /// Files that hold less than what of them is in force, or aren't there any more: not for long
+    /// enough to count.
     losses: HashMap<Key, Loss>,
     /// The last load was too early; see [`Scan::is_early`].
     was_early: bool,
@@ -106,8 +107,8 @@ pub struct Changes {
     pub changed: Vec<Arc<str>>,
 }
 
-/// How long a loss of hooks must have stood before it counts: writers truncate a file and fill it in pieces, or remove it
-/// and write it again, and its guards are not to be off in between.
+/// How long a loss of hooks must have stood before it counts: writers truncate a file and fill it
+/// in pieces, or remove it and write it again, and its guards are not to be off in between.
 const LOSS_STANDS: Duration = Duration::from_millis(500);
 
 type InForce = HashMap<(Layer, Arc<str>), Vec<[u8; 16]>>;
@@ -142,17 +143,26 @@ impl Loader {
 
     /// Reads each file once, and so that others who read there get the same.
     pub fn reading(self, reads: &Reads) -> Loader {
-        Loader { reads: Some(reads.clone()), ..self }
+        Loader {
+            reads: Some(reads.clone()),
+            ..self
+        }
     }
 
     /// The files that were read, as they were found and without symlinks.
     pub fn read(&self) -> impl Iterator<Item = (&Path, &Path)> {
-        self.files.iter().map(|((_, path), state)| (path.as_path(), state.real.as_path()))
+        self.files
+            .iter()
+            .map(|((_, path), state)| (path.as_path(), state.real.as_path()))
     }
 
     /// Goes on from what an earlier host has kept on disk.
     pub(crate) fn with_last_good(mut self, last_good: LastGood) -> Loader {
-        self.books = self.dirs.iter().map(|dir| Book::open(dir, last_good)).collect();
+        self.books = self
+            .dirs
+            .iter()
+            .map(|dir| Book::open(dir, last_good))
+            .collect();
         self
     }
 
@@ -161,7 +171,11 @@ impl Loader {
         self.own_warnings.extend(warnings.into_iter().map(Arc::new));
         let digest = Sha256::digest(format!("program\0{}", self.own.len()));
         let digest = digest.first_chunk().copied().unwrap_or_default();
-        self.own.push(Defined { hook: Arc::new(hook), digest, from: None });
+        self.own.push(Defined {
+            hook: Arc::new(hook),
+            digest,
+            from: None,
+        });
     }
 
     /// Adds a policy of the program that embeds the host.
@@ -178,7 +192,9 @@ impl Loader {
 
     /// The files that the definitions name and that were read with them.
     pub fn named(&self) -> impl Iterator<Item = PathBuf> {
-        self.files.values().flat_map(|state| state.named.iter().map(|it| it.path.clone()))
+        self.files
+            .values()
+            .flat_map(|state| state.named.iter().map(|it| it.path.clone()))
     }
 
     /// Where to watch, as of the last load.
@@ -204,9 +220,18 @@ impl Loader {
         self.restless = scan.restless;
         self.losses = scan.losses;
         self.watch = scan.watch;
-        for (index, missing) in scan.is_missing.iter().enumerate().filter(|_| !self.was_early) {
+        for (index, missing) in scan
+            .is_missing
+            .iter()
+            .enumerate()
+            .filter(|_| !self.was_early)
+        {
             // A directory that is away may come back.
-            let texts = if *missing { None } else { Some(self.good_texts(index)) };
+            let texts = if *missing {
+                None
+            } else {
+                Some(self.good_texts(index))
+            };
             if let Some((book, texts)) = self.books[index].as_mut().zip(texts) {
                 book.keep(texts);
             }
@@ -218,20 +243,34 @@ impl Loader {
         });
         scan.problems.extend(of_books);
         let again = scan.again;
-        Loaded { again, ..self.assemble(scan.problems, scan.unsettled) }
+        Loaded {
+            again,
+            ..self.assemble(scan.problems, scan.unsettled)
+        }
     }
 
     /// The texts of a directory's files that are in force, by the files' paths below it.
     fn good_texts(&self, index: usize) -> Texts {
-        let below = |path: &Path| path.strip_prefix(&self.dirs[index].path).unwrap_or(path).to_path_buf();
+        let below = |path: &Path| {
+            path.strip_prefix(&self.dirs[index].path)
+                .unwrap_or(path)
+                .to_path_buf()
+        };
         // The record is JSON, whose names are texts.
-        let good = self.known(index).filter(|((_, path), state)| !state.good.is_empty() && path.to_str().is_some());
-        good.map(|((_, path), state)| (below(path), state.good.clone())).collect()
+        let good = self
+            .known(index)
+            .filter(|((_, path), state)| !state.good.is_empty() && path.to_str().is_some());
+        good.map(|((_, path), state)| (below(path), state.good.clone()))
+            .collect()
     }
 
     /// The directories of which the last good state is kept, and whether that is the one in force.
     pub fn kept_on_disk(&self) -> impl Iterator<Item = (&Book, bool)> {
-        let books = self.books.iter().enumerate().filter_map(|(index, book)| Some((index, book.as_ref()?)));
+        let books = self
+            .books
+            .iter()
+            .enumerate()
+            .filter_map(|(index, book)| Some((index, book.as_ref()?)));
         let kept = books.map(|(index, book)| (book, self.good_texts(index)));
         kept.filter(|(book, texts)| !book.is_empty() || !texts.is_empty())
             .map(|(book, texts)| (book, book.says(&texts)))
@@ -239,7 +278,9 @@ impl Loader {
 
     fn is_as_before(&self, scan: &Scan) -> bool {
         let same = |(key, state): (&Key, &Arc<FileState>)| {
-            self.files.get(key).is_some_and(|before| Arc::ptr_eq(before, state))
+            self.files
+                .get(key)
+                .is_some_and(|before| Arc::ptr_eq(before, state))
         };
         self.files.len() == scan.files.len() && scan.files.iter().all(same)
     }
@@ -269,16 +310,18 @@ impl Loader {
                 Kept::Compared(states) => {
                     if let Err((link, problem)) = scan.compare(dir, true, states) {
                         let (message, _) = approved::stand_in(&dir.path, &problem);
-                        scan.problems.push(path_diagnostic(&link, "broken-trust", message));
+                        scan.problems
+                            .push(path_diagnostic(&link, "broken-trust", message));
                     }
                 }
             }
             let real = scan.follow_path(&dir.path);
             let is_file = is_definition_file(&dir.path);
-            let metadata = fs::metadata(&real).and_then(|metadata| match metadata.is_dir() || is_file {
-                true => Ok(metadata),
-                false => Err(io::ErrorKind::NotADirectory.into()),
-            });
+            let metadata =
+                fs::metadata(&real).and_then(|metadata| match metadata.is_dir() || is_file {
+                    true => Ok(metadata),
+                    false => Err(io::ErrorKind::NotADirectory.into()),
+                });
             let metadata = match metadata {
                 Ok(metadata) => metadata,
                 Err(error) => {
@@ -290,11 +333,17 @@ impl Loader {
                 scan.directory(&dir.path, &real, 0);
                 // Beside definitions, a file may be kept under another name to switch it off.
                 let is_alone = scan.found.is_empty();
-                scan.passed_over.retain(|path| is_alone || has_misspelt_ending(path));
+                scan.passed_over
+                    .retain(|path| is_alone || has_misspelt_ending(path));
                 scan.tell_passed_over();
             } else {
                 let signature = Some(Signature::from_metadata(&metadata));
-                scan.found.push(Found { path: dir.path.clone(), real, signature, is_found: false });
+                scan.found.push(Found {
+                    path: dir.path.clone(),
+                    real,
+                    signature,
+                    is_found: false,
+                });
             }
             self.keep_all_unread(index, &mut scan);
             scan.found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -307,14 +356,23 @@ impl Loader {
                 if let Look::Holding { open, .. } = look
                     && open.contains(&found.real)
                 {
-                    scan.files.extend(before.map(|before| (key, before.clone())));
+                    scan.files
+                        .extend(before.map(|before| (key, before.clone())));
                     continue;
                 }
                 if let Some(state) = self.update(index, &found, None, before, look, &mut scan) {
-                    for Named { path, signature, .. } in &state.named {
+                    for Named {
+                        path, signature, ..
+                    } in &state.named
+                    {
                         let real = scan.follow_path(path);
                         let (path, signature) = (path.clone(), *signature);
-                        scan.looked_at.push(Found { path, real, signature, is_found: false });
+                        scan.looked_at.push(Found {
+                            path,
+                            real,
+                            signature,
+                            is_found: false,
+                        });
                     }
                     scan.files.insert(key, state);
                 }
@@ -325,12 +383,14 @@ impl Loader {
         scan
     }
 
-    /// Keeps what is known of files that aren't there any more, until they have been away for long enough. A file that has
-    /// only moved isn't missed.
+    /// Keeps what is known of files that aren't there any more, until they have been away for long
+    /// enough. A file that has only moved isn't missed.
     fn keep_what_just_went(&self, index: usize, look: Look<'_>, scan: &mut Scan) {
         for (key, state) in self.known(index).filter(|(_, state)| state.has_good()) {
             let has_moved = |(other, it): (&Key, &Arc<FileState>)| {
-                !self.files.contains_key(other) && it.content == state.content && it.content.is_some()
+                !self.files.contains_key(other)
+                    && it.content == state.content
+                    && it.content.is_some()
             };
             let is_there = scan.files.contains_key(key) || scan.loaded.contains_key(&state.real);
             if is_there || scan.files.iter().any(has_moved) {
@@ -343,13 +403,17 @@ impl Loader {
         }
     }
 
-    /// Whether a file that has lost hooks has been so for long enough to count. Whoever asks for a load has it count at once.
+    /// Whether a file that has lost hooks has been so for long enough to count. Whoever asks for a
+    /// load has it count at once.
     fn stands(&self, key: &Key, looks: Option<Signature>, look: Look<'_>, scan: &mut Scan) -> bool {
         if matches!(look, Look::Now) {
             return true;
         }
         let known = self.losses.get(key).copied().filter(|it| it.looks == looks);
-        let loss = known.unwrap_or_else(|| Loss { since: Instant::now(), looks });
+        let loss = known.unwrap_or_else(|| Loss {
+            since: Instant::now(),
+            looks,
+        });
         let left = LOSS_STANDS.saturating_sub(loss.since.elapsed());
         if left.is_zero() {
             return true;
@@ -359,8 +423,8 @@ impl Loader {
         false
     }
 
-    /// A layer's directory that can't be opened. One that was there is not a deletion of its files one by one: a mount, a
-    /// symlink being swapped, guards moved out of the way.
+    /// A layer's directory that can't be opened. One that was there is not a deletion of its files
+    /// one by one: a mount, a symlink being swapped, guards moved out of the way.
     fn without_directory(&self, index: usize, is_file: bool, error: &io::Error, scan: &mut Scan) {
         let dir = &self.dirs[index];
         let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
@@ -372,39 +436,74 @@ impl Loader {
         };
         let has_known = self.known(index).any(|(_, state)| state.has_good());
         // A link that leads nowhere is there.
-        if is_gone(error) && !has_known && fs::symlink_metadata(&dir.path).is_err_and(|error| is_gone(&error)) {
+        if is_gone(error)
+            && !has_known
+            && fs::symlink_metadata(&dir.path).is_err_and(|error| is_gone(&error))
+        {
             scan.is_missing[index] = true;
             if dir.layer == Layer::Hooks {
-                scan.problems.push(path_diagnostic(&dir.path, "missing-directory", what));
+                scan.problems
+                    .push(path_diagnostic(&dir.path, "missing-directory", what));
             }
             return;
         }
         self.keep_unread(index, &dir.path, "missing-directory", what, scan);
     }
 
-    /// A directory that can't be read is a broken one: what is known of the files in it stays as it is, what an earlier
-    /// host has kept of them is in force, and without either no tool is called.
-    fn keep_unread(&self, index: usize, under: &Path, code: &'static str, message: String, scan: &mut Scan) {
-        let kept: Vec<_> =
-            self.known(index).filter(|((_, path), state)| path.starts_with(under) && state.has_good()).collect();
+    /// A directory that can't be read is a broken one: what is known of the files in it stays as it
+    /// is, what an earlier host has kept of them is in force, and without either no tool is called.
+    fn keep_unread(
+        &self,
+        index: usize,
+        under: &Path,
+        code: &'static str,
+        message: String,
+        scan: &mut Scan,
+    ) {
+        let kept: Vec<_> = self
+            .known(index)
+            .filter(|((_, path), state)| path.starts_with(under) && state.has_good())
+            .collect();
         let mut problem = file_problem(code, message);
         if !kept.is_empty() {
-            let time = kept.iter().filter(|(_, state)| state.signature.is_none()).find_map(|(_, state)| state.time());
+            let time = kept
+                .iter()
+                .filter(|(_, state)| state.signature.is_none())
+                .find_map(|(_, state)| state.time());
             problem.message.push_str(&match time {
                 Some(time) => format!("; its state of {time} is in force"),
                 None => "; its last good hooks stay in force".into(),
             });
-            scan.files.extend(kept.into_iter().map(|(key, state)| (key.clone(), state.clone())));
+            scan.files.extend(
+                kept.into_iter()
+                    .map(|(key, state)| (key.clone(), state.clone())),
+            );
             scan.problems.push(at_path(under, problem));
             return;
         }
         let dir = &self.dirs[index];
-        let files = self.books[index].iter().flat_map(Book::files).map(|file| dir.path.join(file));
+        let files = self.books[index]
+            .iter()
+            .flat_map(Book::files)
+            .map(|file| dir.path.join(file));
         let (layer, means) = (dir.layer, &self.means);
-        let place = Place { path: under, real: under, signature: None, is_found: true, layer, approved: None, means };
+        let place = Place {
+            path: under,
+            real: under,
+            signature: None,
+            is_found: true,
+            layer,
+            approved: None,
+            means,
+        };
         let mut time = None;
         for path in files.filter(|path| path.starts_with(under)) {
-            let found = Found { real: path.clone(), path, signature: None, is_found: true };
+            let found = Found {
+                real: path.clone(),
+                path,
+                signature: None,
+                is_found: true,
+            };
             if let Some(mut state) = self.restore(index, &found) {
                 if time.is_none() {
                     time = state.time().map(str::to_string);
@@ -415,12 +514,15 @@ impl Loader {
         }
         match time {
             Some(time) => {
-                problem.message.push_str(&format!("; its state of {time} is in force"));
+                problem
+                    .message
+                    .push_str(&format!("; its state of {time} is in force"));
                 scan.problems.push(at_path(under, problem));
             }
             None => {
                 let state = place.broken("".into(), false, None, vec![problem]);
-                scan.files.insert((index, under.to_path_buf()), Arc::new(state));
+                scan.files
+                    .insert((index, under.to_path_buf()), Arc::new(state));
             }
         }
     }
@@ -435,29 +537,61 @@ impl Loader {
     /// The state of a file that an earlier host has kept.
     fn restore(&self, index: usize, found: &Found) -> Option<FileState> {
         let book = self.books[index].as_ref()?;
-        let file = found.path.strip_prefix(&self.dirs[index].path).unwrap_or(&found.path);
+        let file = found
+            .path
+            .strip_prefix(&self.dirs[index].path)
+            .unwrap_or(&found.path);
         let place = self.place(index, found, None);
         let state = place.restore(book.of(file))?;
         // It is no state that the file was seen in.
         let (signature, content) = (None, None);
-        Some(FileState { signature, content, diagnostics: Vec::new(), names: Vec::new(), named: Vec::new(), ..state })
+        Some(FileState {
+            signature,
+            content,
+            diagnostics: Vec::new(),
+            names: Vec::new(),
+            named: Vec::new(),
+            ..state
+        })
     }
 
-    fn place<'a>(&'a self, index: usize, found: &'a Found, approved: Option<&'a Arc<Approved>>) -> Place<'a> {
-        let Found { path, real, signature, is_found } = found;
+    fn place<'a>(
+        &'a self,
+        index: usize,
+        found: &'a Found,
+        approved: Option<&'a Arc<Approved>>,
+    ) -> Place<'a> {
+        let Found {
+            path,
+            real,
+            signature,
+            is_found,
+        } = found;
         let (layer, means) = (self.dirs[index].layer, &self.means);
-        Place { path, real, signature: *signature, is_found: *is_found, layer, approved, means }
+        Place {
+            path,
+            real,
+            signature: *signature,
+            is_found: *is_found,
+            layer,
+            approved,
+            means,
+        }
     }
 
     /// The files of a directory, as they are known.
     fn known(&self, index: usize) -> impl Iterator<Item = (&Key, &Arc<FileState>)> {
-        self.files.range((index, PathBuf::new())..(index + 1, PathBuf::new()))
+        self.files
+            .range((index, PathBuf::new())..(index + 1, PathBuf::new()))
     }
 
     /// Leaves what is known of the files under a path as it is.
     fn keep(&self, index: usize, under: &Path, scan: &mut Scan) {
-        let kept = self.known(index).filter(|((_, path), _)| path.starts_with(under));
-        scan.files.extend(kept.map(|(key, state)| (key.clone(), state.clone())));
+        let kept = self
+            .known(index)
+            .filter(|((_, path), _)| path.starts_with(under));
+        scan.files
+            .extend(kept.map(|(key, state)| (key.clone(), state.clone())));
     }
 
     /// Looks at the approved state of a project.
@@ -467,7 +601,11 @@ impl Loader {
             Ok(Some(state)) => state,
             Ok(None) if is_own && dir.path.is_file() => {
                 let message = "it is a file; definitions are files in a directory of this name";
-                scan.problems.push(path_diagnostic(&dir.path, "missing-directory", message.into()));
+                scan.problems.push(path_diagnostic(
+                    &dir.path,
+                    "missing-directory",
+                    message.into(),
+                ));
                 return;
             }
             Ok(None) => return,
@@ -477,7 +615,12 @@ impl Loader {
             }
         };
         // The copy of a project whose definitions are all gone has no directory of them.
-        if !state.record.files.keys().any(|file| file.starts_with(DEFINITIONS)) {
+        if !state
+            .record
+            .files
+            .keys()
+            .any(|file| file.starts_with(DEFINITIONS))
+        {
             return;
         }
         scan.directory(&dir.path, &tree(&state.place).join(DEFINITIONS), 0);
@@ -486,19 +629,25 @@ impl Loader {
         for found in std::mem::take(&mut scan.found) {
             let key = (index, found.path.clone());
             // Another state's files name other copies.
-            let before = self.files.get(&key).filter(|before| before.real.starts_with(&state.place));
-            if let Some(state) = self.update(index, &found, Some(&approved), before, Look::Now, scan) {
+            let before = self
+                .files
+                .get(&key)
+                .filter(|before| before.real.starts_with(&state.place));
+            if let Some(state) =
+                self.update(index, &found, Some(&approved), before, Look::Now, scan)
+            {
                 scan.files.insert(key, state);
             }
         }
     }
 
-    /// Has hooks that deny in the place of an approved state that is broken, beside what is known of it: nobody can say
-    /// what it would have denied.
+    /// Has hooks that deny in the place of an approved state that is broken, beside what is known
+    /// of it: nobody can say what it would have denied.
     fn stand_in(&self, index: usize, dir: &LayerDir, link: &Path, problem: &str, scan: &mut Scan) {
         self.keep(index, &dir.path, scan);
         let (message, text) = approved::stand_in(&dir.path, problem);
-        scan.problems.push(path_diagnostic(link, "broken-trust", message));
+        scan.problems
+            .push(path_diagnostic(link, "broken-trust", message));
         self.put_stand_in(index, link, text, scan);
     }
 
@@ -506,10 +655,21 @@ impl Loader {
     fn put_stand_in(&self, index: usize, path: &Path, text: String, scan: &mut Scan) {
         let key = (index, path.to_path_buf());
         let before = self.files.get(&key);
-        let found = Found { path: path.into(), real: path.into(), signature: None, is_found: false };
+        let found = Found {
+            path: path.into(),
+            real: path.into(),
+            signature: None,
+            is_found: false,
+        };
         let place = self.place(index, &found, None);
         let read = Ok((text, Signature::of_nothing()));
-        let state = read_state(place, &read, before, false, &named_on_disk(&mut scan.links, None));
+        let state = read_state(
+            place,
+            &read,
+            before,
+            false,
+            &named_on_disk(&mut scan.links, None),
+        );
         scan.files.insert(key, state);
     }
 
@@ -518,34 +678,62 @@ impl Loader {
         let set = match standing {
             Standing::Set(set) => set,
             Standing::Nothing(why) => {
-                scan.problems.push(path_diagnostic(&dir.path, "broken-fleet", why.clone()));
+                scan.problems
+                    .push(path_diagnostic(&dir.path, "broken-fleet", why.clone()));
                 self.put_stand_in(index, &dir.path, signed::stand_in(why), scan);
                 return;
             }
         };
         scan.published_in = Some(set.dir.clone());
-        for (file, content) in set.files.iter().filter(|(file, _)| is_found_as_definitions(file)) {
+        for (file, content) in set
+            .files
+            .iter()
+            .filter(|(file, _)| is_found_as_definitions(file))
+        {
             let (path, real) = (dir.path.join(file), set.dir.join(file));
             let key = (index, path.clone());
             // Another set's scripts are elsewhere.
             let before = self.files.get(&key).filter(|before| before.real == real);
             let mut is_stale = false;
-            for named in before.iter().flat_map(|before| &before.named).filter(|it| set.content(&it.path).is_none()) {
-                is_stale |= named.racy || signature(&scan.links.real(&named.path)) != named.signature;
+            for named in before
+                .iter()
+                .flat_map(|before| &before.named)
+                .filter(|it| set.content(&it.path).is_none())
+            {
+                is_stale |=
+                    named.racy || signature(&scan.links.real(&named.path)) != named.signature;
             }
             let text = String::from_utf8(content.to_vec());
-            let read = text.map(|text| (text, Signature::of_nothing())).map_err(|error| Unread::not_text(&error));
-            let found = Found { path, real, signature: Some(Signature::of_nothing()), is_found: true };
+            let read = text
+                .map(|text| (text, Signature::of_nothing()))
+                .map_err(|error| Unread::not_text(&error));
+            let found = Found {
+                path,
+                real,
+                signature: Some(Signature::of_nothing()),
+                is_found: true,
+            };
             let place = self.place(index, &found, Some(&set.approved));
             let state = {
                 let on_disk = named_on_disk(&mut scan.links, None);
                 let named = |path: &Path| named_in_set(set, path).unwrap_or_else(|| on_disk(path));
                 read_state(place, &read, before, is_stale, &named)
             };
-            for Named { path, signature, .. } in state.named.iter().filter(|it| set.content(&it.path).is_none()) {
+            for Named {
+                path, signature, ..
+            } in state
+                .named
+                .iter()
+                .filter(|it| set.content(&it.path).is_none())
+            {
                 let real = scan.follow_path(path);
                 let (path, signature) = (path.clone(), *signature);
-                scan.looked_at.push(Found { path, real, signature, is_found: false });
+                scan.looked_at.push(Found {
+                    path,
+                    real,
+                    signature,
+                    is_found: false,
+                });
             }
             scan.files.insert(key, state);
         }
@@ -604,14 +792,22 @@ impl Loader {
         let reads = self.reads.as_ref();
         let read = read_once(reads, &found.real);
         let place = self.place(index, found, approved);
-        let state = read_state(place, &read, before, is_stale, &named_on_disk(&mut scan.links, reads));
+        let state = read_state(
+            place,
+            &read,
+            before,
+            is_stale,
+            &named_on_disk(&mut scan.links, reads),
+        );
         // A link that was turned elsewhere leads to a file that was written before.
-        if let Some(before) = before.filter(|before| before.real == found.real && state.takes_from(before))
+        if let Some(before) =
+            before.filter(|before| before.real == found.real && state.takes_from(before))
             && !self.stands(&(index, found.path.clone()), state.signature, look, scan)
         {
             return Some(before.clone());
         }
-        // The first look at a file that something is wrong with goes on from what an earlier host has kept.
+        // The first look at a file that something is wrong with goes on from what an earlier host
+        // has kept.
         if before.is_some() || !state.needs_last_good() {
             return Some(state);
         }
@@ -626,7 +822,10 @@ impl Loader {
         }
         let unusable = self.books[index].as_ref().and_then(Book::unusable);
         Some(match (&state.told, unusable) {
-            (Some(told), Some(why)) => Arc::new(FileState { told: Some(format!("{told}; {why}")), ..(*state).clone() }),
+            (Some(told), Some(why)) => Arc::new(FileState {
+                told: Some(format!("{told}; {why}")),
+                ..(*state).clone()
+            }),
             _ => state,
         })
     }
@@ -636,9 +835,18 @@ impl Loader {
         let mut hooks = Vec::new();
         let mut in_force = InForce::new();
         let mut sources = HashMap::new();
-        let twins = worktrees::twins(self.files.values().flat_map(|state| &state.hooks).map(|it| &it.hook));
+        let twins = worktrees::twins(
+            self.files
+                .values()
+                .flat_map(|state| &state.hooks)
+                .map(|it| &it.hook),
+        );
         let others: HashSet<_> = twins.iter().map(|it| Arc::as_ptr(it.other)).collect();
-        let left_out: HashSet<_> = twins.iter().filter_map(Twins::left_out_of_all).map(Arc::as_ptr).collect();
+        let left_out: HashSet<_> = twins
+            .iter()
+            .filter_map(Twins::left_out_of_all)
+            .map(Arc::as_ptr)
+            .collect();
         let mut first = FirstOfName::new();
         for ((index, path), state) in &self.files {
             let layer = self.dirs[*index].layer;
@@ -651,18 +859,28 @@ impl Loader {
             }
             for Defined { hook, digest, .. } in &state.hooks {
                 if !left_out.contains(&Arc::as_ptr(hook)) {
-                    in_force.entry((layer, hook.name.clone())).or_default().push(*digest);
+                    in_force
+                        .entry((layer, hook.name.clone()))
+                        .or_default()
+                        .push(*digest);
                     hooks.push(hook.clone());
                 }
             }
         }
         for Defined { hook, digest, .. } in &self.own {
-            in_force.entry((hook.source.layer, hook.name.clone())).or_default().push(*digest);
+            in_force
+                .entry((hook.source.layer, hook.name.clone()))
+                .or_default()
+                .push(*digest);
             hooks.push(hook.clone());
         }
         diagnostics.extend(self.own_warnings.iter().cloned());
-        in_force.values_mut().for_each(|digests| digests.sort_unstable());
-        let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error);
+        in_force
+            .values_mut()
+            .for_each(|digests| digests.sort_unstable());
+        let errors = diagnostics
+            .iter()
+            .filter(|it| it.severity == Severity::Error);
         let mut broken: Vec<_> = errors.map(|it| it.one_line()).collect();
         if broken.len() > MAX_BROKEN {
             let more = broken.len() - MAX_BROKEN;
@@ -671,14 +889,25 @@ impl Loader {
         }
         let notices = diagnostics.iter().filter(|it| is_about_trust(it));
         let notices: Vec<_> = notices.map(|it| it.one_line()).collect();
-        let told: Vec<_> = self.files.values().filter_map(|state| state.told.clone()).take(MAX_BROKEN).collect();
+        let told: Vec<_> = self
+            .files
+            .values()
+            .filter_map(|state| state.told.clone())
+            .take(MAX_BROKEN)
+            .collect();
         let changes = changes(&self.in_force, &in_force, &hooks, &self.published.hooks);
         let (hash, before) = (self.hash(&left_out), self.published.clone());
         let is_told = *before.notices == *notices && *before.told == *told;
-        // The same files under another revision are another set: a verdict tells by its generation which one judged.
+        // The same files under another revision are another set: a verdict tells by its generation
+        // which one judged.
         let published_in = self.published_in.clone();
         let is_as_published = before.published_in == published_in;
-        if before.generation == 0 || before.hash != hash || *before.broken != *broken || !is_told || !is_as_published {
+        if before.generation == 0
+            || before.hash != hash
+            || *before.broken != *broken
+            || !is_told
+            || !is_as_published
+        {
             let policies = self.files.values().filter_map(|state| state.policy.clone());
             let mut policies: Vec<_> = policies.chain(self.own_policies.iter().cloned()).collect();
             policies.sort_by_key(|policy| policy.source.layer);
@@ -687,7 +916,10 @@ impl Loader {
             set.notices = notices.into();
             set.told = told.into();
             set.published_in = published_in;
-            let tools = self.files.values().flat_map(|state| state.tools.iter().cloned());
+            let tools = self
+                .files
+                .values()
+                .flat_map(|state| state.tools.iter().cloned());
             set.tool_names = Arc::new(ToolNames(tools.collect()));
             self.published = Arc::new(set);
             self.in_force = in_force;
@@ -705,8 +937,8 @@ impl Loader {
 
     /// Names the content in force: every file's text, and for a file that is broken the hooks that
     /// stay in force instead. The same files have the same hash on every machine and after every
-    /// restart. Hooks that are left out, because the same hook of another worktree runs, are told apart: what only they run
-    /// may change.
+    /// restart. Hooks that are left out, because the same hook of another worktree runs, are told
+    /// apart: what only they run may change.
     fn hash(&self, left_out: &HashSet<*const Hook>) -> Arc<str> {
         let mut hash = Sha256::new();
         for ((index, path), state) in &self.files {
@@ -733,8 +965,8 @@ impl Loader {
 /// Where the first hook of each name is, in its layer.
 type FirstOfName<'l> = HashMap<(Layer, &'l str), (&'l Path, usize)>;
 
-/// Warnings about hooks of a file whose names earlier ones have, but for `others`: one and the same hook in two worktrees has
-/// one name.
+/// Warnings about hooks of a file whose names earlier ones have, but for `others`: one and the same
+/// hook in two worktrees has one name.
 fn same_names<'l>(
     layer: Layer,
     path: &'l Path,
@@ -745,7 +977,11 @@ fn same_names<'l>(
     let is_twin = |it: &Defined| others.contains(&Arc::as_ptr(&it.hook));
     let mut warnings = Vec::new();
     for (name, span, range) in &state.names {
-        let mut of_name = state.hooks.iter().filter(|it| it.hook.name == *name).peekable();
+        let mut of_name = state
+            .hooks
+            .iter()
+            .filter(|it| it.hook.name == *name)
+            .peekable();
         if !others.is_empty() && of_name.peek().is_some() && of_name.all(is_twin) {
             continue;
         }
@@ -753,7 +989,11 @@ fn same_names<'l>(
             Entry::Vacant(entry) => drop(entry.insert((path, range.start.line))),
             Entry::Occupied(entry) => {
                 let duplicate = worktrees::duplicate_name(name, span, *entry.get(), path);
-                warnings.push(duplicate.into_diagnostic(&path.display().to_string(), *range).into());
+                warnings.push(
+                    duplicate
+                        .into_diagnostic(&path.display().to_string(), *range)
+                        .into(),
+                );
             }
         }
     }
@@ -776,14 +1016,22 @@ fn read_state(
         Ok((text, signature)) => (text, *signature),
         Err(error) => {
             let (problem, before_it) = unreadable(error);
-            let state = place.broken(before_it.into(), false, before.map(|it| &**it), vec![problem]);
+            let state = place.broken(
+                before_it.into(),
+                false,
+                before.map(|it| &**it),
+                vec![problem],
+            );
             // Trouble that was told before is no news.
             let is_as_before = |before: &&Arc<FileState>| {
                 before.content.is_none()
                     && (before.signature, before.racy) == (state.signature, state.racy)
                     && before.diagnostics == state.diagnostics
             };
-            return before.filter(is_as_before).cloned().unwrap_or_else(|| Arc::new(state));
+            return before
+                .filter(is_as_before)
+                .cloned()
+                .unwrap_or_else(|| Arc::new(state));
         }
     };
     let racy = signature.is_racy();
@@ -795,20 +1043,39 @@ fn read_state(
         if before.signature == Some(signature) && before.racy == racy {
             return before.clone();
         }
-        return Arc::new(FileState { real: place.real.into(), signature: Some(signature), racy, ..(**before).clone() });
+        return Arc::new(FileState {
+            real: place.real.into(),
+            signature: Some(signature),
+            racy,
+            ..(**before).clone()
+        });
     }
-    let place = Place { signature: Some(signature), ..place };
+    let place = Place {
+        signature: Some(signature),
+        ..place
+    };
     Arc::new(place.compile(text.as_str().into(), None, before.map(|it| &**it), named))
 }
 
 /// Reads a file that a definition names.
-fn named_on_disk<'a>(links: &'a mut Links, reads: Option<&'a Reads>) -> impl Fn(&Path) -> NamedText + 'a {
+fn named_on_disk<'a>(
+    links: &'a mut Links,
+    reads: Option<&'a Reads>,
+) -> impl Fn(&Path) -> NamedText + 'a {
     let links = RefCell::new(links);
     move |path| {
         let real = links.borrow_mut().real(path);
         let result = read_once(reads, &real);
-        let signature = result.as_ref().map_or_else(|_| self::signature(&real), |(_, signature)| Some(*signature));
-        (result.map(|(text, _)| text).map_err(|error| error.to_string()), signature)
+        let signature = result.as_ref().map_or_else(
+            |_| self::signature(&real),
+            |(_, signature)| Some(*signature),
+        );
+        (
+            result
+                .map(|(text, _)| text)
+                .map_err(|error| error.to_string()),
+            signature,
+        )
     }
 }
 
@@ -821,8 +1088,14 @@ fn named_in_set(set: &SignedSet, path: &Path) -> Option<NamedText> {
     Some((text, None))
 }
 
-/// How the definitions of two sets differ. A hook that has only moved to another file hasn't changed.
-fn changes(before: &InForce, after: &InForce, hooks: &[Arc<Hook>], old_hooks: &[Arc<Hook>]) -> Changes {
+/// How the definitions of two sets differ. A hook that has only moved to another file hasn't
+/// changed.
+fn changes(
+    before: &InForce,
+    after: &InForce,
+    hooks: &[Arc<Hook>],
+    old_hooks: &[Arc<Hook>],
+) -> Changes {
     let mut changes = Changes::default();
     let mut seen = HashSet::new();
     for hook in hooks.iter().chain(old_hooks) {

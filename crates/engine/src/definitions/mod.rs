@@ -1,13 +1,15 @@
 //! Definition files: from text to hooks and diagnostics.
 //!
-//! `syntax` reads YAML, TOML and JSON into one spanned tree. `written` is what may stand in it, `compile` (with `policy`,
-//! `lint`, `rules` and `excepted`) turns the tree into hooks, `check` does both for one text, `cases` reads what hooks are
-//! expected to say, `cookbook` has the rules that come with the program, `layer_dir` is where they are, `approved` is where
-//! the approved state of a project is kept, `worktrees` finds the hooks that two worktrees of git share, `mend` writes
-//! fixes of mistakes, `links` follows symlinks, `file_state` is what is known of one file, `last_good` keeps that on
-//! disk for the next host, `signed` is what a fleet has published, `load` has it of all files between reloads, `watch` says when to look again, `kernel` tells
-//! it of changes. `published_sets` is by which bundle of a fleet a host has judged.
-//! Nothing past this room sees what was written, only what was meant.
+//! `syntax` reads YAML, TOML and JSON into one spanned tree. `written` is what may stand in it,
+//! `compile` (with `policy`, `lint`, `rules` and `excepted`) turns the tree into hooks, `check`
+//! does both for one text, `cases` reads what hooks are expected to say, `cookbook` has the rules
+//! that come with the program, `layer_dir` is where they are, `approved` is where the approved
+//! state of a project is kept, `worktrees` finds the hooks that two worktrees of git share, `mend`
+//! writes fixes of mistakes, `links` follows symlinks, `file_state` is what is known of one file,
+//! `last_good` keeps that on disk for the next host, `signed` is what a fleet has published, `load`
+//! has it of all files between reloads, `watch` says when to look again, `kernel` tells it of
+//! changes. `published_sets` is by which bundle of a fleet a host has judged. Nothing past this
+//! room sees what was written, only what was meant.
 
 pub mod approved;
 pub mod cases;

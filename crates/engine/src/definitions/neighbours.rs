@@ -1,5 +1,6 @@
-//! Other projects than the host's own, in which an event may happen: an agent changes its directory, and the definitions
-//! of both projects judge then. Only those that somebody has trusted count.
+//! Other projects than the host's own, in which an event may happen: an agent changes its
+//! directory, and the definitions of both projects judge then. Only those that somebody has trusted
+//! count.
 
 use super::approved::{self, DEFINITIONS};
 use super::layer_dir::{Kept, LayerDir};
@@ -47,7 +48,13 @@ impl Neighbours {
     /// The neighbours of a project, as far as these stores know them.
     pub fn new(root: &Path, stores: Vec<PathBuf>, means: Means) -> Neighbours {
         let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
-        Neighbours { stores, own: approved::around(&root), root, means, kept: Mutex::default() }
+        Neighbours {
+            stores,
+            own: approved::around(&root),
+            root,
+            means,
+            kept: Mutex::default(),
+        }
     }
 
     /// A host's own set, and the hooks of the other projects that a directory lies in.
@@ -60,9 +67,16 @@ impl Neighbours {
             return own;
         }
         let mut kept = self.kept.lock();
-        let joined = match kept.iter().position(|it| it.states == states && Arc::ptr_eq(&it.own, &own)) {
+        let joined = match kept
+            .iter()
+            .position(|it| it.states == states && Arc::ptr_eq(&it.own, &own))
+        {
             Some(at) => kept.remove(at),
-            None => Joined { set: self.joined(&own, &states), own, states },
+            None => Joined {
+                set: self.joined(&own, &states),
+                own,
+                states,
+            },
         };
         if kept.len() >= MAX_KEPT {
             kept.remove(0);
@@ -74,11 +88,18 @@ impl Neighbours {
 
     /// The approved states of the projects that a directory lies in, broken or not.
     fn states(&self, cwd: &Path) -> Vec<State> {
-        let roots = approved::around(cwd).into_iter().filter(|root| !self.own.contains(root));
+        let roots = approved::around(cwd)
+            .into_iter()
+            .filter(|root| !self.own.contains(root));
         let state = |root: PathBuf| {
             let mut links = approved::currents(&self.stores, &root).into_iter();
-            let (link, leads_to) = links.find_map(|link| std::fs::read_link(&link).ok().map(|to| (link, to)))?;
-            Some(State { root, link, leads_to })
+            let (link, leads_to) =
+                links.find_map(|link| std::fs::read_link(&link).ok().map(|to| (link, to)))?;
+            Some(State {
+                root,
+                link,
+                leads_to,
+            })
         };
         roots.filter_map(state).collect()
     }
@@ -92,8 +113,18 @@ impl Neighbours {
         hash.update(&*own.hash);
         for State { root, link, .. } in states {
             let kept = Kept::Approved(vec![link.clone()]);
-            let dir = LayerDir { layer: Layer::Project, path: root.join(DEFINITIONS), kept };
-            let mut loader = Loader::new(vec![dir], Means { root: root.clone(), ..self.means.clone() });
+            let dir = LayerDir {
+                layer: Layer::Project,
+                path: root.join(DEFINITIONS),
+                kept,
+            };
+            let mut loader = Loader::new(
+                vec![dir],
+                Means {
+                    root: root.clone(),
+                    ..self.means.clone()
+                },
+            );
             let set = loader.load(Look::Now).hooks;
             hooks.extend(set.hooks.iter().cloned());
             policies.extend(set.policies.iter().cloned());

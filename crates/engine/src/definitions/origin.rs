@@ -35,6 +35,15 @@ impl<'a> Origin<'a> {
         layer: Layer,
         read: &'a dyn Fn(&Path) -> Result<String, String>,
     ) -> Origin<'a> {
-        Origin { file, dir, layer, read, approved: None, real_dir: None, client: None, means: None }
+        Origin {
+            file,
+            dir,
+            layer,
+            read,
+            approved: None,
+            real_dir: None,
+            client: None,
+            means: None,
+        }
     }
 }

@@ -25,9 +25,20 @@ pub(super) fn policy(
     mistakes: &mut Mistakes,
 ) -> Policy {
     let Position { line, column } = lines.position(entry.key_span.start);
-    let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position: 0 };
+    let source = Source {
+        layer: origin.layer,
+        file: origin.file.into(),
+        line,
+        column,
+        position: 0,
+    };
     let before = mistakes.found.len();
-    let RawPolicy { deny, allow, limits, sandbox } = RawPolicy::read(entry, mistakes);
+    let RawPolicy {
+        deny,
+        allow,
+        limits,
+        sandbox,
+    } = RawPolicy::read(entry, mistakes);
     let mut policy = Policy::at(source);
     if allow.is_some() {
         policy = policy.allow_nothing_else();
@@ -35,18 +46,42 @@ pub(super) fn policy(
     let node = |key| entry.value.get(key).unwrap_or(&entry.value);
     let denied = rules(deny.as_ref(), node("deny"), mistakes);
     let allowed = rules(allow.as_ref(), node("allow"), mistakes);
-    let mistake = mistakes.found.get(before).map(|problem| problem.message.clone());
+    let mistake = mistakes
+        .found
+        .get(before)
+        .map(|problem| problem.message.clone());
     if mistake.is_none() {
-        let vocabulary = Vocabulary { is_shared: true, declared };
+        let vocabulary = Vocabulary {
+            is_shared: true,
+            declared,
+        };
         lint(&denied, node("deny"), vocabulary, Reading::Hits, mistakes);
-        lint(&allowed, node("allow"), vocabulary, Reading::Covers, mistakes);
+        lint(
+            &allowed,
+            node("allow"),
+            vocabulary,
+            Reading::Covers,
+            mistakes,
+        );
     }
     policy = denied.into_iter().fold(policy, Policy::deny_rule);
     policy = allowed.into_iter().fold(policy, Policy::allow_rule);
-    let RawLimits { max_calls, timeout, max_output_bytes } = limits;
-    policy = max_calls.map(NonZeroU64::get).into_iter().fold(policy, Policy::max_calls);
-    policy = timeout.map(RawDuration::get).into_iter().fold(policy, Policy::timeout);
-    policy = max_output_bytes.into_iter().fold(policy, Policy::max_output_bytes);
+    let RawLimits {
+        max_calls,
+        timeout,
+        max_output_bytes,
+    } = limits;
+    policy = max_calls
+        .map(NonZeroU64::get)
+        .into_iter()
+        .fold(policy, Policy::max_calls);
+    policy = timeout
+        .map(RawDuration::get)
+        .into_iter()
+        .fold(policy, Policy::timeout);
+    policy = max_output_bytes
+        .into_iter()
+        .fold(policy, Policy::max_output_bytes);
     policy = sandbox.into_iter().fold(policy, Policy::sandbox);
     match mistake {
         Some(message) => policy.broken(message),
@@ -55,7 +90,11 @@ pub(super) fn policy(
 }
 
 /// The rules of one field, each mistake at its own place.
-pub(super) fn rules(written: Option<&OneOrMany>, node: &Node, mistakes: &mut Mistakes) -> Vec<ToolRule> {
+pub(super) fn rules(
+    written: Option<&OneOrMany>,
+    node: &Node,
+    mistakes: &mut Mistakes,
+) -> Vec<ToolRule> {
     let mut rules = Vec::new();
     for (n, text) in written.into_iter().flat_map(OneOrMany::iter).enumerate() {
         match ToolRule::new(text) {
@@ -67,11 +106,17 @@ pub(super) fn rules(written: Option<&OneOrMany>, node: &Node, mistakes: &mut Mis
                     continue;
                 }
                 let says_all = message.contains("Tool(pattern)");
-                let message = if says_all { message } else { format!("bad pattern: {message}") };
+                let message = if says_all {
+                    message
+                } else {
+                    format!("bad pattern: {message}")
+                };
                 let problem = Problem::error(&item.unwrap_or(node).span, "bad-rule", message);
                 mistakes.push(match is_negated(text) {
                     true => problem.help("write what is left out under `unless`"),
-                    false if is_condition(text) => problem.help("a condition over the event stands under `when`"),
+                    false if is_condition(text) => {
+                        problem.help("a condition over the event stands under `when`")
+                    }
                     false => problem.did_you_mean(text, meant(text).as_deref()),
                 });
             }
@@ -88,12 +133,14 @@ fn is_negated(text: &str) -> bool {
 
 /// Whether a text compares what an event has, as `when` does.
 fn is_condition(text: &str) -> bool {
-    let compares = ["==", "!=", " in ", ">", "<", "&&", "||", ".contains("].iter().any(|sign| text.contains(sign));
+    let compares = ["==", "!=", " in ", ">", "<", "&&", "||", ".contains("]
+        .iter()
+        .any(|sign| text.contains(sign));
     compares && When::new(text).is_ok()
 }
 
-/// The rule that was probably meant by a text that is none: one whose bracket isn't closed, a URL behind `domain:`, a
-/// command without its tool, a tool and its pattern without brackets.
+/// The rule that was probably meant by a text that is none: one whose bracket isn't closed, a URL
+/// behind `domain:`, a command without its tool, a tool and its pattern without brackets.
 fn meant(text: &str) -> Option<String> {
     if let Some((before, host)) = text.split_once("domain:") {
         let host = host_of_url(host.strip_suffix(')')?)?;
@@ -102,7 +149,8 @@ fn meant(text: &str) -> Option<String> {
     if text.contains('(') && !text.ends_with(')') {
         let n = |bracket| text.matches(bracket).count();
         let closed = format!("{text})");
-        return (!text.ends_with('(') && n('(') > n(')') && ToolRule::new(&closed).is_ok()).then_some(closed);
+        return (!text.ends_with('(') && n('(') > n(')') && ToolRule::new(&closed).is_ok())
+            .then_some(closed);
     }
     let (first, rest) = text.split_once([' ', ':'])?;
     let written = match tools::family(first) {

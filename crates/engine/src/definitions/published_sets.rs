@@ -1,4 +1,5 @@
-//! By which published bundle a host has judged: the directory of the fleet's layer, as each generation had it.
+//! By which published bundle a host has judged: the directory of the fleet's layer, as each
+//! generation had it.
 
 use crate::hook_set::HookSet;
 use parking_lot::Mutex;
@@ -27,6 +28,10 @@ impl PublishedSets {
     #[cfg(feature = "fleet")]
     pub fn of(&self, generation: u64) -> Option<Arc<Path>> {
         let kept = self.0.lock();
-        kept.iter().rev().find(|(it, _)| *it == generation)?.1.clone()
+        kept.iter()
+            .rev()
+            .find(|(it, _)| *it == generation)?
+            .1
+            .clone()
     }
 }

@@ -1,5 +1,5 @@
-//! Replies that a definition has as they are: what a shell text prints, and what a script returns. `check` reads them as
-//! the hook's own vocabulary does.
+//! Replies that a definition has as they are: what a shell text prints, and what a script returns.
+//! `check` reads them as the hook's own vocabulary does.
 
 use hookwire_base::support::json::parse;
 use serde_json::Value;
@@ -7,8 +7,9 @@ use serde_json::Value;
 /// What writes a text as it is.
 const PRINTERS: [&str; 2] = ["echo", "printf"];
 
-/// The replies that a shell text prints: JSON objects in quotes, given to `echo` or `printf`, or in lines of their own. Not
-/// what goes into a file or another program, and none of a text that may say no by its exit code.
+/// The replies that a shell text prints: JSON objects in quotes, given to `echo` or `printf`, or in
+/// lines of their own. Not what goes into a file or another program, and none of a text that may
+/// say no by its exit code.
 pub(super) fn printed(text: &str) -> Vec<Value> {
     if text.contains("exit 2") {
         return Vec::new();
@@ -18,7 +19,8 @@ pub(super) fn printed(text: &str) -> Vec<Value> {
     let mut found: Vec<Value> = lines.filter_map(|line| object(line.trim())).collect();
     for printer in PRINTERS {
         for (at, _) in text.match_indices(printer) {
-            let is_word = !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || "_-./".contains(c));
+            let is_word =
+                !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || "_-./".contains(c));
             let rest = &text[at + printer.len()..];
             found.extend(Some(rest).filter(|_| is_word).and_then(first_quoted));
         }
@@ -29,13 +31,20 @@ pub(super) fn printed(text: &str) -> Vec<Value> {
 /// The reply that a list of arguments prints.
 pub(super) fn printed_by<'t>(mut arguments: impl Iterator<Item = &'t str>) -> Option<Value> {
     let program = arguments.next()?;
-    PRINTERS.contains(&program).then(|| arguments.find_map(object)).flatten()
+    PRINTERS
+        .contains(&program)
+        .then(|| arguments.find_map(object))
+        .flatten()
 }
 
-/// The first object in quotes of what stands behind a printer, if nothing takes it away from the shell's own output.
+/// The first object in quotes of what stands behind a printer, if nothing takes it away from the
+/// shell's own output.
 fn first_quoted(rest: &str) -> Option<Value> {
     let start = rest.find(['\'', '"', ';', '\n', '|', '>', '&', '$', '`'])?;
-    let quote = rest[start..].chars().next().filter(|it| "'\"".contains(*it))?;
+    let quote = rest[start..]
+        .chars()
+        .next()
+        .filter(|it| "'\"".contains(*it))?;
     let (mut text, mut is_escaped, mut end) = (String::new(), false, None);
     for (at, c) in rest[start + 1..].char_indices() {
         match c {
@@ -56,17 +65,28 @@ fn first_quoted(rest: &str) -> Option<Value> {
     }
     let behind = rest[end?..].trim_start_matches([' ', '\t']);
     // A format of `printf`: the text is behind it.
-    if !text.starts_with('{') && !behind.is_empty() && (text.starts_with('%') || text.starts_with('-')) {
+    if !text.starts_with('{')
+        && !behind.is_empty()
+        && (text.starts_with('%') || text.starts_with('-'))
+    {
         return first_quoted(behind);
     }
-    let is_output = behind.is_empty() || [";", "\n", "&&", "||", "}"].iter().any(|it| behind.starts_with(it));
+    let is_output = behind.is_empty()
+        || [";", "\n", "&&", "||", "}"]
+            .iter()
+            .any(|it| behind.starts_with(it));
     is_output.then(|| object(&text)).flatten()
 }
 
 /// The replies that a script returns as they are written: objects without anything computed.
 pub(super) fn returned(code: &str) -> Vec<Value> {
-    let behind = code.match_indices("return").map(|(at, word)| code[at + word.len()..].trim_start());
-    behind.filter(|it| it.starts_with('{')).filter_map(literal).collect()
+    let behind = code
+        .match_indices("return")
+        .map(|(at, word)| code[at + word.len()..].trim_start());
+    behind
+        .filter(|it| it.starts_with('{'))
+        .filter_map(literal)
+        .collect()
 }
 
 /// An object of JavaScript that is data, at the beginning of a text.
@@ -87,7 +107,8 @@ fn literal(code: &str) -> Option<Value> {
             }
             _ if c.is_ascii_alphabetic() || c == '_' => {
                 let mut word = String::from(c);
-                while let Some(next) = chars.next_if(|it| it.is_ascii_alphanumeric() || *it == '_') {
+                while let Some(next) = chars.next_if(|it| it.is_ascii_alphanumeric() || *it == '_')
+                {
                     word.push(next);
                 }
                 match &*word {
@@ -96,7 +117,9 @@ fn literal(code: &str) -> Option<Value> {
                 }
                 // A name that isn't a member's is computed.
                 let is_member = chars.clone().find(|it| !it.is_whitespace()) == Some(':');
-                let is_literal = ["true", "false", "null"].iter().any(|literal| json.ends_with(literal));
+                let is_literal = ["true", "false", "null"]
+                    .iter()
+                    .any(|literal| json.ends_with(literal));
                 if !is_member && !is_literal {
                     return None;
                 }
@@ -120,7 +143,10 @@ fn literal(code: &str) -> Option<Value> {
 }
 
 fn object(text: &str) -> Option<Value> {
-    text.starts_with('{').then(|| parse(text).ok()).flatten().filter(Value::is_object)
+    text.starts_with('{')
+        .then(|| parse(text).ok())
+        .flatten()
+        .filter(Value::is_object)
 }
 
 #[cfg(test)]
@@ -130,12 +156,24 @@ mod tests {
     #[test]
     fn replies_that_are_written_down_are_found() {
         for (text, expected) in [
-            (r#"echo '{"permission":"deny"}'"#, vec![r#"{"permission":"deny"}"#]),
-            (r#"test -e x && echo "{\"a\": \"b\"}"; true"#, vec![r#"{"a":"b"}"#]),
+            (
+                r#"echo '{"permission":"deny"}'"#,
+                vec![r#"{"permission":"deny"}"#],
+            ),
+            (
+                r#"test -e x && echo "{\"a\": \"b\"}"; true"#,
+                vec![r#"{"a":"b"}"#],
+            ),
             (r#"printf '%s\n' '{"a":1}'"#, vec![r#"{"a":1}"#]),
-            (r#"printf '{"a":1}'; echo -n '{"b":2}' || true"#, vec![r#"{"b":2}"#, r#"{"a":1}"#]),
+            (
+                r#"printf '{"a":1}'; echo -n '{"b":2}' || true"#,
+                vec![r#"{"b":2}"#, r#"{"a":1}"#],
+            ),
             ("cat <<'END'\n  {\"a\":1}\nEND", vec![r#"{"a":1}"#]),
-            (r#"echo '{"a":1}' >> log; echo '{"a":1}' | jq .a; x=$(echo '{"a":1}'); echo '{"a":1}' >&2"#, vec![]),
+            (
+                r#"echo '{"a":1}' >> log; echo '{"a":1}' | jq .a; x=$(echo '{"a":1}'); echo '{"a":1}' >&2"#,
+                vec![],
+            ),
             (r#"echo "{\"a\": \"$b\"}""#, vec![]),
             (r#"curl -d '{"a":1}' x; my-echo '{"a":1}'"#, vec![]),
             ("curl -d @- x <<'END'\n{\"a\":1}\nEND", vec![]),
@@ -145,7 +183,10 @@ mod tests {
             assert_eq!(found, expected, "{text}");
         }
         for (code, expected) in [
-            ("if (x) return { permission: 'deny', n: [1] };", Some(r#"{"n":[1],"permission":"deny"}"#)),
+            (
+                "if (x) return { permission: 'deny', n: [1] };",
+                Some(r#"{"n":[1],"permission":"deny"}"#),
+            ),
             ("return {\n  \"a\": true }", Some(r#"{"a":true}"#)),
             ("return { decision: word }", None),
             ("return { a: 'x' + y }", None),

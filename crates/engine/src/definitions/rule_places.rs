@@ -1,4 +1,5 @@
-//! Warnings of rules over files in directories that aren't there, where another one is nearly called so.
+//! Warnings of rules over files in directories that aren't there, where another one is nearly
+//! called so.
 //!
 //! A rule may be about what is yet to be made, so a strange name alone is no mistake.
 
@@ -11,14 +12,16 @@ use hookwire_base::syntax::source::Layer;
 use hookwire_rules::matching::rule::ToolRule;
 use std::path::Path;
 
-/// Warns of the rules of a hook that was made of `node`, in a project with this root. The user's own hooks are for all
-/// projects, so nothing is said of them.
+/// Warns of the rules of a hook that was made of `node`, in a project with this root. The user's
+/// own hooks are for all projects, so nothing is said of them.
 pub(super) fn lint(hook: &Hook, node: &Node, root: &Path, mistakes: &mut Mistakes) {
     if !matches!(hook.source.layer, Layer::Project | Layer::Hooks) {
         return;
     }
     for (key, rules) in [("if", &hook.tools.rules), ("unless", &hook.tools.unless)] {
-        node.get(key).into_iter().for_each(|written| of_rules(rules, written, root, mistakes));
+        node.get(key)
+            .into_iter()
+            .for_each(|written| of_rules(rules, written, root, mistakes));
     }
 }
 
@@ -28,8 +31,17 @@ fn of_rules(rules: &[ToolRule], node: &Node, root: &Path, mistakes: &mut Mistake
         NodeValue::Seq(items) => &items[..],
         _ => std::slice::from_ref(node),
     };
-    for (rule, item) in rules.iter().zip(items).filter(|(rule, _)| rule.is_about_files()) {
-        let Some(Slip { message, wrong, right }) = rule.pattern().and_then(|pattern| slip(pattern, root)) else {
+    for (rule, item) in rules
+        .iter()
+        .zip(items)
+        .filter(|(rule, _)| rule.is_about_files())
+    {
+        let Some(Slip {
+            message,
+            wrong,
+            right,
+        }) = rule.pattern().and_then(|pattern| slip(pattern, root))
+        else {
             continue;
         };
         let problem = Problem::warning(&item.span, "unknown-name", message);
@@ -54,7 +66,9 @@ fn slip(pattern: &str, root: &Path) -> Option<Slip> {
     if is_absolute {
         let is_of_project = root.join(first).is_dir() && !Path::new("/").join(first).exists();
         return is_of_project.then(|| Slip {
-            message: format!("there is no `/{first}`; the project's own directory is named without `/` before it"),
+            message: format!(
+                "there is no `/{first}`; the project's own directory is named without `/` before it"
+            ),
             wrong: pattern.into(),
             right: format!("{first}/{rest}"),
         });
@@ -62,9 +76,16 @@ fn slip(pattern: &str, root: &Path) -> Option<Slip> {
     if root.join(first).exists() {
         return None;
     }
-    let entries = std::fs::read_dir(root).ok()?.flatten().take(MAX_ENTRIES).filter(|it| it.path().is_dir());
-    let names: Vec<String> = entries.filter_map(|it| it.file_name().into_string().ok()).collect();
-    let near = closest(first, names.iter().map(String::as_str)).filter(|it| strsim::osa_distance(it, first) == 1)?;
+    let entries = std::fs::read_dir(root)
+        .ok()?
+        .flatten()
+        .take(MAX_ENTRIES)
+        .filter(|it| it.path().is_dir());
+    let names: Vec<String> = entries
+        .filter_map(|it| it.file_name().into_string().ok())
+        .collect();
+    let near = closest(first, names.iter().map(String::as_str))
+        .filter(|it| strsim::osa_distance(it, first) == 1)?;
     Some(Slip {
         message: format!("the project has no directory `{first}`"),
         wrong: format!("{first}/"),

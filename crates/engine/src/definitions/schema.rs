@@ -17,9 +17,16 @@ pub fn definitions() -> Value {
     let tool_name = generator.subschema_for::<RawToolName>();
     let _ = generator.subschema_for::<RawHook>();
     // The sample kind is for tests only; the schema is the product's.
-    let kinds: Vec<_> =
-        KINDS.iter().filter(|kind| kind.key != "sample").map(|kind| (kind, (kind.schema)(&mut generator))).collect();
-    let dialects: Vec<_> = DIALECTS.iter().map(|dialect| dialect.name()).filter(|name| *name != "sample").collect();
+    let kinds: Vec<_> = KINDS
+        .iter()
+        .filter(|kind| kind.key != "sample")
+        .map(|kind| (kind, (kind.schema)(&mut generator)))
+        .collect();
+    let dialects: Vec<_> = DIALECTS
+        .iter()
+        .map(|dialect| dialect.name())
+        .filter(|name| *name != "sample")
+        .collect();
     let mut definitions = json!(generator.take_definitions(true));
     let hook = &mut definitions["Hook"];
     for (kind, schema) in &kinds {
@@ -27,7 +34,10 @@ pub fn definitions() -> Value {
         schema["description"] = json!(kind.about);
         hook["properties"][kind.key] = schema;
     }
-    let names: Vec<_> = EVENTS.iter().map(|spec| json!({ "const": spec.name, "description": spec.about })).collect();
+    let names: Vec<_> = EVENTS
+        .iter()
+        .map(|spec| json!({ "const": spec.name, "description": spec.about }))
+        .collect();
     definitions["EventName"] = json!({
         "description": "An event, by its canonical or a dialect's name; `custom:Anything` is known to its agent only.",
         "anyOf": [{ "oneOf": names }, { "type": "string" }],
@@ -49,7 +59,10 @@ pub fn definitions() -> Value {
     // Guards know their events.
     hook["anyOf"] = json!([{ "required": ["on"] }, { "required": ["guard"] }]);
     hook["additionalProperties"] = json!(false);
-    hook["oneOf"] = kinds.iter().map(|(kind, _)| json!({ "required": [kind.key] })).collect();
+    hook["oneOf"] = kinds
+        .iter()
+        .map(|(kind, _)| json!({ "required": [kind.key] }))
+        .collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hookwire definitions",

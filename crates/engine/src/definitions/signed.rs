@@ -1,5 +1,5 @@
-//! Definitions that a fleet has published: bytes in memory that were verified before anybody parses them. The loader
-//! opens no file of theirs, so a file that is changed on the disk changes nothing.
+//! Definitions that a fleet has published: bytes in memory that were verified before anybody parses
+//! them. The loader opens no file of theirs, so a file that is changed on the disk changes nothing.
 
 use super::deny_gates::deny_gates;
 use hookwire_base::support::visible::safe;
@@ -34,7 +34,8 @@ pub enum Standing {
 pub struct SignedSet {
     /// Of what was signed.
     digest: String,
-    /// The directory that has them on the disk, too: programs are started from there, each after another look.
+    /// The directory that has them on the disk, too: programs are started from there, each after
+    /// another look.
     pub(super) dir: Arc<Path>,
     /// By their paths below it.
     pub(super) files: BTreeMap<PathBuf, Arc<[u8]>>,
@@ -43,17 +44,27 @@ pub struct SignedSet {
 
 impl SignedSet {
     /// Files with their contents and the digests of these. `digest` is that of what was signed.
-    pub fn new<'f>(digest: String, dir: &Path, files: impl Iterator<Item = (&'f str, &'f [u8], String)>) -> SignedSet {
+    pub fn new<'f>(
+        digest: String,
+        dir: &Path,
+        files: impl Iterator<Item = (&'f str, &'f [u8], String)>,
+    ) -> SignedSet {
         let (mut contents, mut digests) = (BTreeMap::new(), BTreeMap::new());
         for (path, content, digest) in files {
             contents.insert(PathBuf::from(path), content.into());
             digests.insert(PathBuf::from(path), digest);
         }
         let approved = Arc::new(Approved::of_bundle(dir, digests));
-        SignedSet { digest, dir: dir.into(), files: contents, approved }
+        SignedSet {
+            digest,
+            dir: dir.into(),
+            files: contents,
+            approved,
+        }
     }
 
-    /// The content of a file by its whole path: nothing of the directory is read from the disk. `None`: it is elsewhere.
+    /// The content of a file by its whole path: nothing of the directory is read from the disk.
+    /// `None`: it is elsewhere.
     pub(super) fn content(&self, path: &Path) -> Option<Result<&[u8], String>> {
         let below = normalise(path).strip_prefix(&self.dir).ok()?.to_path_buf();
         let content = self.files.get(&below).map(|it| &**it);
@@ -72,7 +83,10 @@ impl Eq for SignedSet {}
 impl Signed {
     /// `place`: where people find the files.
     pub fn new(place: PathBuf, standing: Standing) -> Signed {
-        Signed(Arc::new(Shared { place, standing: Mutex::new(standing) }))
+        Signed(Arc::new(Shared {
+            place,
+            standing: Mutex::new(standing),
+        }))
     }
 
     /// Where people find the files.

@@ -28,14 +28,25 @@ fn hooks(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn load(dir: &Path) -> Arc<Host> {
-    Host::new(HostOptions { root: dir.into(), hooks: vec![dir.into()], ..HostOptions::default() })
+    Host::new(HostOptions {
+        root: dir.into(),
+        hooks: vec![dir.into()],
+        ..HostOptions::default()
+    })
 }
 
 #[test]
 fn what_a_person_is_told_to_write_for_a_guard_is_one() {
     for row in guards::GUARDS {
-        let text = format!("hooks:\n  - name: a\n    fail: closed\n    {}\n", row.written());
-        assert_eq!(check("a.yaml", &text, Layer::Hooks, None).diagnostics, [], "{text}");
+        let text = format!(
+            "hooks:\n  - name: a\n    fail: closed\n    {}\n",
+            row.written()
+        );
+        assert_eq!(
+            check("a.yaml", &text, Layer::Hooks, None).diagnostics,
+            [],
+            "{text}"
+        );
     }
 }
 
@@ -60,7 +71,10 @@ fn meaning(name: &str, text: &str) -> (Value, Vec<Value>) {
             "fingerprint": hook.fingerprint,
         })
     };
-    (tree.to_json(), host.hooks().hooks.iter().map(hook).collect())
+    (
+        tree.to_json(),
+        host.hooks().hooks.iter().map(hook).collect(),
+    )
 }
 
 #[test]
@@ -125,7 +139,12 @@ dialect = "claude-code"
 }"#;
     let expected = meaning("a.yaml", yaml);
     assert_eq!(expected.1.len(), 2);
-    for (name, text) in [("a.yml", yaml), ("a.toml", toml), ("a.json", json), ("a.JSON", json)] {
+    for (name, text) in [
+        ("a.yml", yaml),
+        ("a.toml", toml),
+        ("a.json", json),
+        ("a.JSON", json),
+    ] {
         assert_eq!(meaning(name, text), expected, "{name}");
     }
     assert_ne!(meaning("a.yaml", &yaml.replace("-3", "3")), expected);
@@ -134,14 +153,27 @@ dialect = "claude-code"
 #[test]
 fn the_schema_and_the_reader_know_the_same_fields() {
     let schema = crate::definitions::schema::definitions();
-    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    let keys = |value: &Value| {
+        value
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<BTreeSet<_>>()
+    };
     let hook = keys(&schema["$defs"]["Hook"]["properties"]);
     // `sample` is a kind of tests alone.
-    let kinds = KINDS.iter().map(|kind| kind.key).filter(|key| *key != "sample");
+    let kinds = KINDS
+        .iter()
+        .map(|kind| kind.key)
+        .filter(|key| *key != "sample");
     let expected = COMMON_FIELDS.iter().copied().chain(kinds).map(String::from);
     assert_eq!(hook, expected.collect());
     let unknown = |text: Value| {
-        check("a.json", &text.to_string(), Layer::Hooks, None).diagnostics.iter().any(|it| it.code == "unknown-field")
+        check("a.json", &text.to_string(), Layer::Hooks, None)
+            .diagnostics
+            .iter()
+            .any(|it| it.code == "unknown-field")
     };
     for field in hook {
         assert!(!unknown(json!({"hooks": [{ &*field: null }]})), "{field}");
@@ -152,7 +184,11 @@ fn the_schema_and_the_reader_know_the_same_fields() {
     for field in keys(&schema["$defs"]["Defaults"]["properties"]) {
         assert!(!unknown(json!({"defaults": { &*field: null }})), "{field}");
     }
-    for place in [json!({"x": 1}), json!({"defaults": {"x": 1}}), json!({"hooks": [{"x": 1}]})] {
+    for place in [
+        json!({"x": 1}),
+        json!({"defaults": {"x": 1}}),
+        json!({"hooks": [{"x": 1}]}),
+    ] {
         assert!(unknown(place));
     }
 }
@@ -160,14 +196,27 @@ fn the_schema_and_the_reader_know_the_same_fields() {
 /// A change of two files, of which a wait for quiet has seen the first one only.
 #[test]
 fn half_a_change_waits_for_the_rest_once() {
-    let text = |reason: &str| format!("hooks: [{{ name: guard-{}, on: PreToolUse, deny: {reason} }}]", &reason[..1]);
+    let text = |reason: &str| {
+        format!(
+            "hooks: [{{ name: guard-{}, on: PreToolUse, deny: {reason} }}]",
+            &reason[..1]
+        )
+    };
     let dir = hooks(&[("a.yaml", &text("a0")), ("b.yaml", &text("b0"))]);
     let (a, b) = (dir.path().join("a.yaml"), dir.path().join("b.yaml"));
-    let layer_dir = LayerDir { layer: Layer::Hooks, path: dir.path().into(), kept: Kept::AsItIs };
+    let layer_dir = LayerDir {
+        layer: Layer::Hooks,
+        path: dir.path().into(),
+        kept: Kept::AsItIs,
+    };
     let mut loader = Loader::new(vec![layer_dir], Means::default());
     let mut load = |look: Look<'_>| {
         let loaded = loader.load(look);
-        let reasons = loaded.hooks.hooks.iter().filter_map(|hook| hook.handler.fixed());
+        let reasons = loaded
+            .hooks
+            .hooks
+            .iter()
+            .filter_map(|hook| hook.handler.fixed());
         let reasons: Vec<_> = reasons.map(|(_, reason)| reason.to_string()).collect();
         (reasons.join(" "), loaded.unsettled)
     };
@@ -179,8 +228,21 @@ fn half_a_change_waits_for_the_rest_once() {
         fs::write(&b, text("b1")).unwrap();
     }
     let open = HashSet::new();
-    let early = Look::Holding { open: &open, quiet_since: Some(seen) };
+    let early = Look::Holding {
+        open: &open,
+        quiet_since: Some(seen),
+    };
     assert_eq!(load(early), ("a0 b0".into(), true));
-    assert_eq!(load(early), ("a1 b0".into(), true), "the other one may never rest");
-    assert_eq!(load(Look::Holding { open: &open, quiet_since: None }), ("a1 b1".into(), false));
+    assert_eq!(
+        load(early),
+        ("a1 b0".into(), true),
+        "the other one may never rest"
+    );
+    assert_eq!(
+        load(Look::Holding {
+            open: &open,
+            quiet_since: None
+        }),
+        ("a1 b1".into(), false)
+    );
 }

@@ -48,7 +48,8 @@ const POLL: Duration = Duration::from_millis(500);
 /// The second look at a file that was just found changed.
 const SECOND_LOOK: Duration = Duration::from_millis(100);
 
-/// How many changes may wait to be looked at: in a directory where others write all the time, more happen than that.
+/// How many changes may wait to be looked at: in a directory where others write all the time, more
+/// happen than that.
 const MAX_WAITING: usize = 4096;
 
 /// Ends the watching when it is dropped.
@@ -134,13 +135,17 @@ pub fn spawn(
     announce: impl Fn(Watching) + Send + 'static,
 ) -> std::io::Result<Watcher> {
     let messages = Arc::<Messages>::default();
-    let mut places = Places { kernel: None, watched: HashMap::new() };
+    let mut places = Places {
+        kernel: None,
+        watched: HashMap::new(),
+    };
     if !force_polling {
         let messages = messages.clone();
-        let started = Kernel::new(Box::new(move |event| messages.changed(event))).and_then(|kernel| {
-            places.kernel = Some(kernel);
-            places.watch(&wanted)
-        });
+        let started =
+            Kernel::new(Box::new(move |event| messages.changed(event))).and_then(|kernel| {
+                places.kernel = Some(kernel);
+                places.watch(&wanted)
+            });
         if let Err(error) = started {
             places.give_up(&error);
         }
@@ -148,7 +153,9 @@ pub fn spawn(
     announce(places.watching());
     let watcher = Watcher(messages.clone());
     let run = move || run(&wanted, &mut places, &messages, &reload, &announce);
-    std::thread::Builder::new().name("watch".into()).spawn(run)?;
+    std::thread::Builder::new()
+        .name("watch".into())
+        .spawn(run)?;
     Ok(watcher)
 }
 
@@ -171,8 +178,14 @@ fn run(
             if !pause(messages, poll) {
                 return;
             }
-            let Some(loaded) = reload(Look::Settled) else { return };
-            poll = if loaded.unsettled || loaded.again.is_some() { SECOND_LOOK } else { POLL };
+            let Some(loaded) = reload(Look::Settled) else {
+                return;
+            };
+            poll = if loaded.unsettled || loaded.again.is_some() {
+                SECOND_LOOK
+            } else {
+                POLL
+            };
             continue;
         }
         // A change from here on is left to the next load, because this wait didn't see it.
@@ -186,7 +199,12 @@ fn run(
                 continue;
             }
         };
-        let Some(loaded) = reload(Look::Holding { open: &unfinished.open(), quiet_since }) else { return };
+        let Some(loaded) = reload(Look::Holding {
+            open: &unfinished.open(),
+            quiet_since,
+        }) else {
+            return;
+        };
         wanted = loaded.watch;
         again = loaded.again.map(|pause| Instant::now() + pause);
         is_news = match places.watch(&wanted) {
@@ -222,22 +240,34 @@ struct Places {
 
 impl Places {
     fn watching(&self) -> Watching {
-        if self.kernel.is_some() { Watching::Events } else { Watching::Polling }
+        if self.kernel.is_some() {
+            Watching::Events
+        } else {
+            Watching::Polling
+        }
     }
 
     fn give_up(&mut self, error: &notify::Error) {
         tracing::warn!(%error, "Watching the definitions failed; looking at them twice a second instead.");
-        *self = Places { kernel: None, watched: HashMap::new() };
+        *self = Places {
+            kernel: None,
+            watched: HashMap::new(),
+        };
     }
 
     /// Watches these directories and no others. Whether a watch is new, so that what changed before
     /// it was in place has to be looked for.
     fn watch(&mut self, wanted: &Watch) -> notify::Result<bool> {
-        let Some(kernel) = &mut self.kernel else { return Ok(false) };
+        let Some(kernel) = &mut self.kernel else {
+            return Ok(false);
+        };
         if failpoint::is_due("watch") {
             return Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch));
         }
-        for (gone, _) in self.watched.extract_if(|path, _| !wanted.contains_key(path)) {
+        for (gone, _) in self
+            .watched
+            .extract_if(|path, _| !wanted.contains_key(path))
+        {
             kernel.unwatch(&gone);
         }
         let mut is_new = false;
@@ -246,7 +276,10 @@ impl Places {
                 continue;
             }
             if let Some(what) = is_remote(path) {
-                let message = format!("{} is on {what}, which doesn't tell of others' changes", path.display());
+                let message = format!(
+                    "{} is on {what}, which doesn't tell of others' changes",
+                    path.display()
+                );
                 return Err(notify::Error::generic(&message));
             }
             match kernel.watch(path, interest) {
@@ -346,7 +379,11 @@ fn wait(
             let window = if n_changes > MANY { BURST } else { SETTLED };
             (last + window).min(first + PATIENCE)
         });
-        let given_up = unfinished.open.iter().map(|(_, written)| *written + ABANDONED).min();
+        let given_up = unfinished
+            .open
+            .iter()
+            .map(|(_, written)| *written + ABANDONED)
+            .min();
         let until = [quiet, given_up, again].into_iter().flatten().min();
         let was_caught_up = std::mem::replace(&mut is_caught_up, false);
         let told = match messages.next(until) {
@@ -374,14 +411,17 @@ fn wait(
                 is_caught_up = true;
             }
             Told::Nothing => {
-                unfinished.open.retain(|(_, written)| written.elapsed() < ABANDONED);
+                unfinished
+                    .open
+                    .retain(|(_, written)| written.elapsed() < ABANDONED);
                 return Waited::Settled;
             }
         }
     }
 }
 
-/// Whether the event matters; keeps track of what is unfinished and of directories that were replaced.
+/// Whether the event matters; keeps track of what is unfinished and of directories that were
+/// replaced.
 fn note(event: &Event, wanted: &Watch, places: &mut Places, unfinished: &mut Unfinished) -> bool {
     let mut matters = false;
     for path in &event.paths {
@@ -405,7 +445,8 @@ fn note(event: &Event, wanted: &Watch, places: &mut Places, unfinished: &mut Unf
             EventKind::Create(kind) => {
                 places.forget(path);
                 // Whoever has made it may be about to write.
-                let is_empty = |path| fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.len() == 0);
+                let is_empty =
+                    |path| fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.len() == 0);
                 if kind == CreateKind::File && is_empty(path) {
                     unfinished.opened(path);
                 }
@@ -440,7 +481,11 @@ enum About {
 impl About {
     fn classify(path: &Path, wanted: &Watch) -> About {
         let is_definition = is_definition_file(path);
-        match path.parent().zip(path.file_name()).map(|(parent, name)| (wanted.get(parent), name)) {
+        match path
+            .parent()
+            .zip(path.file_name())
+            .map(|(parent, name)| (wanted.get(parent), name))
+        {
             Some((Some(Interest { names, .. }), name)) if names.contains(name) => About::Definition,
             Some((Some(Interest { all: true, .. }), name)) => {
                 if is_definition && !super::layer_dir::is_hidden(name) {

@@ -28,15 +28,29 @@ pub struct HostBuilder {
 
 impl Default for HostBuilder {
     fn default() -> HostBuilder {
-        let options = HostOptions { root: ".".into(), ..HostOptions::default() };
-        HostBuilder { options, hooks: Vec::new(), own: Own::default() }
+        let options = HostOptions {
+            root: ".".into(),
+            ..HostOptions::default()
+        };
+        HostBuilder {
+            options,
+            hooks: Vec::new(),
+            own: Own::default(),
+        }
     }
 }
 
 impl fmt::Debug for HostBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hooks: Vec<_> = self.hooks.iter().map(|(written, _)| &written["name"]).collect();
-        f.debug_struct("HostBuilder").field("options", &self.options).field("hooks", &hooks).finish_non_exhaustive()
+        let hooks: Vec<_> = self
+            .hooks
+            .iter()
+            .map(|(written, _)| &written["name"])
+            .collect();
+        f.debug_struct("HostBuilder")
+            .field("options", &self.options)
+            .field("hooks", &hooks)
+            .finish_non_exhaustive()
     }
 }
 
@@ -53,8 +67,8 @@ impl HostBuilder {
         self
     }
 
-    /// Whether to load the project's own definitions, in `<root>/.hookwire`. They come with a clone:
-    /// only for projects that the user trusts.
+    /// Whether to load the project's own definitions, in `<root>/.hookwire`. They come with a
+    /// clone: only for projects that the user trusts.
     pub fn project(mut self, load: bool) -> HostBuilder {
         self.options.projects = if load { Projects::Root } else { Projects::None };
         self
@@ -66,7 +80,8 @@ impl HostBuilder {
         self
     }
 
-    /// A host and port that `http` hooks and models may reach although it isn't on the public internet.
+    /// A host and port that `http` hooks and models may reach although it isn't on the public
+    /// internet.
     pub fn allow_host(mut self, host: HostPort) -> HostBuilder {
         self.options.allow_hosts.push(host);
         self
@@ -126,13 +141,17 @@ impl HostBuilder {
 
     /// Whether to allow every event and run no hook.
     pub fn pass_through(mut self, pass: bool) -> HostBuilder {
-        self.options.purpose = if pass { Purpose::PassThrough } else { Purpose::Judge };
+        self.options.purpose = if pass {
+            Purpose::PassThrough
+        } else {
+            Purpose::Judge
+        };
         self
     }
 
-    /// Has another interceptor judge events. The function is given the one that would judge otherwise, mostly
-    /// the hooks, so that it can hand events on. Given more than once, the last is asked first and is given
-    /// the one before.
+    /// Has another interceptor judge events. The function is given the one that would judge
+    /// otherwise, mostly the hooks, so that it can hand events on. Given more than once, the last
+    /// is asked first and is given the one before.
     ///
     /// ```
     /// # use hookwire_engine::face as hookwire;
@@ -167,15 +186,23 @@ impl HostBuilder {
         self
     }
 
-    /// Loads the definitions. What is wrong with files, and what is odd about closures' hooks, is in
+    /// Loads the definitions. What is wrong with files, and what is odd about closures' hooks, is
+    /// in
     /// [`Host::diagnostics`]: the rest is in force.
     ///
     /// # Errors
     /// A closure's hook is not valid: an unknown event, a bad pattern.
     pub fn build(self) -> Result<Arc<Host>, BadHook> {
         let hooks = self.hooks.into_iter().enumerate();
-        let hooks = hooks.map(|(position, (written, handler))| compile_hook(written, handler, position));
-        Ok(Host::embedded(self.options, Own { hooks: hooks.collect::<Result<_, _>>()?, ..self.own }))
+        let hooks =
+            hooks.map(|(position, (written, handler))| compile_hook(written, handler, position));
+        Ok(Host::embedded(
+            self.options,
+            Own {
+                hooks: hooks.collect::<Result<_, _>>()?,
+                ..self.own
+            },
+        ))
     }
 }
 
@@ -186,7 +213,10 @@ pub(super) fn compile_hook(
     position: usize,
 ) -> Result<(Hook, Vec<Diagnostic>), BadHook> {
     let name = written["name"].as_str().unwrap_or_default().to_string();
-    embedded(written, handler, position).map_err(|problem| BadHook { hook: name, problem })
+    embedded(written, handler, position).map_err(|problem| BadHook {
+        hook: name,
+        problem,
+    })
 }
 
 /// A hook that is not valid.

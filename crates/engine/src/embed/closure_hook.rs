@@ -45,7 +45,9 @@ pub struct ClosureHook {
 
 impl fmt::Debug for ClosureHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClosureHook").field("written", &self.written).finish_non_exhaustive()
+        f.debug_struct("ClosureHook")
+            .field("written", &self.written)
+            .finish_non_exhaustive()
     }
 }
 
@@ -56,7 +58,12 @@ impl ClosureHook {
         F: Fn(HookEvent) -> R + Send + Sync + 'static,
         R: Future<Output: IntoAnswer> + Send + 'static,
     {
-        ClosureHook { written: Map::new(), closure: Closure::new(run) }.with("name", name).with("on", vec![event])
+        ClosureHook {
+            written: Map::new(),
+            closure: Closure::new(run),
+        }
+        .with("name", name)
+        .with("on", vec![event])
     }
 
     /// A hook on every event of a vocabulary, and in that vocabulary.
@@ -66,10 +73,13 @@ impl ClosureHook {
         R: Future<Output: IntoAnswer> + Send + 'static,
     {
         let events: Vec<&str> = dialect.events.iter().map(|row| row.canonical).collect();
-        ClosureHook { written: Map::new(), closure: Closure::new(run) }
-            .with("name", name)
-            .with("dialect", dialect.name())
-            .with("on", events)
+        ClosureHook {
+            written: Map::new(),
+            closure: Closure::new(run),
+        }
+        .with("name", name)
+        .with("dialect", dialect.name())
+        .with("on", events)
     }
 
     /// It is for this event too.
@@ -95,10 +105,10 @@ impl ClosureHook {
         self.with("when", expression)
     }
 
-    /// Lower runs earlier (100 unless it is said); reversed for after-events. That is among hooks of one
-    /// vocabulary: where another system's asks ([`Host::chain`], [`Host::dispatch_as`]), all hooks of
-    /// hookwire's own enter together as one hook of priority 100. What must come before everything
-    /// belongs into a [`Policy`].
+    /// Lower runs earlier (100 unless it is said); reversed for after-events. That is among hooks
+    /// of one vocabulary: where another system's asks ([`Host::chain`], [`Host::dispatch_as`]), all
+    /// hooks of hookwire's own enter together as one hook of priority 100. What must come before
+    /// everything belongs into a [`Policy`].
     pub fn priority(self, priority: i64) -> ClosureHook {
         self.with("priority", priority)
     }

@@ -60,13 +60,18 @@ impl Host {
         HostBuilder::default()
     }
 
-    /// Judges an event with the hooks that are in force when this is called. Needs a tokio runtime with
-    /// time (`enable_time`, as `#[tokio::main]` has it), and with I/O for hooks that run a command.
-    /// Never fails: what goes wrong in a hook counts in that hook's failure direction. Dropping the
-    /// future cancels the hooks and ends their processes.
+    /// Judges an event with the hooks that are in force when this is called. Needs a tokio runtime
+    /// with time (`enable_time`, as `#[tokio::main]` has it), and with I/O for hooks that run a
+    /// command. Never fails: what goes wrong in a hook counts in that hook's failure direction.
+    /// Dropping the future cancels the hooks and ends their processes.
     pub fn dispatch(&self, event: Event) -> impl Future<Output = Verdict> + Send + '_ {
         let Asker { honours, client } = self.asker.clone();
-        self.judge(Arc::new(event), &dialects::native().contract, honours, client)
+        self.judge(
+            Arc::new(event),
+            &dialects::native().contract,
+            honours,
+            client,
+        )
     }
 
     /// The same for an event in another system's words, with a verdict in its words too.
@@ -93,16 +98,26 @@ impl Host {
         dialect: &str,
         payload: Value,
     ) -> impl Future<Output = Result<TranslatedVerdict, NotAnEvent>> + Send + use<'_> {
-        let asked = dialects::by_name(dialect).map_err(|error| NotAnEvent(error.to_string())).and_then(|dialect| {
-            let event = Arc::new(dialect.read(payload)?);
-            let honours = dialect.honours(&event);
-            let judging = self.judge(event.clone(), &dialect.contract, honours, self.asker.client.clone());
-            Ok((dialect, event, judging))
-        });
+        let asked = dialects::by_name(dialect)
+            .map_err(|error| NotAnEvent(error.to_string()))
+            .and_then(|dialect| {
+                let event = Arc::new(dialect.read(payload)?);
+                let honours = dialect.honours(&event);
+                let judging = self.judge(
+                    event.clone(),
+                    &dialect.contract,
+                    honours,
+                    self.asker.client.clone(),
+                );
+                Ok((dialect, event, judging))
+            });
         async move {
             let (dialect, event, judging) = asked?;
             let verdict = judging.await;
-            Ok(TranslatedVerdict { reply: dialect.reply_to(&event, &verdict), verdict })
+            Ok(TranslatedVerdict {
+                reply: dialect.reply_to(&event, &verdict),
+                verdict,
+            })
         }
     }
 
@@ -113,7 +128,10 @@ impl Host {
         honours: Honours,
         client: Option<Arc<dyn Client>>,
     ) -> impl Future<Output = Verdict> + Send + '_ {
-        let hooks = HooksInForce { files: self.joined(self.hooks(), &event), session: None };
+        let hooks = HooksInForce {
+            files: self.joined(self.hooks(), &event),
+            session: None,
+        };
         let question = Question {
             deadline: engine::deadline(&event),
             event,
@@ -154,7 +172,11 @@ impl Host {
 
     /// Mistakes in the definitions and remarks on closures' hooks, a line each.
     pub fn diagnostics(&self) -> Vec<String> {
-        self.published().diagnostics.iter().map(|it| it.one_line()).collect()
+        self.published()
+            .diagnostics
+            .iter()
+            .map(|it| it.one_line())
+            .collect()
     }
 
     /// The values that hooks share.

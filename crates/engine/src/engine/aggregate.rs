@@ -43,23 +43,41 @@ pub struct Folded {
 
 impl Folded {
     /// Takes one more answer in. `in_doubt`: of a hook that couldn't tell whether it applies.
-    pub fn add(&mut self, composition: Composition, phase: Phase, hook: &Arc<str>, answer: Answer, in_doubt: bool) {
+    pub fn add(
+        &mut self,
+        composition: Composition,
+        phase: Phase,
+        hook: &Arc<str>,
+        answer: Answer,
+        in_doubt: bool,
+    ) {
         // At a note the thing has happened, and no decision can stop it.
-        let decision = if phase == Phase::Note { None } else { answer.decision };
+        let decision = if phase == Phase::Note {
+            None
+        } else {
+            answer.decision
+        };
         if let Some(decision) = decision {
             let is_second_deny = decision == Decision::Deny && self.decision == Some(decision);
             // Of two denies the certain one says why.
             let is_surer = is_second_deny && self.in_doubt && !in_doubt;
             // A second block replaces the first one's message. (instructor.)
-            let replaces = is_second_deny && composition == Composition::Middleware && self.in_doubt == in_doubt;
+            let replaces = is_second_deny
+                && composition == Composition::Middleware
+                && self.in_doubt == in_doubt;
             if self.decision.is_none_or(|strongest| decision > strongest) || replaces || is_surer {
                 let earlier = take(&mut self.reasons);
-                let collected = earlier.into_iter().filter(|_| is_surer && collects(composition));
+                let collected = earlier
+                    .into_iter()
+                    .filter(|_| is_surer && collects(composition));
                 self.reasons = answer.reason.into_iter().chain(collected).collect();
                 self.decision = Some(decision);
                 self.decided_by = Some(hook.clone());
                 self.in_doubt = in_doubt;
-            } else if self.decision == Some(decision) && decision != Decision::Allow && collects(composition) {
+            } else if self.decision == Some(decision)
+                && decision != Decision::Allow
+                && collects(composition)
+            {
                 self.reasons.extend(answer.reason);
             }
         }
@@ -81,9 +99,10 @@ impl Folded {
         // In an onion the outer hook's retry stands, as its value does.
         self.retry = match composition {
             Composition::Onion => answer.retry.or(self.retry.take()),
-            Composition::Pipeline | Composition::Veto | Composition::Middleware | Composition::Parallel => {
-                self.retry.take().or(answer.retry)
-            }
+            Composition::Pipeline
+            | Composition::Veto
+            | Composition::Middleware
+            | Composition::Parallel => self.retry.take().or(answer.retry),
         };
         self.signals.extend(answer.signals);
     }
@@ -121,7 +140,9 @@ impl Folded {
 pub fn ends(composition: Composition, phase: Phase, answer: &Answer) -> bool {
     let denied = answer.decision == Some(Decision::Deny);
     match composition {
-        Composition::Onion => denied && phase != Phase::Note || answer.replace || answer.stop.is_some(),
+        Composition::Onion => {
+            denied && phase != Phase::Note || answer.replace || answer.stop.is_some()
+        }
         // Even where a deny decides nothing.
         Composition::Pipeline => denied,
         Composition::Veto | Composition::Middleware | Composition::Parallel => false,
@@ -135,12 +156,18 @@ fn collects(composition: Composition) -> bool {
     }
 }
 
-/// Combines rewrites of one snapshot in list order: members that only one hook changed are all taken;
-/// where two changed the same one differently, the later in the list stands and the conflict is
-/// reported, so that the time at which a hook finishes never decides.
-pub fn combine_rewrites(snapshot: Option<&Value>, rewrites: &[(&str, &Value)]) -> (Option<Value>, Vec<String>) {
-    let [first, rest @ ..] = rewrites else { return (None, Vec::new()) };
-    let all_objects = snapshot.is_some_and(Value::is_object) && rewrites.iter().all(|(_, value)| value.is_object());
+/// Combines rewrites of one snapshot in list order: members that only one hook changed are all
+/// taken; where two changed the same one differently, the later in the list stands and the conflict
+/// is reported, so that the time at which a hook finishes never decides.
+pub fn combine_rewrites(
+    snapshot: Option<&Value>,
+    rewrites: &[(&str, &Value)],
+) -> (Option<Value>, Vec<String>) {
+    let [first, rest @ ..] = rewrites else {
+        return (None, Vec::new());
+    };
+    let all_objects = snapshot.is_some_and(Value::is_object)
+        && rewrites.iter().all(|(_, value)| value.is_object());
     let mut conflicts = Vec::new();
     if !all_objects {
         let mut standing = first;
@@ -157,12 +184,22 @@ pub fn combine_rewrites(snapshot: Option<&Value>, rewrites: &[(&str, &Value)]) -
     let mut combined = before.clone();
     let mut changed_by: Vec<(&str, &str, Option<&Value>)> = Vec::new();
     for (hook, value) in rewrites {
-        let Value::Object(after) = *value else { continue };
-        let gone = before.keys().filter(|key| !after.contains_key(*key)).map(|key| (key, None));
-        let set =
-            after.iter().filter(|(key, value)| before.get(*key) != Some(value)).map(|(key, value)| (key, Some(value)));
+        let Value::Object(after) = *value else {
+            continue;
+        };
+        let gone = before
+            .keys()
+            .filter(|key| !after.contains_key(*key))
+            .map(|key| (key, None));
+        let set = after
+            .iter()
+            .filter(|(key, value)| before.get(*key) != Some(value))
+            .map(|(key, value)| (key, Some(value)));
         for (key, value) in gone.chain(set) {
-            if let Some((_, other, _)) = changed_by.iter().find(|(name, _, theirs)| name == key && *theirs != value) {
+            if let Some((_, other, _)) = changed_by
+                .iter()
+                .find(|(name, _, theirs)| name == key && *theirs != value)
+            {
                 conflicts.push(conflict(other, hook, &format!("`{key}`")));
             }
             changed_by.push((key, hook, value));
@@ -176,7 +213,9 @@ pub fn combine_rewrites(snapshot: Option<&Value>, rewrites: &[(&str, &Value)]) -
 }
 
 fn conflict(earlier: &str, later: &str, what: &str) -> String {
-    format!("hooks `{earlier}` and `{later}` both rewrote {what}; the value of `{later}` stands, by their order")
+    format!(
+        "hooks `{earlier}` and `{later}` both rewrote {what}; the value of `{later}` stands, by their order"
+    )
 }
 
 /// One merge patch that does what two do one after the other. Recursion is bounded by the depth
@@ -203,8 +242,13 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    const COMPOSITIONS: [Composition; 5] =
-        [Composition::Onion, Composition::Pipeline, Composition::Veto, Composition::Middleware, Composition::Parallel];
+    const COMPOSITIONS: [Composition; 5] = [
+        Composition::Onion,
+        Composition::Pipeline,
+        Composition::Veto,
+        Composition::Middleware,
+        Composition::Parallel,
+    ];
 
     fn answers() -> impl Strategy<Value = Vec<Answer>> {
         let decision = prop::option::of(prop::sample::select(vec![
@@ -213,14 +257,15 @@ mod tests {
             Decision::Defer,
             Decision::Deny,
         ]));
-        let answer =
-            (decision, prop::option::of(0..3_u8), any::<bool>()).prop_map(|(decision, value, message)| Answer {
+        let answer = (decision, prop::option::of(0..3_u8), any::<bool>()).prop_map(
+            |(decision, value, message)| Answer {
                 decision,
                 reason: decision.map(|it| it.as_str().to_string()),
                 subject: value.map(|value| json!({"v": value})),
                 user_messages: if message { vec!["m".into()] } else { vec![] },
                 ..Answer::default()
-            });
+            },
+        );
         prop::collection::vec(answer, 0..8)
     }
 
@@ -228,7 +273,13 @@ mod tests {
     fn fold(composition: Composition, answers: &[Answer]) -> Folded {
         let mut folded = Folded::default();
         for (n, answer) in answers.iter().enumerate() {
-            folded.add(composition, Phase::Gate, &Arc::from(format!("h{n}")), answer.clone(), false);
+            folded.add(
+                composition,
+                Phase::Gate,
+                &Arc::from(format!("h{n}")),
+                answer.clone(),
+                false,
+            );
             if ends(composition, Phase::Gate, answer) {
                 break;
             }
@@ -285,12 +336,40 @@ mod tests {
     fn conflicts_are_named() {
         let hook = |name: &'static str, value: Value| (name, value);
         for (rewrites, expected, conflicts) in [
-            (vec![hook("a", json!({"x": 2, "y": 1})), hook("b", json!({"x": 1, "y": 2}))], json!({"x": 2, "y": 2}), 0),
-            (vec![hook("a", json!({"x": 2, "y": 1})), hook("b", json!({"x": 3, "y": 1}))], json!({"x": 3, "y": 1}), 1),
-            (vec![hook("a", json!({"y": 1})), hook("b", json!({"x": 1, "y": 1, "z": 1}))], json!({"y": 1, "z": 1}), 0),
-            (vec![hook("a", json!("s")), hook("b", json!({"x": 1}))], json!({"x": 1}), 1),
+            (
+                vec![
+                    hook("a", json!({"x": 2, "y": 1})),
+                    hook("b", json!({"x": 1, "y": 2})),
+                ],
+                json!({"x": 2, "y": 2}),
+                0,
+            ),
+            (
+                vec![
+                    hook("a", json!({"x": 2, "y": 1})),
+                    hook("b", json!({"x": 3, "y": 1})),
+                ],
+                json!({"x": 3, "y": 1}),
+                1,
+            ),
+            (
+                vec![
+                    hook("a", json!({"y": 1})),
+                    hook("b", json!({"x": 1, "y": 1, "z": 1})),
+                ],
+                json!({"y": 1, "z": 1}),
+                0,
+            ),
+            (
+                vec![hook("a", json!("s")), hook("b", json!({"x": 1}))],
+                json!({"x": 1}),
+                1,
+            ),
         ] {
-            let rewrites: Vec<_> = rewrites.iter().map(|(hook, value)| (*hook, value)).collect();
+            let rewrites: Vec<_> = rewrites
+                .iter()
+                .map(|(hook, value)| (*hook, value))
+                .collect();
             let (combined, found) = combine_rewrites(Some(&json!({"x": 1, "y": 1})), &rewrites);
             assert_eq!((combined, found.len()), (Some(expected), conflicts));
         }
@@ -298,8 +377,10 @@ mod tests {
 
     #[test]
     fn patches_combine() {
-        let combined =
-            combine_patches(json!({"a": {"b": 1, "c": 1}, "d": 1}), json!({"a": {"b": null}, "d": {"e": 1}}));
+        let combined = combine_patches(
+            json!({"a": {"b": 1, "c": 1}, "d": 1}),
+            json!({"a": {"b": null}, "d": {"e": 1}}),
+        );
         assert_eq!(combined, json!({"a": {"b": null, "c": 1}, "d": {"e": 1}}));
     }
 }

@@ -1,7 +1,7 @@
-//! Conditions that take time. An event's conditions are held where the event was read, as long as that
-//! hardly takes time. Where a condition asks the disk, or the event is long, they are held on a thread
-//! apart, which the event waits for as long as its deadline allows. Over it, what the conditions are
-//! about counts as unread, and so every one of them is in doubt.
+//! Conditions that take time. An event's conditions are held where the event was read, as long as
+//! that hardly takes time. Where a condition asks the disk, or the event is long, they are held on
+//! a thread apart, which the event waits for as long as its deadline allows. Over it, what the
+//! conditions are about counts as unread, and so every one of them is in doubt.
 
 use super::question::RunLimits;
 use super::state::Engine;
@@ -21,7 +21,10 @@ impl Engine {
         until: Instant,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        tokio::time::timeout_at(until, self.services.aside.run(work)).await.ok().flatten()
+        tokio::time::timeout_at(until, self.services.aside.run(work))
+            .await
+            .ok()
+            .flatten()
     }
 
     /// The longest that conditions may take where no event's deadline says so.

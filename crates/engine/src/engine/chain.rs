@@ -34,8 +34,8 @@ pub(super) struct Chain {
     pub errors: Vec<String>,
     /// Counts the rewrites.
     pub version: u32,
-    /// Which version each hook has judged last, and which it made: [`SHARED`] if other hooks made it
-    /// too.
+    /// Which version each hook has judged last, and which it made: [`SHARED`] if other hooks made
+    /// it too.
     pub judged: Vec<(Arc<Hook>, u32)>,
     pub made: Vec<(Arc<Hook>, u32)>,
     /// Who allowed, why, and which version: an allow is for the value that it saw or made.
@@ -100,7 +100,9 @@ impl Chain {
         let client = limits.question.contract;
         let mut rest = Rest::of(members, contract, client, self.moment.event().spec);
         loop {
-            let Some(runs) = self.run_next(engine, limits, &mut rest) else { return };
+            let Some(runs) = self.run_next(engine, limits, &mut rest) else {
+                return;
+            };
             let runs = runs.await;
             self.absorb([contract, client], runs, &mut rest);
         }
@@ -121,7 +123,9 @@ impl Chain {
                 Either::Right(run) => Either::Right(Box::pin(async move { smallvec![run.await] })),
             },
             Turn::Several(group) => {
-                let runs = group.into_iter().map(|next| run_member(engine, limits, next, moment));
+                let runs = group
+                    .into_iter()
+                    .map(|next| run_member(engine, limits, next, moment));
                 let runs = join_all(runs);
                 Either::Right(Box::pin(async move { runs.await.into() }))
             }
@@ -130,7 +134,11 @@ impl Chain {
 
     /// Denies an event that no hook judges; the hooks that were selected are skipped.
     pub(super) fn refuse(&mut self, refusal: Refusal, selected: &[Selected]) {
-        let Refusal { by, decision, reason } = refusal;
+        let Refusal {
+            by,
+            decision,
+            reason,
+        } = refusal;
         match &by {
             Some(name) => {
                 let denied = run::outcome_of(name.clone(), Status::Blocking, Duration::ZERO);
@@ -143,7 +151,11 @@ impl Chain {
                     ..denied
                 });
                 let why = format!("denied by the {name} before");
-                self.outcomes.extend(selected.iter().map(|selected| run::skipped(selected, &*why)));
+                self.outcomes.extend(
+                    selected
+                        .iter()
+                        .map(|selected| run::skipped(selected, &*why)),
+                );
             }
             None => self.errors.push(reason.clone()),
         }
@@ -153,29 +165,39 @@ impl Chain {
     }
 
     /// Skips a hook for which the chain has ended, unless it is [to say why](Self::is_to_say_why).
-    fn skip_unless_surer(&mut self, selected: Selected, ended_at: Option<Layer>) -> Option<Selected> {
+    fn skip_unless_surer(
+        &mut self,
+        selected: Selected,
+        ended_at: Option<Layer>,
+    ) -> Option<Selected> {
         if ended_at.is_some_and(|layer| self.is_to_say_why(&selected, layer)) {
             return Some(selected);
         }
         let why = match &self.folded.decided_by {
-            Some(hook) if self.folded.decision == Some(Decision::Deny) => format!("denied by `{hook}` before"),
+            Some(hook) if self.folded.decision == Some(Decision::Deny) => {
+                format!("denied by `{hook}` before")
+            }
             _ => "the chain had ended".to_string(),
         };
         self.outcomes.push(run::skipped(&selected, why));
         None
     }
 
-    /// Whether a hook has a say although a deny has ended the chain of its layer: that deny was in doubt, and this one is
-    /// certain. It says why, then, whatever the priorities are: a doubt of another rule would mislead.
+    /// Whether a hook has a say although a deny has ended the chain of its layer: that deny was in
+    /// doubt, and this one is certain. It says why, then, whatever the priorities are: a doubt of
+    /// another rule would mislead.
     pub(super) fn is_to_say_why(&self, selected: &Selected, ended_at: Layer) -> bool {
-        let Folded { decision, in_doubt, .. } = self.folded;
+        let Folded {
+            decision, in_doubt, ..
+        } = self.folded;
         decision == Some(Decision::Deny)
             && in_doubt
             && selected.hook.source.layer == ended_at
             && selected.is_certain_deny()
     }
 
-    /// Adds what members made of the same value to the chain, in list order, and notes where their answers end it.
+    /// Adds what members made of the same value to the chain, in list order, and notes where their
+    /// answers end it.
     fn absorb(&mut self, [contract, client]: [&Contract; 2], runs: Runs, rest: &mut Rest) {
         let event = self.moment.event().clone();
         let phase = event.spec.phase;
@@ -197,13 +219,17 @@ impl Chain {
                 (combined.map(Cow::Owned), conflicts)
             }
         };
-        let rewritten = subject.as_deref().filter(|subject| Some(*subject) != event.subject());
+        let rewritten = subject
+            .as_deref()
+            .filter(|subject| Some(*subject) != event.subject());
         let mut next = rewritten.map(|subject| event.with_subject(subject.clone()));
         let patch = |next: &mut Option<Event>, patch: &Value| {
             let patched = next.as_ref().unwrap_or(&event).with_context(patch);
             *next = Some(patched).filter(|patched| patched.data() != event.data());
         };
-        all.iter().filter_map(|run| run.answer.context.as_ref()).for_each(|context| patch(&mut next, context));
+        all.iter()
+            .filter_map(|run| run.answer.context.as_ref())
+            .for_each(|context| patch(&mut next, context));
         if let Some(trace) = contract.trace {
             for run in all {
                 if let Some(traces) = trace(next.as_ref().unwrap_or(&event), &run.answer) {
@@ -212,14 +238,23 @@ impl Chain {
             }
         }
         // The value of a single member stays in its answer, for `Folded::add` to take.
-        let combined = if is_alone { None } else { subject.map(Cow::into_owned) };
+        let combined = if is_alone {
+            None
+        } else {
+            subject.map(Cow::into_owned)
+        };
         let mut makers = Vec::new();
         let mut allows = Vec::new();
         for mut run in runs {
             if run.answer.decision == Some(Decision::Allow) {
-                allows.push((run.name.clone(), run.answer.reason.clone(), !run.rewrote.is_empty()));
+                allows.push((
+                    run.name.clone(),
+                    run.answer.reason.clone(),
+                    !run.rewrote.is_empty(),
+                ));
             }
-            self.judged.extend(run.judged.into_iter().map(|hook| (hook, self.version)));
+            self.judged
+                .extend(run.judged.into_iter().map(|hook| (hook, self.version)));
             makers.extend(run.rewrote);
             self.claims.extend(run.claims);
             self.errors.extend(run.errors);
@@ -238,7 +273,13 @@ impl Chain {
             if ends(client.composition, phase, &run.answer) {
                 self.ended_at = self.ended_at.into_iter().chain([run.layer]).min();
             }
-            self.folded.add(contract.composition, phase, &run.name, *run.answer, run.in_doubt);
+            self.folded.add(
+                contract.composition,
+                phase,
+                &run.name,
+                *run.answer,
+                run.in_doubt,
+            );
         }
         self.errors.extend(conflicts);
         if combined.is_some() && !self.folded.withheld {
@@ -254,26 +295,43 @@ impl Chain {
         if next.as_ref().is_some_and(is_changed) {
             self.version += 1;
             let version = |whole| if alone && whole { self.version } else { SHARED };
-            self.made.extend(makers.into_iter().map(|(hook, whole)| (hook, version(whole))));
+            self.made.extend(
+                makers
+                    .into_iter()
+                    .map(|(hook, whole)| (hook, version(whole))),
+            );
         }
         // Whoever made the value alone has allowed what it made.
-        let version = |rewrote| if rewrote && alone { self.version } else { before };
-        self.allowed.extend(allows.into_iter().map(|(hook, reason, rewrote)| (hook, reason, version(rewrote))));
+        let version = |rewrote| {
+            if rewrote && alone {
+                self.version
+            } else {
+                before
+            }
+        };
+        self.allowed.extend(
+            allows
+                .into_iter()
+                .map(|(hook, reason, rewrote)| (hook, reason, version(rewrote))),
+        );
         let Some(next) = next else { return };
         self.moment = Arc::new(self.moment.rewritten(Arc::new(next)));
     }
 
-    /// Takes back an allow at a gate that was for another value than the one that goes out, unless somebody has
-    /// allowed that one.
+    /// Takes back an allow at a gate that was for another value than the one that goes out, unless
+    /// somebody has allowed that one.
     pub(super) fn settle_allow(&mut self) {
         let is_stale = self.version > 0 && self.moment.event().spec.phase == Phase::Gate;
         if !is_stale || self.folded.decision != Some(Decision::Allow) {
             return;
         }
-        let (decision, decided_by, reason) = match self.allowed.iter().find(|(_, _, at)| *at == self.version) {
-            Some((hook, reason, _)) => (Some(Decision::Allow), Some(hook.clone()), reason.clone()),
-            None => (None, None, None),
-        };
+        let (decision, decided_by, reason) =
+            match self.allowed.iter().find(|(_, _, at)| *at == self.version) {
+                Some((hook, reason, _)) => {
+                    (Some(Decision::Allow), Some(hook.clone()), reason.clone())
+                }
+                None => (None, None, None),
+            };
         self.folded.decision = decision;
         self.folded.decided_by = decided_by;
         self.folded.reasons = reason.into_iter().collect();
@@ -283,17 +341,29 @@ impl Chain {
 /// Whether an answer changes what hooks can veto: the subject or the tool.
 pub(super) fn rewrites(event: &Event, answer: &Answer) -> bool {
     let changes_tool = |patch: &Value| {
-        patch.get("tool").is_some() && event.with_context(patch).data().get("tool") != event.data().get("tool")
+        patch.get("tool").is_some()
+            && event.with_context(patch).data().get("tool") != event.data().get("tool")
     };
-    answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
+    answer
+        .subject
+        .as_ref()
+        .is_some_and(|subject| Some(subject) != event.subject())
         || answer.context.as_ref().is_some_and(changes_tool)
 }
 
 impl MemberRun {
     fn of_hook(hook: Arc<Hook>, is_listed: bool, run: HookRun, event: &Event) -> MemberRun {
         let withheld = failure::withholds(run.has_failed, &run.answer, event);
-        let HookRun { answer, outcome, claim, .. } = run;
-        let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
+        let HookRun {
+            answer,
+            outcome,
+            claim,
+            ..
+        } = run;
+        let rewrote = rewrites(event, &answer)
+            .then(|| (hook.clone(), true))
+            .into_iter()
+            .collect();
         MemberRun {
             name: hook.name.clone(),
             layer: hook.source.layer,
@@ -311,16 +381,29 @@ impl MemberRun {
 
     fn of_block(contract: &Contract, layer: Layer, chain: Chain) -> MemberRun {
         // People look for the hook that decided, not for the block that it is in.
-        let name = chain.folded.decided_by.clone().unwrap_or_else(|| contract.dialect.into());
+        let name = chain
+            .folded
+            .decided_by
+            .clone()
+            .unwrap_or_else(|| contract.dialect.into());
         // Of a block that rewrote, no hook is known to have judged the final value.
-        let judged = chain.judged.into_iter().filter(|_| chain.version == 0).map(|(hook, _)| hook).collect();
+        let judged = chain
+            .judged
+            .into_iter()
+            .filter(|_| chain.version == 0)
+            .map(|(hook, _)| hook)
+            .collect();
         MemberRun {
             name,
             layer: chain.ended_at.unwrap_or(layer),
             is_listed: false,
             in_doubt: chain.folded.in_doubt,
             withheld: chain.folded.withheld,
-            rewrote: chain.made.into_iter().map(|(hook, version)| (hook, version == chain.version)).collect(),
+            rewrote: chain
+                .made
+                .into_iter()
+                .map(|(hook, version)| (hook, version == chain.version))
+                .collect(),
             judged,
             answer: Box::new(chain.folded.into_answer()),
             outcomes: chain.outcomes,
@@ -333,8 +416,8 @@ impl MemberRun {
 /// The runs of one turn.
 type Runs = SmallVec<[MemberRun; 1]>;
 
-/// What is over already, because there was nothing to wait for; or boxed, or the largest handler's state would be part of
-/// every event's future.
+/// What is over already, because there was nothing to wait for; or boxed, or the largest handler's
+/// state would be part of every event's future.
 type Running<'a, T> = Either<Ready<T>, Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
 
 fn run_member<'a>(
@@ -345,13 +428,22 @@ fn run_member<'a>(
 ) -> Running<'a, MemberRun> {
     match member {
         Member::Hook(selected) => match run::run_at_once(engine, limits, &selected, moment) {
-            Some(run) => Either::Left(ready(MemberRun::of_hook(selected.hook, is_listed, run, moment.event()))),
+            Some(run) => Either::Left(ready(MemberRun::of_hook(
+                selected.hook,
+                is_listed,
+                run,
+                moment.event(),
+            ))),
             None => Either::Right(Box::pin(async move {
                 let run = run::run_in_time(engine, limits, &selected, moment).await;
                 MemberRun::of_hook(selected.hook, is_listed, run, moment.event())
             })),
         },
-        Member::Block { contract, layer, members } => Either::Right(Box::pin(async move {
+        Member::Block {
+            contract,
+            layer,
+            members,
+        } => Either::Right(Box::pin(async move {
             let mut chain = Chain::start(moment.clone(), Vec::new());
             chain.run_members(engine, limits, contract, members).await;
             chain.settle_allow();

@@ -7,8 +7,9 @@ use std::time::Duration;
 /// How long a run's count of calls is kept: long after any run has ended.
 pub(super) const COUNT_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A call that a limit counts from when it is admitted, so that calls at the same time don't pass the limit together.
-/// It is counted no more when it is dropped before it is kept: then it was denied or cancelled, and doesn't happen.
+/// A call that a limit counts from when it is admitted, so that calls at the same time don't pass
+/// the limit together. It is counted no more when it is dropped before it is kept: then it was
+/// denied or cancelled, and doesn't happen.
 pub(super) struct CountedCall {
     state: Store,
     key: String,
@@ -18,7 +19,11 @@ pub(super) struct CountedCall {
 impl CountedCall {
     /// A call that is counted already, under this key.
     pub(super) fn new(state: &Store, key: String) -> CountedCall {
-        CountedCall { state: state.clone(), key, is_kept: false }
+        CountedCall {
+            state: state.clone(),
+            key,
+            is_kept: false,
+        }
     }
 
     /// The call may happen.
@@ -33,10 +38,15 @@ impl Drop for CountedCall {
             return;
         }
         let one_less = |calls: Option<&Value>| {
-            let calls = calls.and_then(Value::as_u64).map(|calls| json!(calls.saturating_sub(1)));
+            let calls = calls
+                .and_then(Value::as_u64)
+                .map(|calls| json!(calls.saturating_sub(1)));
             Ok(calls)
         };
-        if let Err(StateError(error)) = self.state.update(&guards(), &self.key, Some(COUNT_KEPT), one_less) {
+        if let Err(StateError(error)) =
+            self.state
+                .update(&guards(), &self.key, Some(COUNT_KEPT), one_less)
+        {
             tracing::warn!(%error, "A call that was denied stays counted.");
         }
     }

@@ -1,7 +1,8 @@
-//! Where an error becomes a decision: each way in which judging goes wrong, with what is answered then.
+//! Where an error becomes a decision: each way in which judging goes wrong, with what is answered
+//! then.
 //!
-//! A decision that no hook, no policy and no person gave is made in this file and nowhere else: `tests/repo` finds
-//! any other place. So "fail open or closed?" has one place to look.
+//! A decision that no hook, no policy and no person gave is made in this file and nowhere else:
+//! `tests/repo` finds any other place. So "fail open or closed?" has one place to look.
 
 use super::question::{HooksInForce, Question, Within};
 use crate::hook::Hook;
@@ -38,7 +39,13 @@ pub(super) fn failed_hook(hook: &Hook, event: &Event, error: &str) -> Answer {
         None if is_unfound => Fail::Closed,
         _ => hook.fail_at(event.spec.phase),
     };
-    let mut answer = by_direction(fail, event.spec.phase, event.rest().is_some(), &hook.name, error);
+    let mut answer = by_direction(
+        fail,
+        event.spec.phase,
+        event.rest().is_some(),
+        &hook.name,
+        error,
+    );
     if event.spec.subject.is_none() {
         (answer.subject, answer.replace) = (None, false);
     }
@@ -59,8 +66,8 @@ pub(super) fn failed_hook(hook: &Hook, event: &Event, error: &str) -> Answer {
 
 /// The answer that a failure counts as in a direction.
 ///
-/// `lets_rest` marks a moment at which the agent wants to rest, where `closed` must not send it back to work for
-/// ever: the agent may rest.
+/// `lets_rest` marks a moment at which the agent wants to rest, where `closed` must not send it
+/// back to work for ever: the agent may rest.
 fn by_direction(fail: Fail, phase: Phase, lets_rest: bool, hook: &str, error: &str) -> Answer {
     let reason = || format!("hook `{hook}` failed to {error}");
     match (fail, phase) {
@@ -69,20 +76,29 @@ fn by_direction(fail: Fail, phase: Phase, lets_rest: bool, hook: &str, error: &s
         (Fail::Closed, Phase::Gate) => Answer::decide(Decision::Deny, reason()),
         (Fail::Ask, Phase::Gate) => Answer::decide(Decision::Ask, reason()),
         // It has happened, so there is nothing to ask about: the subject is withheld.
-        (Fail::Closed | Fail::Ask, Phase::After) => {
-            Answer { subject: Some(Value::Null), replace: true, ..Answer::decide(Decision::Deny, reason()) }
-        }
+        (Fail::Closed | Fail::Ask, Phase::After) => Answer {
+            subject: Some(Value::Null),
+            replace: true,
+            ..Answer::decide(Decision::Deny, reason())
+        },
     }
 }
 
-/// Whether a failed hook withholds what has happened: no later rewrite may bring back what nobody has looked at.
+/// Whether a failed hook withholds what has happened: no later rewrite may bring back what nobody
+/// has looked at.
 pub(super) fn withholds(has_failed: bool, answer: &Answer, event: &Event) -> bool {
-    has_failed && event.spec.phase == Phase::After && event.spec.subject.is_some() && answer.decision.is_some()
+    has_failed
+        && event.spec.phase == Phase::After
+        && event.spec.subject.is_some()
+        && answer.decision.is_some()
 }
 
-/// A fixed verdict whose condition is in doubt, or what a hook says of code that isn't shown: the reason that was
-/// written is about what the rule names, and nobody knows that this is it.
-pub(super) fn verdict_in_doubt(selected: &Selected, phase: Phase) -> Option<Result<Box<Answer>, Failure>> {
+/// A fixed verdict whose condition is in doubt, or what a hook says of code that isn't shown: the
+/// reason that was written is about what the rule names, and nobody knows that this is it.
+pub(super) fn verdict_in_doubt(
+    selected: &Selected,
+    phase: Phase,
+) -> Option<Result<Box<Answer>, Failure>> {
     let (hook, doubt) = (&selected.hook, selected.doubt.as_ref()?);
     let decide = |decision, reason| Ok(Box::new(Answer::decide(decision, reason)));
     let said = || format!("hook `{}` {}", hook.name, doubt.why);
@@ -98,21 +114,28 @@ pub(super) fn verdict_in_doubt(selected: &Selected, phase: Phase) -> Option<Resu
             Some(Fail::Closed) => decide(Decision::Deny, said()),
             Some(Fail::Open) => Err(Failure::Error(doubt.why.failure())),
         },
-        Decision::Ask | Decision::Defer => decide(decision, format!("{reason} ({})", said()).trim_start().to_string()),
+        Decision::Ask | Decision::Defer => decide(
+            decision,
+            format!("{reason} ({})", said()).trim_start().to_string(),
+        ),
     })
 }
 
-/// A hook that may not run in doubt: it says nothing, unless its author said what a failure counts as.
+/// A hook that may not run in doubt: it says nothing, unless its author said what a failure counts
+/// as.
 pub(super) fn run_in_doubt(selected: &Selected) -> Option<Result<Box<Answer>, Failure>> {
-    let doubt = selected.doubt.as_ref().filter(|_| selected.hook.handler.needs_certainty())?;
+    let doubt = selected
+        .doubt
+        .as_ref()
+        .filter(|_| selected.hook.handler.needs_certainty())?;
     Some(match selected.hook.fail {
         None => Ok(Box::default()),
         Some(_) => Err(Failure::Error(doubt.why.failure())),
     })
 }
 
-/// A reply that lets the event pass only because part of it could not be understood: a vocabulary may read it as an
-/// allow, but a hook that fails closed must not be read so.
+/// A reply that lets the event pass only because part of it could not be understood: a vocabulary
+/// may read it as an allow, but a hook that fails closed must not be read so.
 pub(super) fn misread_reply(hook: &Hook, phase: Phase, answer: &Answer) -> Option<Failure> {
     let is_strict = matches!(hook.said_fail(phase), Some(Fail::Closed | Fail::Ask));
     let passes = answer.decision.is_none_or(|it| it == Decision::Allow) && answer.subject.is_none();
@@ -126,15 +149,23 @@ pub(super) fn partial_allow(answer: &mut Answer) {
     answer.reason = Some("its allow doesn't count: `if` doesn't cover the whole call".into());
 }
 
-/// A hook that fails on a rewritten value: no hook may be led around by a value that it can't judge.
+/// A hook that fails on a rewritten value: no hook may be led around by a value that it can't
+/// judge.
 pub(super) fn failed_again(hook: &Hook, error: Option<&str>) -> Answer {
     let error = error.unwrap_or("run");
-    Answer::decide(Decision::Deny, format!("hook `{}` {error}, judging a rewritten value", hook.name))
+    Answer::decide(
+        Decision::Deny,
+        format!("hook `{}` {error}, judging a rewritten value", hook.name),
+    )
 }
 
-/// A hook that would change a rewritten value once more: then no value is left that all hooks have judged.
+/// A hook that would change a rewritten value once more: then no value is left that all hooks have
+/// judged.
 pub(super) fn rewritten_again(hook: &Hook, cause: &str) -> Answer {
-    Answer::decide(Decision::Deny, format!("hook `{}` would rewrite again what {cause}", hook.name))
+    Answer::decide(
+        Decision::Deny,
+        format!("hook `{}` would rewrite again what {cause}", hook.name),
+    )
 }
 
 /// A person who doesn't answer: silence is no consent.
@@ -145,7 +176,8 @@ pub(super) fn unanswered(reason: &str, answer: &NoAnswer) -> (Decision, String) 
     }
 }
 
-/// A call that a policy can't count: without a count nobody knows that it is within the limit, so it is denied.
+/// A call that a policy can't count: without a count nobody knows that it is within the limit, so
+/// it is denied.
 pub(super) fn uncounted(StateError(error): StateError) -> String {
     format!("the policy failed to count calls: {error}")
 }
@@ -158,8 +190,8 @@ pub(super) struct Refusal {
     pub reason: String,
 }
 
-/// An event that doesn't name its tool is denied in the name of whoever asks for it, because nobody can tell what they
-/// would say.
+/// An event that doesn't name its tool is denied in the name of whoever asks for it, because nobody
+/// can tell what they would say.
 pub(super) fn unnamed_tool(hooks: &HooksInForce, facts: &Facts) -> Option<Refusal> {
     let event = &facts.event;
     if facts.tool().is_some_and(|tool| !tool.is_empty()) || !event.lacks_tool() {
@@ -173,7 +205,11 @@ pub(super) fn unnamed_tool(hooks: &HooksInForce, facts: &Facts) -> Option<Refusa
         }
     };
     let reason = format!("the event doesn't name its tool, for which {who} asks");
-    Some(Refusal { by: Some(by), decision: Some(Decision::Deny), reason })
+    Some(Refusal {
+        by: Some(by),
+        decision: Some(Decision::Deny),
+        reason,
+    })
 }
 
 /// How deep hooks may dispatch events of their own that other hooks judge.
@@ -186,32 +222,53 @@ pub(super) fn too_deep(event: &Event, within: Within) -> Option<Refusal> {
     }
     let reason = format!("hooks dispatch events within hooks, more than {MAX_DEPTH} deep");
     tracing::warn!(event = %event.name, "{reason}");
-    Some(Refusal { by: None, decision: Some(Decision::Deny).filter(|_| event.spec.phase == Phase::Gate), reason })
+    Some(Refusal {
+        by: None,
+        decision: Some(Decision::Deny).filter(|_| event.spec.phase == Phase::Gate),
+        reason,
+    })
 }
 
-/// A decision or rewrite that the client can't honour becomes a deny, which names who rewrote: it would do the thing
-/// unasked, or with the old value.
+/// A decision or rewrite that the client can't honour becomes a deny, which names who rewrote: it
+/// would do the thing unasked, or with the old value.
 pub(super) fn unhonoured(verdict: &mut Verdict, question: &Question) {
-    let Question { event, honours, contract: client, .. } = question;
+    let Question {
+        event,
+        honours,
+        contract: client,
+        ..
+    } = question;
     // Other vocabularies have no word for what a context changes.
     let context = verdict.context.as_ref().and_then(|it| it.as_object());
-    let unspoken = context.is_some_and(|it| it.keys().any(|key| !client.context.contains(&key.as_str())));
-    let rewritten = verdict.subject.is_some() || verdict.context.is_some() && client.dialect == NATIVE;
+    let unspoken =
+        context.is_some_and(|it| it.keys().any(|key| !client.context.contains(&key.as_str())));
+    let rewritten =
+        verdict.subject.is_some() || verdict.context.is_some() && client.dialect == NATIVE;
     let untaken = !honours.rewrite && rewritten || unspoken;
     if event.spec.phase == Phase::After && untaken && !honours.withhold {
         tell_untaken(verdict, event);
     }
     let refusal = match verdict.decision {
-        Decision::Ask if !honours.ask => "this needs a person's approval, and the client can't ask".to_string(),
-        Decision::Defer if !honours.defer => "this would be put off, and the client can't defer".to_string(),
+        Decision::Ask if !honours.ask => {
+            "this needs a person's approval, and the client can't ask".to_string()
+        }
+        Decision::Defer if !honours.defer => {
+            "this would be put off, and the client can't defer".to_string()
+        }
         Decision::Allow | Decision::Ask | Decision::Defer if untaken => {
-            format!("{}, and the client can't take a rewrite", verdict.who_rewrote())
+            format!(
+                "{}, and the client can't take a rewrite",
+                verdict.who_rewrote()
+            )
         }
         Decision::Allow | Decision::Ask | Decision::Defer | Decision::Deny => return,
     };
     if verdict.decision == Decision::Allow {
         // The hook that allowed it has not denied it; the one that rewrote it has.
-        let rewriter = verdict.rewriters().next().map(|outcome| outcome.hook.clone());
+        let rewriter = verdict
+            .rewriters()
+            .next()
+            .map(|outcome| outcome.hook.clone());
         verdict.decided_by = rewriter;
         verdict.reason = None;
     }
@@ -222,19 +279,29 @@ pub(super) fn unhonoured(verdict: &mut Verdict, question: &Question) {
     });
 }
 
-/// What has happened is read by the model of an agent that takes no other value for it. The hooks that would have changed
-/// or withheld it have failed, and the person hears of it: nobody may believe that a secret is gone.
+/// What has happened is read by the model of an agent that takes no other value for it. The hooks
+/// that would have changed or withheld it have failed, and the person hears of it: nobody may
+/// believe that a secret is gone.
 fn tell_untaken(verdict: &mut Verdict, event: &Event) {
-    let why = format!("the agent takes no other value at {}, so its model may read the old one", event.name);
+    let why = format!(
+        "the agent takes no other value at {}, so its model may read the old one",
+        event.name
+    );
     let hooks = verdict.outcomes.iter_mut().filter(|it| it.rewrote);
     let told = hooks.map(|outcome| {
         outcome.status = Status::NonBlockingError;
         outcome.error = Some(format!("change what happened: {why}"));
-        let reason = outcome.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let reason = outcome
+            .reason
+            .as_deref()
+            .map(|reason| format!(" ({reason})"))
+            .unwrap_or_default();
         format!("hook `{}`{reason}: {why}", outcome.hook)
     });
     let told: Vec<String> = told.collect();
-    verdict.user_messages.extend(told.iter().map(|it| format!("hookwire: {it}")));
+    verdict
+        .user_messages
+        .extend(told.iter().map(|it| format!("hookwire: {it}")));
     verdict.errors.extend(told);
 }
 

@@ -1,6 +1,7 @@
 //! Interceptors judge events: the engine is one, and a host can be given another in its place.
 //!
-//! (instructor: `CanInterceptAgentLifecycle`, with the hook stack and the pass-through as its own two.)
+//! (instructor: `CanInterceptAgentLifecycle`, with the hook stack and the pass-through as its own
+//! two.)
 
 use super::decide;
 use super::question::{HooksInForce, Question};
@@ -26,7 +27,8 @@ pub trait Interceptor: Send + Sync {
 
 impl Interceptor for Engine {
     fn intercept(&self, question: Question) -> Judging<'_> {
-        // Boxed apart from the caller's own future: blocks over a kilobyte are the allocator's slow way.
+        // Boxed apart from the caller's own future: blocks over a kilobyte are the allocator's slow
+        // way.
         Box::pin(decide(self, question))
     }
 }
@@ -49,14 +51,26 @@ impl Question {
     pub fn without_hooks(&self, decision: Decision, reason: Option<String>) -> Verdict {
         let HooksInForce { files, session } = &self.hooks;
         let session_generation = session.as_ref().map(|set| set.generation);
-        let silent = Verdict::silent(decision, files.generation, files.hash.clone(), self.event.id.clone());
-        Verdict { reason, session_generation, ..silent }
+        let silent = Verdict::silent(
+            decision,
+            files.generation,
+            files.hash.clone(),
+            self.event.id.clone(),
+        );
+        Verdict {
+            reason,
+            session_generation,
+            ..silent
+        }
     }
 }
 
 impl fmt::Debug for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Question").field("event", &self.event).field("hooks", &self.hooks).finish_non_exhaustive()
+        f.debug_struct("Question")
+            .field("event", &self.event)
+            .field("hooks", &self.hooks)
+            .finish_non_exhaustive()
     }
 }
 
@@ -64,7 +78,10 @@ impl fmt::Debug for HooksInForce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let session = self.session.as_ref().map(|set| set.generation);
         let mut debug = f.debug_struct("HooksInForce");
-        debug.field("files", &self.files.generation).field("session", &session).finish_non_exhaustive()
+        debug
+            .field("files", &self.files.generation)
+            .field("session", &session)
+            .finish_non_exhaustive()
     }
 }
 

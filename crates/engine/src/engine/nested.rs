@@ -20,7 +20,13 @@ pub(super) struct NestedJudge<'a> {
 
 impl Judge for NestedJudge<'_> {
     fn judge(&self, event: Event) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>> {
-        let Question { hooks, contract, client, early_deadline, .. } = self.limits.question;
+        let Question {
+            hooks,
+            contract,
+            client,
+            early_deadline,
+            ..
+        } = self.limits.question;
         let question = Question {
             deadline: deadline(&event),
             event: Arc::new(event),
@@ -31,7 +37,10 @@ impl Judge for NestedJudge<'_> {
             client: client.clone(),
             early_deadline: early_deadline.clone(),
         };
-        let within = Within { depth: self.within.depth.saturating_add(1), ..self.within };
+        let within = Within {
+            depth: self.within.depth.saturating_add(1),
+            ..self.within
+        };
         Box::pin(judge_event(self.engine, question, within))
     }
 

@@ -1,6 +1,8 @@
-//! Questions that one event of a call leaves to a later one of the same call, because the agent can ask there and not here.
+//! Questions that one event of a call leaves to a later one of the same call, because the agent can
+//! ask there and not here.
 //!
-//! The later event says less of the call, so a hook may not know it again there. What was to be asked is asked all the same.
+//! The later event says less of the call, so a hook may not know it again there. What was to be
+//! asked is asked all the same.
 
 use hookwire_base::support::digest::of_texts;
 use hookwire_base::verdict::{Decision, Verdict};
@@ -13,7 +15,8 @@ use tokio::time::Instant;
 
 /// So many questions are remembered; the oldest one is forgotten first.
 const MOST: NonZeroUsize = NonZeroUsize::new(256).unwrap();
-/// An agent comes to the later event at once. A person who has to agree to something else first takes longer.
+/// An agent comes to the later event at once. A person who has to agree to something else first
+/// takes longer.
 const WAITS: Duration = Duration::from_secs(600);
 
 struct Question {
@@ -32,13 +35,17 @@ impl Default for PassedOn {
 }
 
 impl PassedOn {
-    /// Remembers the question of a verdict on a call, which these texts tell from others; or that there is none any more.
+    /// Remembers the question of a verdict on a call, which these texts tell from others; or that
+    /// there is none any more.
     pub fn leave(&self, call: &[&str], verdict: &Verdict) {
         let mut left = self.0.lock();
         match verdict.decision {
             Decision::Ask => {
-                let question =
-                    Question { at: Instant::now(), reason: verdict.reason.clone(), by: verdict.decided_by.clone() };
+                let question = Question {
+                    at: Instant::now(),
+                    reason: verdict.reason.clone(),
+                    by: verdict.decided_by.clone(),
+                };
                 left.put(of_texts(call), question);
             }
             Decision::Allow | Decision::Defer | Decision::Deny => drop(left.pop(&of_texts(call))),
@@ -48,7 +55,12 @@ impl PassedOn {
     /// Asks what was left, unless the verdict is as strict.
     pub fn ask(&self, call: &[&str], verdict: &mut Verdict) {
         let mut left = self.0.lock();
-        let Some(question) = left.get(&of_texts(call)).filter(|it| it.at.elapsed() <= WAITS) else { return };
+        let Some(question) = left
+            .get(&of_texts(call))
+            .filter(|it| it.at.elapsed() <= WAITS)
+        else {
+            return;
+        };
         if verdict.decision == Decision::Allow {
             verdict.decision = Decision::Ask;
             (verdict.reason, verdict.decided_by) = (question.reason.clone(), question.by.clone());
@@ -76,7 +88,10 @@ mod tests {
         left.leave(&["a"], &verdict(Decision::Ask));
         assert_eq!(asked("b", Decision::Allow), (Decision::Allow, None));
         for _ in 0..2 {
-            assert_eq!(asked("a", Decision::Allow), (Decision::Ask, Some("Why".into())));
+            assert_eq!(
+                asked("a", Decision::Allow),
+                (Decision::Ask, Some("Why".into()))
+            );
         }
         assert_eq!(asked("a", Decision::Deny).0, Decision::Deny);
         left.leave(&["a"], &verdict(Decision::Allow));

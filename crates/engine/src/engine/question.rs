@@ -1,4 +1,5 @@
-//! The question that the engine is asked: one event, with the hooks that judge it, what its client can do, and until when.
+//! The question that the engine is asked: one event, with the hooks that judge it, what its client
+//! can do, and until when.
 
 use crate::hook::Hook;
 use crate::hook_set::{HookSet, Selected};
@@ -16,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Question {
     /// The event.
     pub event: Arc<Event>,
-    /// When it has to be decided, if it says so: its `deadlineMs` from when it was read, less the time to answer.
+    /// When it has to be decided, if it says so: its `deadlineMs` from when it was read, less the
+    /// time to answer.
     pub deadline: Option<Instant>,
     /// The hooks in force when it was read.
     pub hooks: HooksInForce,
@@ -26,8 +28,8 @@ pub struct Question {
     pub honours: Honours,
     /// The client, if hooks may ask it something.
     pub client: Option<Arc<dyn Client>>,
-    /// Cancelled when the event's time is over before its deadline, as at the end of the input: hooks
-    /// that still run take their failure direction.
+    /// Cancelled when the event's time is over before its deadline, as at the end of the input:
+    /// hooks that still run take their failure direction.
     pub early_deadline: CancellationToken,
 }
 
@@ -40,8 +42,8 @@ pub struct HooksInForce {
     pub session: Option<Arc<HookSet>>,
 }
 
-/// When an event that is read now has to be decided, if it says so: it leaves the host the time to answer before the
-/// client gives up.
+/// When an event that is read now has to be decided, if it says so: it leaves the host the time to
+/// answer before the client gives up.
 pub fn deadline(event: &Event) -> Option<Instant> {
     let budget = Duration::from_millis(event.deadline_ms()?.min(24 * 3_600_000));
     let margin = (budget / 20).max(Duration::from_millis(20));
@@ -60,7 +62,10 @@ impl HooksInForce {
 
     /// Every hook, whether it applies or not.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Hook>> {
-        self.files.hooks.iter().chain(self.session.iter().flat_map(|set| &set.hooks))
+        self.files
+            .hooks
+            .iter()
+            .chain(self.session.iter().flat_map(|set| &set.hooks))
     }
 }
 
@@ -76,7 +81,10 @@ pub(super) struct Within {
 impl Within {
     /// For what a hook does that runs at such an event.
     pub(super) fn acts_of(self, hook: &Hook) -> Within {
-        Within { asks_nobody: self.asks_nobody || hook.observe, ..self }
+        Within {
+            asks_nobody: self.asks_nobody || hook.observe,
+            ..self
+        }
     }
 }
 

@@ -1,7 +1,9 @@
-//! One moment that several entries of an agent ask about: it is judged once, and each of them is told the verdict.
+//! One moment that several entries of an agent ask about: it is judged once, and each of them is
+//! told the verdict.
 //!
-//! An agent with an entry in the project and one for all projects runs both, mostly at the same time. If both were judged,
-//! each call would count twice, and a `once` hook would speak to one entry only.
+//! An agent with an entry in the project and one for all projects runs both, mostly at the same
+//! time. If both were judged, each call would count twice, and a `once` hook would speak to one
+//! entry only.
 
 use hookwire_base::support::digest::of_texts;
 use lru::LruCache;
@@ -14,8 +16,8 @@ use tokio::time::Instant;
 
 /// So many moments are remembered; the oldest one is forgotten first.
 const MOST: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-/// How long a verdict is told again. An agent starts its entries at once or one after another; a model that makes the same
-/// call once more, under the same id, takes longer.
+/// How long a verdict is told again. An agent starts its entries at once or one after another; a
+/// model that makes the same call once more, under the same id, takes longer.
 const TOLD_AGAIN: Duration = Duration::from_secs(2);
 
 /// What stands for a moment.
@@ -34,17 +36,29 @@ impl<T> Default for Repeated<T> {
 }
 
 impl<T: Clone> Repeated<T> {
-    /// Judges a moment, which these texts tell from others, unless it was judged just now or is being judged: then it waits
-    /// for that. Whoever judges may give up; then the next one who waits judges.
-    pub async fn judge<E>(&self, moment: &[&str], judge: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    /// Judges a moment, which these texts tell from others, unless it was judged just now or is
+    /// being judged: then it waits for that. Whoever judges may give up; then the next one who
+    /// waits judges.
+    pub async fn judge<E>(
+        &self,
+        moment: &[&str],
+        judge: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
         let judged = self.remembered(of_texts(moment));
         let judge = async { judge.await.map(|verdict| (Instant::now(), verdict)) };
-        judged.get_or_try_init(|| judge).await.map(|(_, verdict)| verdict.clone())
+        judged
+            .get_or_try_init(|| judge)
+            .await
+            .map(|(_, verdict)| verdict.clone())
     }
 
     fn remembered(&self, name: Name) -> Judged<T> {
         let mut remembered = self.0.lock();
-        let is_old = |judged: &Judged<T>| judged.get().is_some_and(|(at, _)| at.elapsed() > TOLD_AGAIN);
+        let is_old = |judged: &Judged<T>| {
+            judged
+                .get()
+                .is_some_and(|(at, _)| at.elapsed() > TOLD_AGAIN)
+        };
         match remembered.get(&name).filter(|judged| !is_old(judged)) {
             Some(judged) => judged.clone(),
             None => {
@@ -62,8 +76,8 @@ mod tests {
     use std::cell::Cell;
     use std::future::pending;
 
-    /// Two entries are told what one was judged; another moment, a later one and one whose judge failed or gave up are
-    /// judged anew.
+    /// Two entries are told what one was judged; another moment, a later one and one whose judge
+    /// failed or gave up are judged anew.
     #[tokio::test(start_paused = true)]
     async fn a_moment_is_judged_once() {
         let (repeated, n_judged) = (Repeated::default(), Cell::new(0));
@@ -77,14 +91,26 @@ mod tests {
         };
         // Which of them begins isn't said.
         let (a, again, b) = tokio::join!(judge("a"), judge("a"), judge("b"));
-        assert!(a == again && a != b && n_judged.get() == 2, "{a:?} {again:?} {b:?}");
+        assert!(
+            a == again && a != b && n_judged.get() == 2,
+            "{a:?} {again:?} {b:?}"
+        );
         assert_eq!(judge("a").await, a);
         tokio::time::advance(TOLD_AGAIN + Duration::from_millis(1)).await;
         assert_eq!(judge("a").await, Ok(3));
 
-        assert_eq!(repeated.judge(&["agent", "c"], async { Err("broken") }).await, Err("broken"));
+        assert_eq!(
+            repeated
+                .judge(&["agent", "c"], async { Err("broken") })
+                .await,
+            Err("broken")
+        );
         let given_up = repeated.judge(&["agent", "c"], pending::<Result<i32, ()>>());
-        assert!(tokio::time::timeout(Duration::from_millis(1), given_up).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(1), given_up)
+                .await
+                .is_err()
+        );
         assert_eq!(judge("c").await, Ok(4));
     }
 }

@@ -27,28 +27,60 @@ pub(super) struct Selection {
 }
 
 /// Finds the hooks that apply. Policies judge the event before, and it has to name its tool.
-pub(super) async fn select_hooks(engine: &Engine, question: &mut Question, within: Within) -> Selection {
+pub(super) async fn select_hooks(
+    engine: &Engine,
+    question: &mut Question,
+    within: Within,
+) -> Selection {
     if let Some(refusal) = failure::too_deep(&question.event, within) {
         let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root));
         let (selected, redacting, counted) = (Vec::new(), Vec::new(), Vec::new());
-        return Selection { moment, selected, redacting, refusal: Some(refusal), counted };
+        return Selection {
+            moment,
+            selected,
+            redacting,
+            refusal: Some(refusal),
+            counted,
+        };
     }
     engine.services.runs.note(&question.event);
     engine.calls.join(&mut question.event);
     let files = &question.hooks.files;
     let (event, names) = (question.event.clone(), files.tool_names.clone());
-    let mut moment = Arc::new(Moment::of(Facts::within(event, &engine.services.root, names, !engine.no_scripts)));
+    let mut moment = Arc::new(Moment::of(Facts::within(
+        event,
+        &engine.services.root,
+        names,
+        !engine.no_scripts,
+    )));
     // No hook is known yet that redacts.
-    let limits = RunLimits { question, within, redacting: &[] };
+    let limits = RunLimits {
+        question,
+        within,
+        redacting: &[],
+    };
     let (refusal, counted) = match files.policies.is_empty() {
         true => (None, Vec::new()),
         // Boxed: most hosts have no policies, and an event's future is made for each event.
         false => Box::pin(policy_gate::admit(engine, &limits, &mut moment)).await,
     };
     let hooks = question.hooks.clone();
-    let selected = aside::hold(engine, &limits, &mut moment, move |facts| hooks.select(facts)).await;
+    let selected = aside::hold(engine, &limits, &mut moment, move |facts| {
+        hooks.select(facts)
+    })
+    .await;
     engine.tell_of_shell(&moment.facts);
     let refusal = refusal.or_else(|| failure::unnamed_tool(&question.hooks, &moment.facts));
-    let redacting = selected.iter().filter(|it| it.hook.redacts()).map(|it| it.hook.clone()).collect();
-    Selection { moment, selected, redacting, refusal, counted }
+    let redacting = selected
+        .iter()
+        .filter(|it| it.hook.redacts())
+        .map(|it| it.hook.clone())
+        .collect();
+    Selection {
+        moment,
+        selected,
+        redacting,
+        refusal,
+        counted,
+    }
 }

@@ -35,7 +35,10 @@ type Name = [u8; 32];
 
 impl Default for Sessions {
     fn default() -> Sessions {
-        Sessions(Mutex::new(Known { sessions: LruCache::new(MAX_SESSIONS), n_once: 0 }))
+        Sessions(Mutex::new(Known {
+            sessions: LruCache::new(MAX_SESSIONS),
+            n_once: 0,
+        }))
     }
 }
 
@@ -58,8 +61,8 @@ pub(super) enum Claim {
     Unknown,
 }
 
-/// The one run of a `once` hook in a session. A claim that is dropped before it is spent is given back: the hook has
-/// judged nothing if its event was cancelled.
+/// The one run of a `once` hook in a session. A claim that is dropped before it is spent is given
+/// back: the hook has judged nothing if its event was cancelled.
 pub(super) struct OnceClaim {
     sessions: Arc<Sessions>,
     session: Name,
@@ -82,8 +85,8 @@ impl Drop for OnceClaim {
     }
 }
 
-/// Agents of a session that are sent back at once. Beyond, all are counted anew, because each may be
-/// another one for ever.
+/// Agents of a session that are sent back at once. Beyond, all are counted anew, because each may
+/// be another one for ever.
 const MAX_SENT_BACK: usize = 1000;
 
 impl Session {
@@ -100,8 +103,9 @@ impl Session {
         count
     }
 
-    /// Whether a prompt begins something new. Some agents send an empty one after a tool's result, and some give the reason
-    /// of a send-back as the next prompt: then an agent that is sent back for ever would be counted anew each time.
+    /// Whether a prompt begins something new. Some agents send an empty one after a tool's result,
+    /// and some give the reason of a send-back as the next prompt: then an agent that is sent back
+    /// for ever would be counted anew each time.
     fn is_new(&self, prompt: Option<&str>) -> bool {
         match prompt.map(str::trim) {
             Some("") => false,
@@ -112,13 +116,18 @@ impl Session {
 }
 
 impl Sessions {
-    /// Whether a `once` hook may run now: the first in a session may, until it gives its claim back.
+    /// Whether a `once` hook may run now: the first in a session may, until it gives its claim
+    /// back.
     pub(super) fn claim(self: &Arc<Self>, event: &Event, hook: &Hook) -> Claim {
         // Names may be given twice; the place in the file changes with every edit above it.
         // A hook that only observes must not use up the one run of the hook that enforces.
         let fingerprint = format!("{:x} {}", hook.fingerprint, hook.observe);
         let spends = event.unknown_gate().is_none();
-        self.claim_name(event.session(), of_texts(&[&*hook.source.file, &hook.name, &fingerprint]), spends)
+        self.claim_name(
+            event.session(),
+            of_texts(&[&*hook.source.file, &hook.name, &fingerprint]),
+            spends,
+        )
     }
 
     fn claim_name(self: &Arc<Self>, session: &str, hook: Name, spends: bool) -> Claim {
@@ -128,7 +137,12 @@ impl Sessions {
             return Claim::Ran;
         }
         let claim = |is_spent| {
-            Claim::First(OnceClaim { sessions: self.clone(), session: of_texts(&[session]), hook, is_spent })
+            Claim::First(OnceClaim {
+                sessions: self.clone(),
+                session: of_texts(&[session]),
+                hook,
+                is_spent,
+            })
         };
         // Nothing is kept of it, so nothing can be given back.
         if !spends {
@@ -153,7 +167,10 @@ impl Sessions {
             session => of_texts(&[session]),
         };
         if let Some(rest) = event.rest() {
-            let agent = event.text("/agent/id").or(event.text("/agent/name")).unwrap_or_default();
+            let agent = event
+                .text("/agent/id")
+                .or(event.text("/agent/name"))
+                .unwrap_or_default();
             let goes_on = client.context_resumes && !verdict.additional_context.is_empty();
             let is_sent_back = verdict.decision == Decision::Deny || goes_on;
             let mut known = self.0.lock();
@@ -206,7 +223,11 @@ impl Known {
 
     /// The session may be forgotten meanwhile.
     fn give_back(&mut self, session: &Name, hook: &Name) {
-        if self.sessions.peek_mut(session).is_some_and(|session| session.ran.remove(hook)) {
+        if self
+            .sessions
+            .peek_mut(session)
+            .is_some_and(|session| session.ran.remove(hook))
+        {
             self.n_once -= 1;
         }
     }
@@ -227,11 +248,17 @@ mod tests {
     fn agents_that_come_and_go_are_not_kept() {
         let mut session = Session::default();
         let mut count = |agent: usize, back| {
-            let count = session.count_send_back(of_texts(&["SubagentStop", &agent.to_string()]), back);
+            let count =
+                session.count_send_back(of_texts(&["SubagentStop", &agent.to_string()]), back);
             (count, session.send_backs.len())
         };
-        assert_eq!([count(0, true), count(0, true), count(0, false)], [(1, 1), (2, 1), (0, 0)]);
-        let most = (0..3 * MAX_SENT_BACK).map(|agent| count(agent, true).1).max();
+        assert_eq!(
+            [count(0, true), count(0, true), count(0, false)],
+            [(1, 1), (2, 1), (0, 0)]
+        );
+        let most = (0..3 * MAX_SENT_BACK)
+            .map(|agent| count(agent, true).1)
+            .max();
         assert_eq!(most, Some(MAX_SENT_BACK));
         let counts: Vec<u32> = (0..=MAX_SEND_BACKS + 1).map(|_| count(1, true).0).collect();
         assert_eq!(counts.last(), Some(&1), "{counts:?}");
@@ -277,9 +304,19 @@ mod tests {
                 first(session, hook).spend();
             }
             // Neither once more nor never again: whoever asks has to say so.
-            assert!(matches!([claim(session, MAX_ONCE), claim(session, 0)], [Claim::Unknown, Claim::Ran]));
+            assert!(matches!(
+                [claim(session, MAX_ONCE), claim(session, 0)],
+                [Claim::Unknown, Claim::Ran]
+            ));
             let known = sessions.0.lock();
-            assert_eq!(known.n_once, known.sessions.iter().map(|(_, it)| it.ran.len()).sum::<usize>());
+            assert_eq!(
+                known.n_once,
+                known
+                    .sessions
+                    .iter()
+                    .map(|(_, it)| it.ran.len())
+                    .sum::<usize>()
+            );
             assert!(known.n_once <= MAX_ALL_ONCE);
         }
     }

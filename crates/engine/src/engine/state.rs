@@ -1,4 +1,5 @@
-//! What outlives an event: the services that handlers share, the memory of sessions and calls, and those who listen.
+//! What outlives an event: the services that handlers share, the memory of sessions and calls, and
+//! those who listen.
 
 use super::calls::Calls;
 use super::passed_on::PassedOn;
@@ -19,7 +20,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Semaphore, broadcast};
 
-/// The state that outlives an event: shared services, the memory of sessions, listeners. Clones share it.
+/// The state that outlives an event: shared services, the memory of sessions, listeners. Clones
+/// share it.
 #[derive(Clone)]
 pub struct Engine {
     /// The services that handlers share.
@@ -52,7 +54,8 @@ pub struct Engine {
 pub enum Effects {
     /// They run.
     Happen,
-    /// Those that start something or count are skipped; their outcomes say so by [`NOT_RUN`](super::NOT_RUN).
+    /// Those that start something or count are skipped; their outcomes say so by
+    /// [`NOT_RUN`](super::NOT_RUN).
     Skip,
     /// They fail: another host was asked about the event and may have run them.
     Fail,
@@ -116,19 +119,35 @@ impl Engine {
     pub(super) fn report(&self, moment: &Moment, outcome: &Outcome, detached: bool) {
         self.reports.emit(|| {
             let event = moment.event();
-            let times = outcome.times().map(|(start, end)| (rfc3339(start), rfc3339(end)));
+            let times = outcome
+                .times()
+                .map(|(start, end)| (rfc3339(start), rfc3339(end)));
             let (started_at, completed_at) = times.unzip();
-            let (event, event_id, outcome) = (event.name.clone(), event.id.clone(), outcome.clone());
-            Report { event, event_id, detached, started_at, completed_at, outcome }
+            let (event, event_id, outcome) =
+                (event.name.clone(), event.id.clone(), outcome.clone());
+            Report {
+                event,
+                event_id,
+                detached,
+                started_at,
+                completed_at,
+                outcome,
+            }
         });
     }
 
     /// Tells once of each tool that it may be a shell, and what makes that certain.
     pub(super) fn tell_of_shell(&self, facts: &Facts) {
-        let Some(tool) = facts.tool().filter(|_| facts.was_taken_for_shell()) else { return };
+        let Some(tool) = facts.tool().filter(|_| facts.was_taken_for_shell()) else {
+            return;
+        };
         if self.maybe_shells.lock().put(tool.into(), ()).is_none() {
             let advice = rule::declaration(tool);
-            tracing::warn!(tool, advice, "A tool that isn't known may be a shell; rules about commands are in doubt.");
+            tracing::warn!(
+                tool,
+                advice,
+                "A tool that isn't known may be a shell; rules about commands are in doubt."
+            );
         }
     }
 

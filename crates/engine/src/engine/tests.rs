@@ -31,8 +31,9 @@ use tokio_util::sync::CancellationToken;
 
 // ---------------------------------------------------------------------------------- the notation
 
-/// Hooks, one a line: `name, field: value, ...`. `on: '*'` unless it says otherwise. A line
-/// `-- project` begins another layer, `defaults: ...` says something for the hooks below. A name `veto/a` puts the hook into that test vocabulary.
+/// Hooks, one a line: `name, field: value, ...`. `on: '*'` unless it says otherwise. A line `--
+/// project` begins another layer, `defaults: ...` says something for the hooks below. A name
+/// `veto/a` puts the hook into that test vocabulary.
 ///
 /// A callback's name is what it does: a JSON reply, or one of the words of [`Client::invoke`].
 fn hooks(text: &str, client: &Arc<dyn HostClient>) -> Vec<Arc<Hook>> {
@@ -53,12 +54,23 @@ fn hooks(text: &str, client: &Arc<dyn HostClient>) -> Vec<Arc<Hook>> {
             Some((word, name)) => (Some(contract(word)), name),
             None => (None, name),
         };
-        let on = if rest.contains("on: ") { "" } else { "on: '*', " };
+        let on = if rest.contains("on: ") {
+            ""
+        } else {
+            "on: '*', "
+        };
         let yaml = format!("defaults: {{ {defaults} }}\nhooks: [{{ name: {name}, {on}{rest} }}]");
         let root = parse(&yaml, Format::Yaml).unwrap();
-        let origin = Origin { client: Some(client), ..Origin::new("hooks.yaml", Path::new("/"), layer, &read_named) };
+        let origin = Origin {
+            client: Some(client),
+            ..Origin::new("hooks.yaml", Path::new("/"), layer, &read_named)
+        };
         let compiled = compile(&root, &origin, &LineIndex::new(&yaml));
-        let errors: Vec<_> = compiled.problems.iter().filter(|it| it.severity == Severity::Error).collect();
+        let errors: Vec<_> = compiled
+            .problems
+            .iter()
+            .filter(|it| it.severity == Severity::Error)
+            .collect();
         assert!(errors.is_empty(), "{line}: {errors:?}");
         for mut hook in compiled.hooks.into_iter().filter_map(|it| it.hook) {
             if let Some(contract) = contract {
@@ -77,13 +89,18 @@ fn contract(word: &str) -> &'static Contract {
             dialect,
             composition,
             context: &["metadata"],
-            reply: |_, value| serde_json::from_value::<Answer>(value).map_err(|error| format!("read: {error}")),
+            reply: |_, value| {
+                serde_json::from_value::<Answer>(value).map_err(|error| format!("read: {error}"))
+            },
             exit: |_, _| Err("run: no commands here".into()),
             ..dialects::CONTRACT
         }
     }
     const fn list(dialect: &'static str, composition: Composition) -> Contract {
-        Contract { has_one_list: true, ..contract(dialect, composition) }
+        Contract {
+            has_one_list: true,
+            ..contract(dialect, composition)
+        }
     }
     static CONTRACTS: [Contract; 8] = [
         contract("onion", Composition::Onion),
@@ -95,7 +112,10 @@ fn contract(word: &str) -> &'static Contract {
         list("pipeline-list", Composition::Pipeline),
         list("middleware-list", Composition::Middleware),
     ];
-    CONTRACTS.iter().find(|it| it.dialect == word).unwrap_or_else(|| &dialects::by_name(word).unwrap().contract)
+    CONTRACTS
+        .iter()
+        .find(|it| it.dialect == word)
+        .unwrap_or_else(|| &dialects::by_name(word).unwrap().contract)
 }
 
 const COMPOSITIONS: [&str; 5] = ["onion", "pipeline", "veto", "middleware", "parallel"];
@@ -129,9 +149,20 @@ impl HostClient for Client {
         // A rewrite of any shape is seen as its text.
         let command = ["/tool/input/command", "/tool/output", "/lastMessage"]
             .iter()
-            .find_map(|pointer| Some(event.pointer(pointer)?.as_str().unwrap_or("null").to_string()))
+            .find_map(|pointer| {
+                Some(
+                    event
+                        .pointer(pointer)?
+                        .as_str()
+                        .unwrap_or("null")
+                        .to_string(),
+                )
+            })
             .unwrap_or_default();
-        self.calls.lock().unwrap().push(format!("{}({command})", call["hook"].as_str().unwrap()));
+        self.calls
+            .lock()
+            .unwrap()
+            .push(format!("{}({command})", call["hook"].as_str().unwrap()));
         let dropped = Dropped(self.dropped.clone());
         let script = call["callback"].as_str().unwrap().to_string();
         Box::pin(async move {
@@ -144,10 +175,13 @@ impl HostClient for Client {
             match words.split_once(' ').unwrap_or((words, "")) {
                 ("", _) => {}
                 ("hang", _) => std::future::pending().await,
-                ("sleep", millis) => tokio::time::sleep(Duration::from_millis(millis.parse().unwrap())).await,
+                ("sleep", millis) => {
+                    tokio::time::sleep(Duration::from_millis(millis.parse().unwrap())).await
+                }
                 // Time passes while nobody else can do anything.
                 ("compute", millis) => {
-                    let advance = tokio::time::advance(Duration::from_millis(millis.parse().unwrap()));
+                    let advance =
+                        tokio::time::advance(Duration::from_millis(millis.parse().unwrap()));
                     let _ = futures_util::FutureExt::now_or_never(advance);
                 }
                 ("fail", _) => return Err("boom".into()),
@@ -158,9 +192,13 @@ impl HostClient for Client {
                     reply["subject"] = input;
                 }
                 // A guard; and a guard that can't cope with it.
-                ("refuse", text) if command.contains(text) => return Ok(json!({"decision": "deny", "reason": "no"})),
+                ("refuse", text) if command.contains(text) => {
+                    return Ok(json!({"decision": "deny", "reason": "no"}));
+                }
                 ("choke", text) if command.contains(text) => return Err("boom".into()),
-                ("see", pointer) => reply["userMessages"] = json!([event.pointer(pointer).map(Value::to_string)]),
+                ("see", pointer) => {
+                    reply["userMessages"] = json!([event.pointer(pointer).map(Value::to_string)])
+                }
                 ("refuse" | "choke", _) => {}
                 (other, _) => panic!("unknown word {other}"),
             }
@@ -180,7 +218,12 @@ struct World {
     early_deadline: CancellationToken,
 }
 
-const ALL: Honours = Honours { ask: true, defer: true, rewrite: true, withhold: true };
+const ALL: Honours = Honours {
+    ask: true,
+    defer: true,
+    rewrite: true,
+    withhold: true,
+};
 
 impl World {
     fn new(contract_name: &str, definitions: &str) -> World {
@@ -210,7 +253,10 @@ impl World {
         Question {
             deadline: deadline(&event),
             event: event.into(),
-            hooks: HooksInForce { files: self.set.clone(), session: None },
+            hooks: HooksInForce {
+                files: self.set.clone(),
+                session: None,
+            },
             contract: self.contract,
             honours: self.honours,
             client: None,
@@ -225,7 +271,12 @@ impl World {
 
 /// Runs with a clock that jumps as soon as everybody waits.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 /// `deny by a: no => {"command":"y"} | a blocking, b skipped`, and what else the verdict has.
@@ -238,7 +289,9 @@ fn tell(verdict: &Verdict) -> String {
         }
     };
     let json = |value: &Value| match value.get("command") {
-        Some(Value::String(command)) if value.as_object().is_some_and(|it| it.len() == 1) => command.clone(),
+        Some(Value::String(command)) if value.as_object().is_some_and(|it| it.len() == 1) => {
+            command.clone()
+        }
         _ => value.to_string(),
     };
     let list = |list: &[String]| (!list.is_empty()).then(|| list.join(", "));
@@ -250,7 +303,13 @@ fn tell(verdict: &Verdict) -> String {
     add(" say ", list(&verdict.user_messages));
     add(" tell ", list(&verdict.additional_context));
     add(" context ", verdict.context.as_ref().map(Value::to_string));
-    add(" retry ", verdict.retry.as_ref().map(|it| serde_json::to_value(it).unwrap()["action"].to_string()));
+    add(
+        " retry ",
+        verdict
+            .retry
+            .as_ref()
+            .map(|it| serde_json::to_value(it).unwrap()["action"].to_string()),
+    );
     add(" error ", list(&verdict.errors));
     text
 }
@@ -259,10 +318,19 @@ fn outcomes(verdict: &Verdict) -> String {
     let one = |it: &hookwire_base::verdict::Outcome| {
         let status = serde_json::to_value(it.status).unwrap();
         let again = if it.rejudged { " again" } else { "" };
-        let would = it.observed.as_ref().map(|it| format!(" would {}", it.would().as_str())).unwrap_or_default();
+        let would = it
+            .observed
+            .as_ref()
+            .map(|it| format!(" would {}", it.would().as_str()))
+            .unwrap_or_default();
         format!("{} {}{again}{would}", it.hook, status.as_str().unwrap())
     };
-    verdict.outcomes.iter().map(one).collect::<Vec<_>>().join(", ")
+    verdict
+        .outcomes
+        .iter()
+        .map(one)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A Bash call of command `x`.
@@ -276,7 +344,9 @@ fn at(event: &str) -> Value {
             json!({"event": event, "session": "s", "tool": {"name": "Bash", "input": {"command": "x"}, "output": "out"}})
         }
         "Stop" | "SubagentStop" => json!({"event": event, "session": "s", "lastMessage": "bye"}),
-        "PreToolUse" => json!({"event": event, "session": "s", "tool": {"name": "Bash", "input": {"command": "x"}}}),
+        "PreToolUse" => {
+            json!({"event": event, "session": "s", "tool": {"name": "Bash", "input": {"command": "x"}}})
+        }
         _ => json!({"event": event, "session": "s"}),
     }
 }
@@ -285,24 +355,37 @@ fn at(event: &str) -> Value {
 #[track_caller]
 fn check(definitions: &str, event: &Value, expected: &str) {
     let world = World::new("native", definitions);
-    compare(&block_on(world.decide(event)), &world, definitions, expected);
+    compare(
+        &block_on(world.decide(event)),
+        &world,
+        definitions,
+        expected,
+    );
 }
 
 #[track_caller]
 fn compare(verdict: &Verdict, world: &World, definitions: &str, expected: &str) {
-    assert_eq!(told(verdict, world, expected), expected, "{definitions}\n{verdict:#?}");
+    assert_eq!(
+        told(verdict, world, expected),
+        expected,
+        "{definitions}\n{verdict:#?}"
+    );
 }
 
-/// The verdict, and after ` | ` the outcomes or, where the expectation begins with `ran `, who was called back on what.
+/// The verdict, and after ` | ` the outcomes or, where the expectation begins with `ran `, who was
+/// called back on what.
 fn told(verdict: &Verdict, world: &World, expected: &str) -> String {
     match expected.split_once(" | ") {
         None => tell(verdict),
-        Some((_, rest)) if rest.starts_with("ran ") => format!("{} | ran {}", tell(verdict), world.calls()),
+        Some((_, rest)) if rest.starts_with("ran ") => {
+            format!("{} | ran {}", tell(verdict), world.calls())
+        }
         Some(_) => format!("{} | {}", tell(verdict), outcomes(verdict)),
     }
 }
 
-/// The sentences that need no more than hooks, an event and its verdict; the file says how it is written.
+/// The sentences that need no more than hooks, an event and its verdict; the file says how it is
+/// written.
 #[test]
 fn verdicts() {
     let (path, text) = rows::text("engine/verdicts.txt");
@@ -317,7 +400,12 @@ fn verdicts() {
         } else if let Some(expected) = line.strip_prefix("=> ") {
             let world = World::new(client, &definitions.join("\n"));
             let verdict = block_on(world.decide(&event));
-            assert_eq!(told(&verdict, &world, expected).trim_end(), expected, "{path}:{}: {verdict:#?}", number + 1);
+            assert_eq!(
+                told(&verdict, &world, expected).trim_end(),
+                expected,
+                "{path}:{}: {verdict:#?}",
+                number + 1
+            );
         } else if !line.starts_with('#') {
             definitions.push(line);
         }
@@ -326,8 +414,9 @@ fn verdicts() {
 
 // --------------------------------------------------------------------------------- observing
 
-/// A hook that observes changes nothing, whatever it says, whoever stands around it, in every composition: the verdict is
-/// the one without it, the other hooks run on the same values, and its outcome says what it would have done.
+/// A hook that observes changes nothing, whatever it says, whoever stands around it, in every
+/// composition: the verdict is the one without it, the other hooks run on the same values, and its
+/// outcome says what it would have done.
 #[test]
 fn what_observes_changes_nothing() {
     let observing = [
@@ -335,13 +424,28 @@ fn what_observes_changes_nothing() {
         ("ask: sure?", "ask"),
         ("allow: fine", "allow"),
         ("callback: '{\"decision\":\"defer\"}'", "defer"),
-        ("callback: '{\"stop\":\"enough\",\"decision\":\"deny\"}'", "deny"),
+        (
+            "callback: '{\"stop\":\"enough\",\"decision\":\"deny\"}'",
+            "deny",
+        ),
         ("callback: '{\"subject\":{\"command\":\"w\"}}'", "rewrite"),
-        ("callback: '{\"subject\":{\"command\":\"w\"},\"replace\":true}'", "rewrite"),
-        ("callback: '{\"subject\":null,\"replace\":true,\"decision\":\"deny\"}'", "deny"),
-        ("callback: '{\"context\":{\"metadata\":{\"a\":1}}}'", "rewrite"),
+        (
+            "callback: '{\"subject\":{\"command\":\"w\"},\"replace\":true}'",
+            "rewrite",
+        ),
+        (
+            "callback: '{\"subject\":null,\"replace\":true,\"decision\":\"deny\"}'",
+            "deny",
+        ),
+        (
+            "callback: '{\"context\":{\"metadata\":{\"a\":1}}}'",
+            "rewrite",
+        ),
         ("callback: '{\"retry\":{\"action\":\"fail\"}}'", "retry"),
-        ("callback: '{\"userMessages\":[\"m\"],\"additionalContext\":[\"c\"]}'", "allow"),
+        (
+            "callback: '{\"userMessages\":[\"m\"],\"additionalContext\":[\"c\"]}'",
+            "allow",
+        ),
         ("fail: closed, callback: fail", "deny"),
         ("fail: ask, callback: fail", "ask"),
         ("fail: open, callback: panic", "allow"),
@@ -363,23 +467,35 @@ fn what_observes_changes_nothing() {
         for (n, other) in others.iter().enumerate() {
             // The observing hook is of the client's vocabulary, hookwire's or another one.
             let vocabulary = [client, "native", "veto"][n % 3];
-            let other: Vec<_> = other.lines().map(|line| format!("{client}/{line}")).collect();
+            let other: Vec<_> = other
+                .lines()
+                .map(|line| format!("{client}/{line}"))
+                .collect();
             let other = other.join("\n");
             for event in ["PreToolUse", ["PostToolUse", "Stop", "SessionStart"][n % 3]] {
                 let without = World::new(client, &other);
                 let expected = block_on(without.decide(&at(event)));
                 for (said, would) in observing {
                     let line = format!("{vocabulary}/o, observe: true, {said}");
-                    let with = if n % 2 == 0 { format!("{line}\n{other}") } else { format!("{other}\n{line}") };
+                    let with = if n % 2 == 0 {
+                        format!("{line}\n{other}")
+                    } else {
+                        format!("{other}\n{line}")
+                    };
                     let world = World::new(client, &with);
                     let verdict = block_on(world.decide(&at(event)));
                     let case = format!("{client} {event}\n{with}");
                     is_as_without(&verdict, &expected, &case);
                     assert_eq!(calls_of_others(&world), without.calls(), "{case}");
-                    let observer =
-                        verdict.outcomes.iter().filter(|it| &*it.hook == "o" && it.status != Status::Skipped);
+                    let observer = verdict
+                        .outcomes
+                        .iter()
+                        .filter(|it| &*it.hook == "o" && it.status != Status::Skipped);
                     for outcome in observer {
-                        let observed = outcome.observed.as_ref().unwrap_or_else(|| panic!("{case}"));
+                        let observed = outcome
+                            .observed
+                            .as_ref()
+                            .unwrap_or_else(|| panic!("{case}"));
                         // At other events some of these answers mean nothing.
                         let is_right = event != "PreToolUse" || observed.would().as_str() == would;
                         assert!(is_right, "{case}: would {}", observed.would().as_str());
@@ -393,15 +509,36 @@ fn what_observes_changes_nothing() {
 /// The verdict and the outcomes of the other hooks.
 fn is_as_without(verdict: &Verdict, expected: &Verdict, case: &str) {
     assert_eq!(tell(verdict), tell(expected), "{case}\n{verdict:#?}");
-    let told =
-        |it: &hookwire_base::verdict::Outcome| (it.hook.clone(), it.status, it.decision, it.reason.clone(), it.rewrote);
-    let others: Vec<_> = verdict.outcomes.iter().filter(|it| &*it.hook != "o").map(told).collect();
-    assert_eq!(others, expected.outcomes.iter().map(told).collect::<Vec<_>>(), "{case}");
+    let told = |it: &hookwire_base::verdict::Outcome| {
+        (
+            it.hook.clone(),
+            it.status,
+            it.decision,
+            it.reason.clone(),
+            it.rewrote,
+        )
+    };
+    let others: Vec<_> = verdict
+        .outcomes
+        .iter()
+        .filter(|it| &*it.hook != "o")
+        .map(told)
+        .collect();
+    assert_eq!(
+        others,
+        expected.outcomes.iter().map(told).collect::<Vec<_>>(),
+        "{case}"
+    );
 }
 
 fn calls_of_others(world: &World) -> String {
     let calls = world.client.calls.lock().unwrap();
-    calls.iter().filter(|it| !it.starts_with("o(")).cloned().collect::<Vec<_>>().join(" ")
+    calls
+        .iter()
+        .filter(|it| !it.starts_with("o("))
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Differences that show only at some events, for some clients, or beside some hooks.
@@ -409,26 +546,55 @@ fn calls_of_others(world: &World) -> String {
 fn an_observing_hook_takes_no_part_in_what_others_do() {
     // An event that doesn't name its tool is denied for a hook that asks for it.
     for (observe, expected) in [(false, Decision::Deny), (true, Decision::Allow)] {
-        let definitions = format!("a, on: PreToolUse, matcher: Bash, observe: {observe}, allow: fine");
+        let definitions =
+            format!("a, on: PreToolUse, matcher: Bash, observe: {observe}, allow: fine");
         let world = World::new("workflow-framework", &definitions);
         let unnamed = json!({"Event": "PreToolCall", "ToolArgs": "{}"});
-        let event = dialects::by_name("workflow-framework").unwrap().read(unnamed).unwrap();
-        assert_eq!(block_on(world.judge(event)).decision, expected, "{definitions}");
+        let event = dialects::by_name("workflow-framework")
+            .unwrap()
+            .read(unnamed)
+            .unwrap();
+        assert_eq!(
+            block_on(world.judge(event)).decision,
+            expected,
+            "{definitions}"
+        );
     }
     // Of equal hooks one runs: not the one that observes.
     let equal = "claude-code/a, on: PreToolUse, observe: true, deny: no\nclaude-code/a, on: PreToolUse, deny: no";
-    for equal in [equal.to_string(), equal.lines().rev().collect::<Vec<_>>().join("\n")] {
+    for equal in [
+        equal.to_string(),
+        equal.lines().rev().collect::<Vec<_>>().join("\n"),
+    ] {
         let world = World::new("claude-code", &equal);
         let verdict = block_on(world.decide(&call()));
-        assert_eq!((verdict.decision, verdict.outcomes.len()), (Decision::Deny, 2), "{verdict:#?}");
+        assert_eq!(
+            (verdict.decision, verdict.outcomes.len()),
+            (Decision::Deny, 2),
+            "{verdict:#?}"
+        );
     }
     // A hook that runs once in a session is not used up by one that observes.
-    let world = World::new("native", "a, observe: true, once: true, deny: no\na, once: true, deny: no");
-    compare(&block_on(world.decide(&call())), &world, "once", "deny by a: no | a success would deny, a blocking");
+    let world = World::new(
+        "native",
+        "a, observe: true, once: true, deny: no\na, once: true, deny: no",
+    );
+    compare(
+        &block_on(world.decide(&call())),
+        &world,
+        "once",
+        "deny by a: no | a success would deny, a blocking",
+    );
     // The file's hooks observe, but for those that say otherwise, and for what guards the guards.
-    let definitions = "defaults: observe: true\na, deny: no\ng, guard: self-defense, on: PreToolUse";
+    let definitions =
+        "defaults: observe: true\na, deny: no\ng, guard: self-defense, on: PreToolUse";
     let world = World::new("native", definitions);
-    let observing: Vec<_> = world.set.hooks.iter().map(|it| (&*it.name, it.observe)).collect();
+    let observing: Vec<_> = world
+        .set
+        .hooks
+        .iter()
+        .map(|it| (&*it.name, it.observe))
+        .collect();
     assert_eq!(observing, [("a", true), ("g", false)]);
     check(
         "defaults: observe: true\na, deny: no\nb, observe: false, deny: really",
@@ -445,7 +611,10 @@ impl HostClient for Person {
     fn notify(&self, _: &'static str, _: &Value) {}
 
     fn answers(&self) -> Answers {
-        Answers { approvals: true, models: false }
+        Answers {
+            approvals: true,
+            models: false,
+        }
     }
 
     fn request(&self, _: &'static str, _: Value) -> Reply {
@@ -460,14 +629,31 @@ fn what_observes_asks_nobody() {
     for (observe, asks_nobody, asked) in [(false, false, 1), (true, false, 0), (false, true, 0)] {
         for handler in ["ask: sure?", "guard: approval"] {
             let definitions = format!("a, on: PreToolUse, observe: {observe}, {handler}");
-            let world = World { honours: Honours::default(), ..World::new("native", &definitions) };
+            let world = World {
+                honours: Honours::default(),
+                ..World::new("native", &definitions)
+            };
             let person = Arc::new(Person::default());
             let client: Arc<dyn HostClient> = person.clone();
-            let question = Question { client: Some(client), ..world.question(Event::from_json(call()).unwrap()) };
-            let within = Within { depth: 1, asks_nobody };
+            let question = Question {
+                client: Some(client),
+                ..world.question(Event::from_json(call()).unwrap())
+            };
+            let within = Within {
+                depth: 1,
+                asks_nobody,
+            };
             let verdict = block_on(super::judge_event(&world.engine, question, within));
-            assert_eq!(*person.0.lock().unwrap(), asked, "{definitions}: {verdict:#?}");
-            let expected = if asks_nobody { Decision::Deny } else { Decision::Allow };
+            assert_eq!(
+                *person.0.lock().unwrap(),
+                asked,
+                "{definitions}: {verdict:#?}"
+            );
+            let expected = if asks_nobody {
+                Decision::Deny
+            } else {
+                Decision::Allow
+            };
             assert_eq!(verdict.decision, expected, "{definitions}: {verdict:#?}");
         }
     }
@@ -491,15 +677,28 @@ fn no_inner_layer_switches_off_an_outer_one() {
         "parallel: true, callback: '{\"subject\":NEW}'",
     ];
     let events = [
-        (json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "x"}}}), r#"{"command":"new"}"#),
-        (json!({"event": "PostToolUse", "tool": {"name": "Bash", "output": "x"}}), "\"new\""),
+        (
+            json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "x"}}}),
+            r#"{"command":"new"}"#,
+        ),
+        (
+            json!({"event": "PostToolUse", "tool": {"name": "Bash", "output": "x"}}),
+            "\"new\"",
+        ),
         (json!({"event": "Stop", "lastMessage": "x"}), "\"new\""),
         (json!({"event": "Notification"}), ""),
         (json!({"event": "PostCompact"}), ""),
     ];
     for composition in COMPOSITIONS.into_iter().chain(["native"]) {
-        for (word, parallel) in [(composition, ""), ("native", ""), ("native", "parallel: true, ")] {
-            for ((event, new), says) in events.iter().flat_map(|event| inner.iter().map(move |says| (event, says))) {
+        for (word, parallel) in [
+            (composition, ""),
+            ("native", ""),
+            ("native", "parallel: true, "),
+        ] {
+            for ((event, new), says) in events
+                .iter()
+                .flat_map(|event| inner.iter().map(move |says| (event, says)))
+            {
                 if new.is_empty() && says.contains("NEW") {
                     continue;
                 }
@@ -523,7 +722,8 @@ fn no_inner_layer_switches_off_an_outer_one() {
     }
 }
 
-/// A list of one system switches off nothing of an outer layer, in chains of other vocabularies, too.
+/// A list of one system switches off nothing of an outer layer, in chains of other vocabularies,
+/// too.
 #[test]
 fn a_list_switches_off_nothing_of_an_outer_layer_for_clients_of_others() {
     let inner = [
@@ -534,16 +734,35 @@ fn a_list_switches_off_nothing_of_an_outer_layer_for_clients_of_others() {
         ("callback: '{\"subject\":NEW,\"stop\":\"s\"}'", "new"),
     ];
     let events = [
-        (json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "x"}}}), r#"{"command":"new"}"#),
-        (json!({"event": "PostToolUse", "tool": {"name": "Bash", "output": "x"}}), "\"new\""),
+        (
+            json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "x"}}}),
+            r#"{"command":"new"}"#,
+        ),
+        (
+            json!({"event": "PostToolUse", "tool": {"name": "Bash", "output": "x"}}),
+            "\"new\"",
+        ),
         (json!({"event": "Stop", "lastMessage": "x"}), "\"new\""),
     ];
-    let layers = [("hooks", "project"), ("hooks", "session"), ("project", "session")];
-    for (client, list) in ["native", "onion", "pipeline"].into_iter().flat_map(|it| LISTS.map(|list| (it, list))) {
-        for ((outer, inner_layer), (event, new)) in layers.iter().flat_map(|it| events.iter().map(move |at| (it, at))) {
+    let layers = [
+        ("hooks", "project"),
+        ("hooks", "session"),
+        ("project", "session"),
+    ];
+    for (client, list) in ["native", "onion", "pipeline"]
+        .into_iter()
+        .flat_map(|it| LISTS.map(|list| (it, list)))
+    {
+        for ((outer, inner_layer), (event, new)) in layers
+            .iter()
+            .flat_map(|it| events.iter().map(move |at| (it, at)))
+        {
             for (says, makes) in &inner {
                 // First, before and behind the outer guards wherever the list itself would have it.
-                for (word, priority) in ["native", list, client].into_iter().flat_map(|it| [(it, 1), (it, 200)]) {
+                for (word, priority) in ["native", list, client]
+                    .into_iter()
+                    .flat_map(|it| [(it, 1), (it, 200)])
+                {
                     let definitions = format!(
                         "-- {outer}\n {word}/outer, callback: '{{}}'\n {list}/near, priority: 50, callback: '{{}}'\n\
                          -- {inner_layer}\n {list}/inner, priority: {priority}, {}\n native/far, callback: '{{}}'",
@@ -554,7 +773,8 @@ fn a_list_switches_off_nothing_of_an_outer_layer_for_clients_of_others() {
                     let ran = world.calls();
                     let label = format!("{client}: {definitions}\n{event}\n{ran}\n{verdict:?}");
                     assert!(ran.contains("outer(") && ran.contains("near("), "{label}");
-                    // In a chain of layers the outer ones judge what inner ones made; within a list its order counts.
+                    // In a chain of layers the outer ones judge what inner ones made; within a list
+                    // its order counts.
                     let is_judged = client == "native" && word != list && !makes.is_empty();
                     if is_judged && verdict.subject.is_some() {
                         assert!(ran.contains(&format!("outer({makes})")), "{label}");
@@ -578,7 +798,9 @@ fn a_list_is_one_in_the_chains_of_others() {
                        pipeline-list/first, priority: 1, callback: '{}'";
     for client in ["onion", "pipeline", "veto", "parallel"] {
         let others = definitions.replace("native/", &format!("{client}/"));
-        let others = others.replace("early,", &format!("{client}/early,")).replace("late,", &format!("{client}/late,"));
+        let others = others
+            .replace("early,", &format!("{client}/early,"))
+            .replace("late,", &format!("{client}/late,"));
         let world = World::new(client, &others);
         block_on(world.decide(&call()));
         let ran = world.calls();
@@ -592,7 +814,10 @@ fn the_strongest_decision_wins() {
     let lines = [
         ("allow", "allow: r"),
         ("ask", "ask: r"),
-        ("defer", "callback: '{\"decision\":\"defer\",\"reason\":\"r\"}'"),
+        (
+            "defer",
+            "callback: '{\"decision\":\"defer\",\"reason\":\"r\"}'",
+        ),
         ("deny", "deny: r"),
     ];
     for composition in COMPOSITIONS {
@@ -600,13 +825,22 @@ fn the_strongest_decision_wins() {
             for second in 0..4 {
                 for third in 0..4 {
                     let picks = [first, second, third];
-                    let definitions: Vec<_> =
-                        picks.iter().map(|pick| format!("{composition}/h{pick}, {}", lines[*pick].1)).collect();
+                    let definitions: Vec<_> = picks
+                        .iter()
+                        .map(|pick| format!("{composition}/h{pick}, {}", lines[*pick].1))
+                        .collect();
                     let strongest = lines[*picks.iter().max().unwrap()].0;
                     let world = World::new(composition, &definitions.join("\n"));
                     let verdict = block_on(world.decide(&call()));
-                    assert_eq!(verdict.decision.as_str(), strongest, "{composition} {picks:?}");
-                    assert_eq!(verdict.decided_by.unwrap().as_ref(), format!("h{}", picks.iter().max().unwrap()));
+                    assert_eq!(
+                        verdict.decision.as_str(),
+                        strongest,
+                        "{composition} {picks:?}"
+                    );
+                    assert_eq!(
+                        verdict.decided_by.unwrap().as_ref(),
+                        format!("h{}", picks.iter().max().unwrap())
+                    );
                 }
             }
         }
@@ -632,9 +866,20 @@ fn neighbours_that_may_run_side_by_side_cost_the_slowest() {
 
 #[test]
 fn a_failure_takes_its_direction_wherever_it_happens() {
-    let replies = ["'{\"decison\":\"deny\"}'", "'{\"decision\":\"maybe\"}'", "'{\"context\":[]}'"];
-    for script in ["fail", "hang", "panic", "sleep 60000"].into_iter().chain(replies) {
-        let status = if script == "hang" || script.starts_with("sleep") { "cancelled" } else { "" };
+    let replies = [
+        "'{\"decison\":\"deny\"}'",
+        "'{\"decision\":\"maybe\"}'",
+        "'{\"context\":[]}'",
+    ];
+    for script in ["fail", "hang", "panic", "sleep 60000"]
+        .into_iter()
+        .chain(replies)
+    {
+        let status = if script == "hang" || script.starts_with("sleep") {
+            "cancelled"
+        } else {
+            ""
+        };
         for (fail, phase, decision, failed) in [
             ("open", "PreToolUse", "allow", "non_blocking_error"),
             ("closed", "PreToolUse", "deny", "blocking"),
@@ -665,14 +910,31 @@ fn a_failure_takes_its_direction_wherever_it_happens() {
 fn what_is_too_large_to_be_looked_through_for_secrets_is_not_passed_on() {
     let text = "x".repeat(16 * 1024 * 1024);
     for (event, tool, withheld) in [
-        ("PreToolUse", json!({"name": "Write", "input": {"content": text}}), false),
-        ("PostToolUse", json!({"name": "Read", "output": [text, "y"]}), true),
+        (
+            "PreToolUse",
+            json!({"name": "Write", "input": {"content": text}}),
+            false,
+        ),
+        (
+            "PostToolUse",
+            json!({"name": "Read", "output": [text, "y"]}),
+            true,
+        ),
     ] {
-        let world = World::new("native", "h, on: [PreToolUse, PostToolUse], fail: open, guard: redact-secrets");
+        let world = World::new(
+            "native",
+            "h, on: [PreToolUse, PostToolUse], fail: open, guard: redact-secrets",
+        );
         let verdict = block_on(world.decide(&json!({"event": event, "tool": tool})));
         let reason = verdict.reason.unwrap_or_default();
-        assert!(reason.ends_with("bytes of text can't be looked through for secrets, only 16777216"), "{reason}");
-        assert_eq!((verdict.decision.as_str(), verdict.replaced), ("deny", withheld));
+        assert!(
+            reason.ends_with("bytes of text can't be looked through for secrets, only 16777216"),
+            "{reason}"
+        );
+        assert_eq!(
+            (verdict.decision.as_str(), verdict.replaced),
+            ("deny", withheld)
+        );
     }
 }
 
@@ -684,9 +946,17 @@ fn what_is_withheld_stays_withheld() {
         );
         let world = World::new(composition, &definitions);
         let verdict = block_on(world.decide(&at("PostToolUse")));
-        assert_eq!((verdict.subject, verdict.replaced), (Some(Value::Null), true), "{composition}");
+        assert_eq!(
+            (verdict.subject, verdict.replaced),
+            (Some(Value::Null), true),
+            "{composition}"
+        );
         // Nobody later has seen it.
-        assert!(composition == "parallel" || !world.calls().contains("c(out)"), "{composition} {}", world.calls());
+        assert!(
+            composition == "parallel" || !world.calls().contains("c(out)"),
+            "{composition} {}",
+            world.calls()
+        );
     }
 }
 
@@ -704,11 +974,17 @@ fn an_opaque_condition_never_means_no() {
         ("fail: open, ask: sure?", "ask by h: sure? (~) | h blocking"),
         ("allow: fine", "allow | h success"),
         ("fail: closed, allow: fine", "allow | h success"),
-        ("callback: '{\"decision\":\"deny\",\"reason\":\"no\"}'", "deny by h: no | h blocking"),
+        (
+            "callback: '{\"decision\":\"deny\",\"reason\":\"no\"}'",
+            "deny by h: no | h blocking",
+        ),
         ("callback: '{}'", "allow | h success"),
         // A rewrite in doubt changes nothing.
         ("rewrite: { patch: { command: y } }", "allow | h success"),
-        ("fail: open, rewrite: { patch: { command: y } }", "allow | h non_blocking_error"),
+        (
+            "fail: open, rewrite: { patch: { command: y } }",
+            "allow | h non_blocking_error",
+        ),
         (
             "fail: closed, rewrite: { patch: { command: y } }",
             "deny by h: hook `h` failed to tell whether `when` holds: `tool.input.nothing` is missing | h blocking",
@@ -724,11 +1000,22 @@ fn an_opaque_condition_never_means_no() {
     for (hook, expected) in [
         ("deny: no", "ask by h: hook `h` "),
         ("fail: closed, deny: no", "deny by h: hook `h` "),
-        ("callback: '{\"decision\":\"deny\",\"reason\":\"no\"}'", "deny by h: no"),
+        (
+            "callback: '{\"decision\":\"deny\",\"reason\":\"no\"}'",
+            "deny by h: no",
+        ),
     ] {
         let told = format!("can't tell whether `Bash(git push*)` holds: {why}");
-        let told = if expected.ends_with(' ') { told.as_str() } else { "" };
-        check(&format!("h, if: [Bash(git push*)], {hook}"), &bash("$X push"), &format!("{expected}{told}"));
+        let told = if expected.ends_with(' ') {
+            told.as_str()
+        } else {
+            ""
+        };
+        check(
+            &format!("h, if: [Bash(git push*)], {hook}"),
+            &bash("$X push"),
+            &format!("{expected}{told}"),
+        );
     }
 }
 
@@ -738,16 +1025,42 @@ fn an_allow_takes_that_the_whole_call_is_what_the_hook_is_for() {
     let says = "callback: '{\"decision\":\"allow\",\"reason\":\"fine\"}'";
     let partial = "h success";
     for (conditions, command, expected) in [
-        ("if: Bash(git *), ", "git log && git status", "allow by h: fine | h success"),
-        ("if: [Bash(git *), Bash(ls*)], ", "git log && ls", "allow by h: fine | h success"),
-        ("if: Bash(git *), ", "git log && rm x", &format!("allow | {partial}")),
-        ("if: Bash(git *), unless: Bash(git push*), ", "git log; git push", &format!("allow | {partial}")),
-        ("if: Bash(git *), ", "git log; $X", &format!("allow | {partial}")),
+        (
+            "if: Bash(git *), ",
+            "git log && git status",
+            "allow by h: fine | h success",
+        ),
+        (
+            "if: [Bash(git *), Bash(ls*)], ",
+            "git log && ls",
+            "allow by h: fine | h success",
+        ),
+        (
+            "if: Bash(git *), ",
+            "git log && rm x",
+            &format!("allow | {partial}"),
+        ),
+        (
+            "if: Bash(git *), unless: Bash(git push*), ",
+            "git log; git push",
+            &format!("allow | {partial}"),
+        ),
+        (
+            "if: Bash(git *), ",
+            "git log; $X",
+            &format!("allow | {partial}"),
+        ),
         ("", "git log; $X", "allow by h: fine | h success"),
     ] {
         check(&format!("h, {conditions}{says}"), &bash(command), expected);
-        let fixed = expected.replace(&format!(" | {partial}"), "").replace(" | h success", "");
-        check(&format!("h, {conditions}allow: fine"), &bash(command), &fixed);
+        let fixed = expected
+            .replace(&format!(" | {partial}"), "")
+            .replace(" | h success", "");
+        check(
+            &format!("h, {conditions}allow: fine"),
+            &bash(command),
+            &fixed,
+        );
     }
 }
 
@@ -757,25 +1070,60 @@ fn code_that_is_not_shown_is_decided_by_the_hook() {
     let why = "can't tell whether `Bash(git *)` holds: it runs a script, at `npm test`";
     for (definitions, expected) in [
         ("h, deny: no", None),
-        ("defaults: delegates: deny\nh, delegates: ignore, deny: no", None),
-        ("defaults: delegates: deny\nh, callback: fail", Some(Decision::Deny)),
-        ("h, delegates: ask, fail: closed, deny: no", Some(Decision::Ask)),
+        (
+            "defaults: delegates: deny\nh, delegates: ignore, deny: no",
+            None,
+        ),
+        (
+            "defaults: delegates: deny\nh, callback: fail",
+            Some(Decision::Deny),
+        ),
+        (
+            "h, delegates: ask, fail: closed, deny: no",
+            Some(Decision::Ask),
+        ),
         ("h, delegates: deny, allow: fine", Some(Decision::Deny)),
     ] {
         let world = World::new("native", definitions);
         let hook = world.set.hooks[0].clone();
         assert_eq!(hook.delegates, expected, "{definitions}");
         let Some(expected) = expected else { continue };
-        let untold = Untold { condition: "Bash(git *)".into(), why: "it runs a script, at `npm test`".into() };
-        let doubt = Some(Doubt { why: untold, delegates: hook.delegates });
-        let selected = Selected { doubt, hook, about: None };
+        let untold = Untold {
+            condition: "Bash(git *)".into(),
+            why: "it runs a script, at `npm test`".into(),
+        };
+        let doubt = Some(Doubt {
+            why: untold,
+            delegates: hook.delegates,
+        });
+        let selected = Selected {
+            doubt,
+            hook,
+            about: None,
+        };
         let question = world.question(Event::from_json(call()).unwrap());
-        let within = Within { depth: 0, asks_nobody: false };
-        let limits = RunLimits { question: &question, within, redacting: &[] };
+        let within = Within {
+            depth: 0,
+            asks_nobody: false,
+        };
+        let limits = RunLimits {
+            question: &question,
+            within,
+            redacting: &[],
+        };
         let moment = Arc::new(Moment::new(question.event.clone(), Path::new("/")));
-        let run = block_on(super::run::run_in_time(&world.engine, &limits, &selected, &moment));
+        let run = block_on(super::run::run_in_time(
+            &world.engine,
+            &limits,
+            &selected,
+            &moment,
+        ));
         let told = (run.answer.decision, run.answer.reason);
-        assert_eq!(told, (Some(expected), Some(format!("hook `h` {why}"))), "{definitions}");
+        assert_eq!(
+            told,
+            (Some(expected), Some(format!("hook `h` {why}"))),
+            "{definitions}"
+        );
     }
 }
 
@@ -790,15 +1138,32 @@ fn the_future_of_an_event_fits_into_a_kilobyte() {
 
 #[test]
 fn defaults_say_what_a_failure_at_a_gate_means() {
-    let kinds =
-        [("redact-secrets", true), ("pattern-guard: { redact: [x] }", true), ("pattern-guard: { deny: [x] }", false)];
+    let kinds = [
+        ("redact-secrets", true),
+        ("pattern-guard: { redact: [x] }", true),
+        ("pattern-guard: { deny: [x] }", false),
+    ];
     for (guard, is_closed) in kinds {
-        let guard = if guard.contains(':') { format!("{{ {guard} }}") } else { guard.to_string() };
-        for (fail, expected) in [("", is_closed), ("fail: open, ", false), ("fail: closed, ", true)] {
-            let world =
-                World::new("native", &format!("defaults: fail: closed\nh, on: PostToolUse, {fail}guard: {guard}"));
+        let guard = if guard.contains(':') {
+            format!("{{ {guard} }}")
+        } else {
+            guard.to_string()
+        };
+        for (fail, expected) in [
+            ("", is_closed),
+            ("fail: open, ", false),
+            ("fail: closed, ", true),
+        ] {
+            let world = World::new(
+                "native",
+                &format!("defaults: fail: closed\nh, on: PostToolUse, {fail}guard: {guard}"),
+            );
             let hook = &world.set.hooks[0];
-            assert_eq!(hook.fail_at(Phase::After) == Fail::Closed, expected, "{fail}{guard}");
+            assert_eq!(
+                hook.fail_at(Phase::After) == Fail::Closed,
+                expected,
+                "{fail}{guard}"
+            );
         }
     }
 }
@@ -806,7 +1171,11 @@ fn defaults_say_what_a_failure_at_a_gate_means() {
 #[test]
 fn a_reply_that_cannot_be_meant_is_a_failure() {
     for (event, reply, error) in [
-        ("SessionStart", "{\"subject\":1}", "failed to rewrite: SessionStart has no subject"),
+        (
+            "SessionStart",
+            "{\"subject\":1}",
+            "failed to rewrite: SessionStart has no subject",
+        ),
         (
             "PreToolUse",
             "{\"context\":{\"cwd\":\"/\"}}",
@@ -833,8 +1202,16 @@ fn a_reply_that_cannot_be_meant_is_a_failure() {
             "{\"subject\":{},\"patch\":{}}",
             "failed to rewrite: the reply has `subject` and `patch`; give the whole value or what changes",
         ),
-        ("PreToolUse", "{\"patch\":[]}", "failed to rewrite: `patch` is not an object"),
-        ("SessionStart", "{\"patch\":{}}", "failed to rewrite: SessionStart has no subject"),
+        (
+            "PreToolUse",
+            "{\"patch\":[]}",
+            "failed to rewrite: `patch` is not an object",
+        ),
+        (
+            "SessionStart",
+            "{\"patch\":{}}",
+            "failed to rewrite: SessionStart has no subject",
+        ),
         (
             "Stop",
             "{\"patch\":{\"a\":1}}",
@@ -872,8 +1249,16 @@ fn a_patch_changes_what_it_names() {
             Some(json!({"command": "y", "n": 2})),
         ),
         // A verdict doesn't name what is gone, and no merge patch makes a member null.
-        ("a, callback: '{\"patch\":{\"m\":{\"a\":null}}}'", json!({"command": "x", "n": 1, "m": {"b": 2}}), None),
-        ("a, callback: '{\"subject\":{\"command\":\"y\"}}'", json!({"command": "y"}), None),
+        (
+            "a, callback: '{\"patch\":{\"m\":{\"a\":null}}}'",
+            json!({"command": "x", "n": 1, "m": {"b": 2}}),
+            None,
+        ),
+        (
+            "a, callback: '{\"subject\":{\"command\":\"y\"}}'",
+            json!({"command": "y"}),
+            None,
+        ),
         (
             "a, callback: '{\"subject\":{\"command\":\"x\",\"n\":null,\"m\":1}}'",
             json!({"command": "x", "n": null, "m": 1}),
@@ -881,7 +1266,11 @@ fn a_patch_changes_what_it_names() {
         ),
     ] {
         let verdict = block_on(World::new("native", hooks).decide(&call));
-        assert_eq!((verdict.subject, verdict.patch), (Some(subject), patch), "{hooks}");
+        assert_eq!(
+            (verdict.subject, verdict.patch),
+            (Some(subject), patch),
+            "{hooks}"
+        );
     }
     check("a, callback: '{\"patch\":{\"n\":1}}'", &call, "allow");
 }
@@ -890,27 +1279,51 @@ fn a_patch_changes_what_it_names() {
 
 #[test]
 fn notes_are_only_told() {
-    for event in ["Notification", "SessionEnd", "PostCompact", "PermissionDenied"] {
+    for event in [
+        "Notification",
+        "SessionEnd",
+        "PostCompact",
+        "PermissionDenied",
+    ] {
         // At an event that closes something, inner hooks run first.
         let order = if ["SessionEnd", "PostCompact"].contains(&event) {
             "b success, a success"
         } else {
             "a success, b success"
         };
-        check("a, deny: no\n b, callback: '{\"decision\":\"ask\"}'", &at(event), &format!("allow | {order}"));
-        let mut world = World::new("native", "a, callback: '{\"context\":{\"metadata\":{\"n\":1}}}'");
+        check(
+            "a, deny: no\n b, callback: '{\"decision\":\"ask\"}'",
+            &at(event),
+            &format!("allow | {order}"),
+        );
+        let mut world = World::new(
+            "native",
+            "a, callback: '{\"context\":{\"metadata\":{\"n\":1}}}'",
+        );
         world.honours = Honours::default();
         world.honours.rewrite = false;
-        assert_eq!(block_on(world.decide(&at(event))).decision.as_str(), "allow");
+        assert_eq!(
+            block_on(world.decide(&at(event))).decision.as_str(),
+            "allow"
+        );
     }
 }
 
 #[test]
 fn what_a_client_cannot_honour_denies() {
-    let nothing = Honours { ask: false, defer: false, rewrite: false, withhold: true };
+    let nothing = Honours {
+        ask: false,
+        defer: false,
+        rewrite: false,
+        withhold: true,
+    };
     for (definitions, honours, expected) in [
         ("a, ask: sure?", ALL, "ask by a: sure?"),
-        ("a, ask: sure?", nothing, "deny by a: sure? (this needs a person's approval, and the client can't ask)"),
+        (
+            "a, ask: sure?",
+            nothing,
+            "deny by a: sure? (this needs a person's approval, and the client can't ask)",
+        ),
         ("a, callback: '{\"decision\":\"defer\"}'", ALL, "defer by a"),
         (
             "a, callback: '{\"decision\":\"defer\"}'",
@@ -918,7 +1331,11 @@ fn what_a_client_cannot_honour_denies() {
             "deny by a: this would be put off, and the client can't defer",
         ),
         ("a, callback: add y", Honours::default(), "allow => xy"),
-        ("a, callback: add y", nothing, "deny by a: hook `a` rewrote this, and the client can't take a rewrite"),
+        (
+            "a, callback: add y",
+            nothing,
+            "deny by a: hook `a` rewrote this, and the client can't take a rewrite",
+        ),
         (
             "a, callback: '{\"context\":{\"systemPrompt\":\"p\"}}'",
             nothing,
@@ -935,17 +1352,34 @@ fn what_a_client_cannot_honour_denies() {
     ] {
         let mut world = World::new("native", definitions);
         world.honours = honours;
-        compare(&block_on(world.decide(&call())), &world, definitions, expected);
+        compare(
+            &block_on(world.decide(&call())),
+            &world,
+            definitions,
+            expected,
+        );
     }
     // Without `initialize`: allow, deny, rewrite.
-    assert_eq!(Honours::default(), Honours { ask: false, defer: false, rewrite: true, withhold: true });
+    assert_eq!(
+        Honours::default(),
+        Honours {
+            ask: false,
+            defer: false,
+            rewrite: true,
+            withhold: true
+        }
+    );
 }
 
 #[test]
 fn broken_definitions_are_in_every_verdict() {
     let mut world = World::new("native", "a, callback: '{}'");
-    world.set =
-        Arc::new(HookSet::new(world.set.hooks.clone(), 7, "h".into(), vec!["guard.yaml:3:5: bad regex".into()]));
+    world.set = Arc::new(HookSet::new(
+        world.set.hooks.clone(),
+        7,
+        "h".into(),
+        vec!["guard.yaml:3:5: bad regex".into()],
+    ));
     let verdict = block_on(world.decide(&call()));
     assert_eq!(tell(&verdict), "allow error guard.yaml:3:5: bad regex");
     assert_eq!((verdict.generation, &*verdict.hash), (7, "h"));
@@ -961,7 +1395,11 @@ fn send_backs_are_capped() {
             for n in 0..=MAX_SEND_BACKS * 2 + 1 {
                 let verdict = world.decide(&at(event)).await;
                 let rests = n % (MAX_SEND_BACKS + 1) == MAX_SEND_BACKS;
-                assert_eq!(verdict.decision.as_str(), if rests { "allow" } else { "deny" }, "{event} {n}");
+                assert_eq!(
+                    verdict.decision.as_str(),
+                    if rests { "allow" } else { "deny" },
+                    "{event} {n}"
+                );
                 assert_eq!(verdict.errors.len(), usize::from(rests));
             }
         });
@@ -971,13 +1409,21 @@ fn send_backs_are_capped() {
 
 #[test]
 fn only_send_backs_in_a_row_count_and_only_of_one_agent() {
-    let world = World::new("native", "a, when: 'lastMessage == \"bye\"', deny: not done");
+    let world = World::new(
+        "native",
+        "a, when: 'lastMessage == \"bye\"', deny: not done",
+    );
     let stop = |session: &str, message: &str, agent: &str| json!({"event": "SubagentStop", "session": session, "lastMessage": message, "agent": {"name": "x", "id": agent}});
     block_on(async {
-        for between in [stop("s", "done", "1"), json!({"event": "UserPromptSubmit", "session": "s", "prompt": "go on"})]
-        {
+        for between in [
+            stop("s", "done", "1"),
+            json!({"event": "UserPromptSubmit", "session": "s", "prompt": "go on"}),
+        ] {
             for _ in 0..MAX_SEND_BACKS {
-                assert_eq!(world.decide(&stop("s", "bye", "1")).await.decision.as_str(), "deny");
+                assert_eq!(
+                    world.decide(&stop("s", "bye", "1")).await.decision.as_str(),
+                    "deny"
+                );
                 // Another session's, another agent's.
                 for other in [stop("t", "bye", "1"), stop("s", "bye", "2")] {
                     assert_eq!(world.decide(&other).await.decision.as_str(), "deny");
@@ -988,7 +1434,10 @@ fn only_send_backs_in_a_row_count_and_only_of_one_agent() {
             }
             world.decide(&between).await;
         }
-        assert_eq!(world.decide(&stop("s", "bye", "1")).await.decision.as_str(), "deny");
+        assert_eq!(
+            world.decide(&stop("s", "bye", "1")).await.decision.as_str(),
+            "deny"
+        );
     });
 }
 
@@ -1004,7 +1453,10 @@ fn once_is_once_a_session() {
             (of("s"), "a success, a success, b success"),
             (of("s"), "a skipped, a skipped, b success"),
             (of("t"), "a success, a success, b success"),
-            (json!({"event": "SessionEnd", "session": "s"}), "b success, a skipped, a skipped"),
+            (
+                json!({"event": "SessionEnd", "session": "s"}),
+                "b success, a skipped, a skipped",
+            ),
             (of("s"), "a success, a success, b success"),
         ] {
             assert_eq!(outcomes(&world.decide(&event).await), expected, "{event}");
@@ -1021,7 +1473,8 @@ fn a_once_hook_is_spent_when_its_event_is_decided() {
         event
     };
     for (definitions, first, cut_off, then) in [
-        // Cancelled while it runs, by its own end, while another hook runs, by the event's deadline.
+        // Cancelled while it runs, by its own end, while another hook runs, by the event's
+        // deadline.
         (
             "a, once: true, fail: closed, timeout: 2s, callback: hang",
             call(),
@@ -1044,16 +1497,33 @@ fn a_once_hook_is_spent_when_its_event_is_decided() {
         block_on(async {
             let world = World::new("native", definitions);
             let of_first = tokio::time::timeout(Duration::from_secs(1), world.decide(&first)).await;
-            assert_eq!(of_first.map_or("cancelled", |verdict| verdict.decision.as_str()), cut_off, "{definitions}");
+            assert_eq!(
+                of_first.map_or("cancelled", |verdict| verdict.decision.as_str()),
+                cut_off,
+                "{definitions}"
+            );
             compare(&world.decide(&call()).await, &world, definitions, then);
-            assert!(outcomes(&world.decide(&call()).await).starts_with("a skipped"), "{definitions}");
+            assert!(
+                outcomes(&world.decide(&call()).await).starts_with("a skipped"),
+                "{definitions}"
+            );
         });
     }
     // A detached hook runs on.
     block_on(async {
-        let world = World::new("native", "a, once: true, async: true, callback: '{}'\n b, timeout: 2s, callback: hang");
-        assert!(tokio::time::timeout(Duration::from_secs(1), world.decide(&call())).await.is_err());
-        assert_eq!(outcomes(&world.decide(&call()).await), "a skipped, b cancelled");
+        let world = World::new(
+            "native",
+            "a, once: true, async: true, callback: '{}'\n b, timeout: 2s, callback: hang",
+        );
+        assert!(
+            tokio::time::timeout(Duration::from_secs(1), world.decide(&call()))
+                .await
+                .is_err()
+        );
+        assert_eq!(
+            outcomes(&world.decide(&call()).await),
+            "a skipped, b cancelled"
+        );
     });
 }
 
@@ -1064,25 +1534,32 @@ fn the_default_timeout_is_thirty_seconds() {
     for (field, seconds) in [("", 30), ("timeout: 2s, ", 2), ("timeout: 0.5, ", 0)] {
         block_on(async {
             let started = Instant::now();
-            let verdict =
-                World::new("native", &format!("h, {field}fail: closed, callback: hang")).decide(&call()).await;
+            let verdict = World::new("native", &format!("h, {field}fail: closed, callback: hang"))
+                .decide(&call())
+                .await;
             assert_eq!(started.elapsed().as_secs(), seconds);
-            assert_eq!((verdict.decision.as_str(), verdict.outcomes[0].status), ("deny", Status::Cancelled));
+            assert_eq!(
+                (verdict.decision.as_str(), verdict.outcomes[0].status),
+                ("deny", Status::Cancelled)
+            );
         });
     }
 }
 
 #[test]
 fn without_hurry_a_deadline_is_not_for_conditions() {
-    // It can't be told in no time where a path leads, because the disk is asked: with a hurry, both are mostly in doubt.
-    let definitions =
-        "a, if: Write(/tmp/**), fail: open, callback: hang\nb, if: Write(/usr/**), fail: open, callback: hang";
-    let event =
-        json!({"event": "PreToolUse", "deadlineMs": 1, "tool": {"name": "Write", "input": {"file_path": "/usr/x"}}});
+    // It can't be told in no time where a path leads, because the disk is asked: with a hurry, both
+    // are mostly in doubt.
+    let definitions = "a, if: Write(/tmp/**), fail: open, callback: hang\nb, if: Write(/usr/**), fail: open, callback: hang";
+    let event = json!({"event": "PreToolUse", "deadlineMs": 1, "tool": {"name": "Write", "input": {"file_path": "/usr/x"}}});
     let mut world = World::new("native", definitions);
     world.engine.unhurried = true;
     let verdict = block_on(world.decide(&event));
-    let outcomes: Vec<_> = verdict.outcomes.iter().map(|outcome| (&*outcome.hook, outcome.status)).collect();
+    let outcomes: Vec<_> = verdict
+        .outcomes
+        .iter()
+        .map(|outcome| (&*outcome.hook, outcome.status))
+        .collect();
     assert_eq!(outcomes, [("b", Status::Cancelled)]);
 }
 
@@ -1092,16 +1569,29 @@ fn the_deadline_bounds_the_whole_event() {
         for (lines, expected) in [
             // Nobody after a hung hook is even started; all take their direction.
             (
-                vec!["a, callback: hang", "b, fail: ask, callback: hang", "c, callback: '{}'"],
+                vec![
+                    "a, callback: hang",
+                    "b, fail: ask, callback: hang",
+                    "c, callback: '{}'",
+                ],
                 "ask by b: hook `b` failed to start before the event's deadline | ran a(x)",
             ),
             (
-                vec!["a, fail: open, callback: hang", "c, fail: closed, callback: '{}'"],
+                vec![
+                    "a, fail: open, callback: hang",
+                    "c, fail: closed, callback: '{}'",
+                ],
                 "deny by c: hook `c` failed to start before the event's deadline | ran a(x)",
             ),
-            (vec!["a, callback: sleep 100", "b, callback: hang"], "allow | a success, b cancelled"),
+            (
+                vec!["a, callback: sleep 100", "b, callback: hang"],
+                "allow | a success, b cancelled",
+            ),
             // A fixed verdict takes no time.
-            (vec!["a, callback: hang", "c, deny: no"], "deny by c: no | a cancelled, c blocking"),
+            (
+                vec!["a, callback: hang", "c, deny: no"],
+                "deny by c: no | a cancelled, c blocking",
+            ),
             (
                 vec![
                     "a, parallel: true, callback: hang",
@@ -1110,7 +1600,10 @@ fn the_deadline_bounds_the_whole_event() {
                 ],
                 "allow | a cancelled, b cancelled, c cancelled",
             ),
-            (vec!["g, fail: open, callback: hang", "r, callback: add y"], "allow | g cancelled, r cancelled"),
+            (
+                vec!["g, fail: open, callback: hang", "r, callback: add y"],
+                "allow | g cancelled, r cancelled",
+            ),
         ] {
             let definitions = lines.join("\n");
             let mut event = call();
@@ -1129,7 +1622,9 @@ fn the_deadline_bounds_the_whole_event() {
         let started = Instant::now();
         let mut event = call();
         event["deadlineMs"] = 1000.into();
-        World::new("native", "a, timeout: 300ms, callback: hang").decide(&event).await;
+        World::new("native", "a, timeout: 300ms, callback: hang")
+            .decide(&event)
+            .await;
         assert_eq!(started.elapsed().as_millis(), 300);
     });
     // A hook whose time was over hasn't judged the event, even if it lets it pass.
@@ -1142,8 +1637,14 @@ fn the_deadline_bounds_the_whole_event() {
             "h, timeout: 1s, fail: closed, callback: 'compute 1200 then {\"decision\":\"deny\",\"reason\":\"no\"}'",
             "deny by h: no | h blocking",
         ),
-        ("h, timeout: 1s, fail: open, callback: compute 1200", "allow | h success"),
-        ("h, timeout: 1s, fail: closed, callback: compute 1000", "allow | h success"),
+        (
+            "h, timeout: 1s, fail: open, callback: compute 1200",
+            "allow | h success",
+        ),
+        (
+            "h, timeout: 1s, fail: closed, callback: compute 1000",
+            "allow | h success",
+        ),
     ] {
         check(definition, &call(), expected);
     }
@@ -1162,13 +1663,19 @@ fn the_deadline_bounds_the_whole_event() {
     );
 }
 
-/// C1 and C5: a thousand hung hooks, side by side and one after the other. `HOOKWIRE_FULL=1`: ten thousand.
+/// C1 and C5: a thousand hung hooks, side by side and one after the other. `HOOKWIRE_FULL=1`: ten
+/// thousand.
 #[test]
 fn thousands_of_hung_hooks() {
-    let n = if std::env::var_os("HOOKWIRE_FULL").is_some() { 10_000 } else { 1000 };
+    let n = if std::env::var_os("HOOKWIRE_FULL").is_some() {
+        10_000
+    } else {
+        1000
+    };
     for parallel in [true, false] {
-        let definitions: String =
-            (0..n).map(|n| format!("h{n}, parallel: {parallel}, fail: ask, callback: hang\n")).collect();
+        let definitions: String = (0..n)
+            .map(|n| format!("h{n}, parallel: {parallel}, fail: ask, callback: hang\n"))
+            .collect();
         let mut event = call();
         event["deadlineMs"] = 1000.into();
         block_on(async {
@@ -1176,7 +1683,10 @@ fn thousands_of_hung_hooks() {
             let started = Instant::now();
             let verdict = world.decide(&event).await;
             assert_eq!(started.elapsed().as_millis(), 950);
-            assert_eq!((verdict.decision.as_str(), verdict.outcomes.len()), ("ask", n));
+            assert_eq!(
+                (verdict.decision.as_str(), verdict.outcomes.len()),
+                ("ask", n)
+            );
         });
     }
 }
@@ -1184,7 +1694,10 @@ fn thousands_of_hung_hooks() {
 #[test]
 fn an_early_deadline_takes_the_failure_direction_and_a_dropped_question_its_hooks() {
     block_on(async {
-        let world = World::new("native", "a, fail: closed, callback: hang\n b, callback: hang");
+        let world = World::new(
+            "native",
+            "a, fail: closed, callback: hang\n b, callback: hang",
+        );
         world.early_deadline.cancel();
         assert_eq!(world.decide(&call()).await.decision.as_str(), "deny");
         let world = World::new("native", "a, fail: closed, callback: hang");
@@ -1194,7 +1707,10 @@ fn an_early_deadline_takes_the_failure_direction_and_a_dropped_question_its_hook
             tokio::time::sleep(Duration::from_secs(1)).await;
             early_deadline.cancel();
         });
-        assert_eq!(tell(&verdict), "deny by a: hook `a` failed to finish before the input ended");
+        assert_eq!(
+            tell(&verdict),
+            "deny by a: hook `a` failed to finish before the input ended"
+        );
         let world = World::new("native", "a, callback: hang");
         let cancelled = tokio::time::timeout(Duration::from_secs(1), world.decide(&call())).await;
         assert!(cancelled.is_err());
@@ -1214,13 +1730,22 @@ fn detached_hooks_are_started_forgotten_and_told_about() {
         let mut reports = world.engine.reports();
         let started = Instant::now();
         let verdict = world.decide(&call()).await;
-        assert_eq!((tell(&verdict), started.elapsed()), ("allow".into(), Duration::ZERO));
-        assert_eq!(outcomes(&verdict), "a started, b started, c started, d started, e started");
+        assert_eq!(
+            (tell(&verdict), started.elapsed()),
+            ("allow".into(), Duration::ZERO)
+        );
+        assert_eq!(
+            outcomes(&verdict),
+            "a started, b started, c started, d started, e started"
+        );
         world.engine.settle().await;
         assert_eq!(started.elapsed().as_secs(), 5);
         let mut told = Vec::new();
         while let Ok(report) = reports.try_recv() {
-            assert!(report.detached && report.outcome.decision.is_none(), "{report:?}");
+            assert!(
+                report.detached && report.outcome.decision.is_none(),
+                "{report:?}"
+            );
             told.push(format!(
                 "{} {:?} {}",
                 report.outcome.hook,
@@ -1270,7 +1795,9 @@ fn on_then_matcher_then_if_then_when() {
         ("on: PreToolUse, agents: other", false),
         ("on: PreToolUse, enabled: false", false),
     ] {
-        let verdict = block_on(World::new("native", &format!("h, {fields}, callback: '{{}}'")).decide(&event));
+        let verdict = block_on(
+            World::new("native", &format!("h, {fields}, callback: '{{}}'")).decide(&event),
+        );
         assert_eq!(verdict.outcomes.len(), usize::from(runs), "{fields}");
     }
 }

@@ -14,7 +14,16 @@ use std::mem::take;
 
 /// The verdict, which takes what the chain has come to.
 pub(super) fn make_verdict(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
-    let Chain { folded, outcomes, errors, first, moment, claims, counted, .. } = chain;
+    let Chain {
+        folded,
+        outcomes,
+        errors,
+        first,
+        moment,
+        claims,
+        counted,
+        ..
+    } = chain;
     let (outcomes, mut errors) = (take(outcomes), take(errors));
     take(claims).into_iter().for_each(OnceClaim::spend);
     let event = &question.event;
@@ -25,9 +34,21 @@ pub(super) fn make_verdict(engine: &Engine, question: &Question, chain: &mut Cha
     // Whoever begins a session may otherwise never hear that guards are missing.
     if event.name.as_ref() == "SessionStart" {
         let notices = &question.hooks.files.notices;
-        folded.user_messages.extend(errors.iter().chain(notices.iter()).map(|it| format!("hookwire: {it}")));
+        folded.user_messages.extend(
+            errors
+                .iter()
+                .chain(notices.iter())
+                .map(|it| format!("hookwire: {it}")),
+        );
     }
-    folded.user_messages.extend(question.hooks.files.told.iter().map(|it| format!("hookwire: {it}")));
+    folded.user_messages.extend(
+        question
+            .hooks
+            .files
+            .told
+            .iter()
+            .map(|it| format!("hookwire: {it}")),
+    );
     let reason = folded.take_reason();
     let has_policies = !question.hooks.files.policies.is_empty();
     let mut verdict = Verdict {
@@ -42,7 +63,11 @@ pub(super) fn make_verdict(engine: &Engine, question: &Question, chain: &mut Cha
         additional_context: take(&mut folded.additional_context),
         context: folded.context.take(),
         retry: folded.retry.take(),
-        grant: if has_policies { moment.event().data().get("grant").cloned() } else { None },
+        grant: if has_policies {
+            moment.event().data().get("grant").cloned()
+        } else {
+            None
+        },
         outcomes,
         errors,
         generation: question.hooks.files.generation,
@@ -51,7 +76,10 @@ pub(super) fn make_verdict(engine: &Engine, question: &Question, chain: &mut Cha
         event_id: event.id.clone(),
     };
     // A hook that returns the value unchanged has changed nothing.
-    if !verdict.replaced && verdict.subject.is_some() && verdict.subject.as_ref() == first.event().subject() {
+    if !verdict.replaced
+        && verdict.subject.is_some()
+        && verdict.subject.as_ref() == first.event().subject()
+    {
         verdict.subject = None;
     }
     // A replacement needs a value; if hooks gave none, it is the one that stands.
@@ -65,8 +93,16 @@ pub(super) fn make_verdict(engine: &Engine, question: &Question, chain: &mut Cha
     }
     // A result that is withheld has its error withheld, too.
     let is_withheld = verdict.replaced && verdict.subject.as_ref().is_some_and(Value::is_null);
-    if let Some(error) = event.spec.error().filter(|error| is_withheld && event.at(error).is_some()) {
-        set_pointer(verdict.context.get_or_insert_with(|| json!({})), error, Value::Null);
+    if let Some(error) = event
+        .spec
+        .error()
+        .filter(|error| is_withheld && event.at(error).is_some())
+    {
+        set_pointer(
+            verdict.context.get_or_insert_with(|| json!({})),
+            error,
+            Value::Null,
+        );
     }
     if event.spec.phase != Phase::Note {
         failure::unhonoured(&mut verdict, question);
@@ -82,8 +118,13 @@ pub(super) fn make_verdict(engine: &Engine, question: &Question, chain: &mut Cha
     if event.spec.phase == Phase::Gate && verdict.decision != Decision::Deny {
         engine.calls.note_call(event, &verdict.outcomes);
     }
-    verdict.patch = verdict.subject.as_ref().and_then(|after| patch_between(first.event().subject()?, after));
-    engine.sessions.limit_send_backs(event, question.contract, &mut verdict);
+    verdict.patch = verdict
+        .subject
+        .as_ref()
+        .and_then(|after| patch_between(first.event().subject()?, after));
+    engine
+        .sessions
+        .limit_send_backs(event, question.contract, &mut verdict);
     verdict.make_own_words_readable();
     verdict
 }

@@ -1,5 +1,5 @@
-//! What a host of a fleet does on the bus beside following definitions: its verdicts go to one stream, its guards count
-//! with those of all hosts, its questions can be answered from anywhere.
+//! What a host of a fleet does on the bus beside following definitions: its verdicts go to one
+//! stream, its guards count with those of all hosts, its questions can be answered from anywhere.
 
 use super::Member;
 use super::asks::Asks;
@@ -42,8 +42,11 @@ impl Acts {
         let counts = services.fleet.clone();
         counts.join(server).map_err(|error| error.to_string())?;
         let spools = spools(member)?;
-        let by_bundle =
-            ByBundle { sets: host.published_sets.clone(), known: member.known.clone(), tally: member.tally.clone() };
+        let by_bundle = ByBundle {
+            sets: host.published_sets.clone(),
+            known: member.known.clone(),
+            tally: member.tally.clone(),
+        };
         let verdicts = Verdicts::start(host, runtime, server, spools.clone(), by_bundle);
         let verdicts = verdicts.map_err(|error| format!("{}: {error}", spools.display()))?;
         // Nobody else sets it.
@@ -55,9 +58,17 @@ impl Acts {
                 giving.give_back(false, LOOK).await;
             }
         });
-        if let Some(Approving { approvers, webhook_file }) = &member.settings.approvals {
-            let asker =
-                Asker::new(server.clone(), member.who().instance.clone(), approvers.values().copied(), &own_keys());
+        if let Some(Approving {
+            approvers,
+            webhook_file,
+        }) = &member.settings.approvals
+        {
+            let asker = Asker::new(
+                server.clone(),
+                member.who().instance.clone(),
+                approvers.values().copied(),
+                &own_keys(),
+            );
             match asker {
                 Ok(asker) => {
                     let named = approvers.iter().map(|(name, key)| (name.clone(), *key));
@@ -73,22 +84,36 @@ impl Acts {
                 }
             }
         }
-        Ok(Acts { member: member.clone(), verdicts, counts })
+        Ok(Acts {
+            member: member.clone(),
+            verdicts,
+            counts,
+        })
     }
 
-    /// Spools what was judged last, gives back what is left of budgets, and gives the servers a moment for both.
+    /// Spools what was judged last, gives back what is left of budgets, and gives the servers a
+    /// moment for both.
     pub async fn finish(&self) {
-        tokio::join!(self.verdicts.finish(MOMENT), self.counts.give_back(true, MOMENT), self.member.tell_end(MOMENT));
+        tokio::join!(
+            self.verdicts.finish(MOMENT),
+            self.counts.give_back(true, MOMENT),
+            self.member.tell_end(MOMENT)
+        );
     }
 }
 
-/// Where the verdicts of this user's hosts wait for the servers of a fleet. Each host has a spool of its own there, and
-/// sends what those have left that have ended.
+/// Where the verdicts of this user's hosts wait for the servers of a fleet. Each host has a spool
+/// of its own there, and sends what those have left that have ended.
 fn spools(member: &Member) -> Result<PathBuf, String> {
     let mut servers = member.settings.server.servers.clone();
     servers.sort();
-    let digest = digest::hex(&digest::of_texts(&[&servers.join(" "), member.server.host().as_str()]));
-    Ok(super::data()?.join("spools").join(digest.chars().take(12).collect::<String>()))
+    let digest = digest::hex(&digest::of_texts(&[
+        &servers.join(" "),
+        member.server.host().as_str(),
+    ]));
+    Ok(super::data()?
+        .join("spools")
+        .join(digest.chars().take(12).collect::<String>()))
 }
 
 /// The address that a file holds on its first line.
@@ -98,11 +123,25 @@ fn address(path: &Path) -> Result<String, String> {
     Ok(text.lines().next().unwrap_or_default().trim().to_string())
 }
 
-/// The public keys of private ones that lie beside this machine's settings: an agent runs as the host's user and could
-/// sign with them.
+/// The public keys of private ones that lie beside this machine's settings: an agent runs as the
+/// host's user and could sign with them.
 fn own_keys() -> Vec<PublicKey> {
-    let dirs = places::user_dirs().iter().cloned().chain([PathBuf::from(places::MACHINE)]).chain(places::data());
-    let entries = dirs.flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten().take(MAX_LOOKED));
-    let paths = entries.map(|it| it.path()).filter(|it| it.extension().is_some_and(|it| it == "key") && it.is_file());
-    paths.filter_map(|path| Some(describe(&path).ok()?.0)).collect()
+    let dirs = places::user_dirs()
+        .iter()
+        .cloned()
+        .chain([PathBuf::from(places::MACHINE)])
+        .chain(places::data());
+    let entries = dirs.flat_map(|dir| {
+        std::fs::read_dir(dir)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .take(MAX_LOOKED)
+    });
+    let paths = entries
+        .map(|it| it.path())
+        .filter(|it| it.extension().is_some_and(|it| it == "key") && it.is_file());
+    paths
+        .filter_map(|path| Some(describe(&path).ok()?.0))
+        .collect()
 }

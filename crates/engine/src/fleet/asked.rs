@@ -12,7 +12,8 @@ pub struct Shown {
     pub asked: Value,
     /// The host's project.
     pub project: String,
-    /// The request, under the question's name in the fleet. `None`: another version of hookwire asks.
+    /// The request, under the question's name in the fleet. `None`: another version of hookwire
+    /// asks.
     pub request: Option<ApprovalRequest>,
 }
 
@@ -22,7 +23,14 @@ impl Shown {
         let asked = without_secrets(parse(question.question.get()).unwrap_or_default());
         let project = asked["project"].as_str().unwrap_or_default().to_string();
         let request: Option<ApprovalRequest> = serde_json::from_value(asked.clone()).ok();
-        let request = request.map(|request| ApprovalRequest { id: question.ask.to_string(), ..request });
-        Shown { asked, project, request }
+        let request = request.map(|request| ApprovalRequest {
+            id: question.ask.to_string(),
+            ..request
+        });
+        Shown {
+            asked,
+            project,
+            request,
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Questions that wait for a person, asked on the bus as well. The first answer counts, from here or from anywhere.
+//! Questions that wait for a person, asked on the bus as well. The first answer counts, from here
+//! or from anywhere.
 
 use bytes::Bytes;
 use hookwire_fleet::asks::{Answer, Asker, Decision};
@@ -16,7 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// How long the chat that is told of a question may take to answer, and how much of its answer is read.
+/// How long the chat that is told of a question may take to answer, and how much of its answer is
+/// read.
 const TELL: Duration = Duration::from_secs(10);
 const MAX_REPLY: usize = 64 * 1024;
 /// The longest text that a chat is told, in characters.
@@ -41,8 +43,17 @@ impl Asks {
         webhook: Option<(String, Egress)>,
         project: String,
     ) -> Asks {
-        let names = approvers.into_iter().map(|(name, key)| (key, name)).collect();
-        Asks { asker, host, names, webhook, project }
+        let names = approvers
+            .into_iter()
+            .map(|(name, key)| (key, name))
+            .collect();
+        Asks {
+            asker,
+            host,
+            names,
+            webhook,
+            project,
+        }
     }
 
     /// Asks what waits, for as long as the host lives.
@@ -115,15 +126,30 @@ impl Asks {
 
     /// Answers a question of this host with what has come from the fleet.
     fn take(&self, approvals: &Approvals, id: &str, answer: Answer) -> String {
-        let Answer { decision, reason, by } = answer;
+        let Answer {
+            decision,
+            reason,
+            by,
+        } = answer;
         let decision = match decision {
             Decision::Approve => Approval::Approve,
             Decision::Deny => Approval::Deny,
         };
         let name = self.names.get(&by).map_or("", String::as_str);
         let by = format!("{name} (key {})", by.id());
-        let reply = ApprovalReply { decision, reason, subject: None, remember: false };
-        match approvals.answer(id, Answered { reply, by: Some(by.clone()) }) {
+        let reply = ApprovalReply {
+            decision,
+            reason,
+            subject: None,
+            remember: false,
+        };
+        match approvals.answer(
+            id,
+            Answered {
+                reply,
+                by: Some(by.clone()),
+            },
+        ) {
             Ok(()) => format!("answered by {by}"),
             Err(_) => "answered on its host".into(),
         }
@@ -131,7 +157,9 @@ impl Asks {
 
     /// Tells a chat that a question waits. Nothing that it says is an answer.
     fn tell(&self, request: &ApprovalRequest, name: &Name) {
-        let Some((url, egress)) = self.webhook.clone() else { return };
+        let Some((url, egress)) = self.webhook.clone() else {
+            return;
+        };
         let short = |text: &str| hookwire_base::support::visible::cut(text, MAX_TOLD).to_string();
         let what = request.tool.as_deref().unwrap_or(&request.event);
         let text = format!(
@@ -145,12 +173,18 @@ impl Asks {
             "expiresInMs": request.timeout_ms,
         }));
         tokio::spawn(async move {
-            let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+            let headers = HeaderMap::from_iter([(
+                CONTENT_TYPE,
+                HeaderValue::from_static("application/json"),
+            )]);
             let posted = egress.post(&url, headers, Bytes::from(body.to_string()), MAX_REPLY);
             // The address isn't logged: whoever has it can write into the chat.
             match tokio::time::timeout(TELL, posted).await {
                 Ok(Ok(response)) if response.status < 300 => {}
-                Ok(Ok(response)) => tracing::warn!(status = response.status, "The chat takes no word of a question."),
+                Ok(Ok(response)) => tracing::warn!(
+                    status = response.status,
+                    "The chat takes no word of a question."
+                ),
                 Ok(Err(error)) => tracing::warn!(%error, "The chat isn't told of a question."),
                 Err(_) => tracing::warn!("The chat isn't told of a question: it doesn't answer."),
             }

@@ -1,5 +1,5 @@
-//! Published definitions on this host: whether they are sound and may be in force, the layer that they are, and what the
-//! host reports of them.
+//! Published definitions on this host: whether they are sound and may be in force, the layer that
+//! they are, and what the host reports of them.
 
 use super::Member;
 use super::settings::{self, CHANNEL, Settings};
@@ -22,7 +22,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long a host that has nothing to judge by waits for its fleet before it judges the first event.
+/// How long a host that has nothing to judge by waits for its fleet before it judges the first
+/// event.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 
 /// How much of the digest of keys names a directory, and how many of these are looked at.
@@ -71,17 +72,32 @@ fn below(text: &str, dir: &Path) -> String {
 /// The files of a bundle, for the loader.
 fn signed_set(digest: String, files: &Files, dir: &Path) -> Arc<SignedSet> {
     let digests = files.entries.iter().map(|it| it.sha256.to_string());
-    let files = files.iter().zip(digests).map(|((path, content), digest)| (path, content, digest));
+    let files = files
+        .iter()
+        .zip(digests)
+        .map(|((path, content), digest)| (path, content, digest));
     Arc::new(SignedSet::new(digest, dir, files))
 }
 
-/// Whether definitions compile, and have no code if they may not. Those in memory are looked at, not the directory's.
+/// Whether definitions compile, and have no code if they may not. Those in memory are looked at,
+/// not the directory's.
 fn check(files: &Files, dir: &Path, code: bool) -> Result<(), String> {
-    let layer_dir = LayerDir { layer: Layer::Fleet, path: dir.into(), kept: Kept::Signed(signed(files, dir)) };
+    let layer_dir = LayerDir {
+        layer: Layer::Fleet,
+        path: dir.into(),
+        kept: Kept::Signed(signed(files, dir)),
+    };
     // A bundle knows no project, and one that is broken doesn't come into force.
-    let means = Means { root: dir.into(), is_trial: true, ..Means::default() };
+    let means = Means {
+        root: dir.into(),
+        is_trial: true,
+        ..Means::default()
+    };
     let loaded = Loader::new(vec![layer_dir], means).load(Look::Now);
-    let mut errors = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Error);
+    let mut errors = loaded
+        .diagnostics
+        .iter()
+        .filter(|it| it.severity == Severity::Error);
     if let Some(first) = errors.next() {
         let more = match errors.count() {
             0 => String::new(),
@@ -92,9 +108,19 @@ fn check(files: &Files, dir: &Path, code: bool) -> Result<(), String> {
     if code {
         return Ok(());
     }
-    let running = loaded.hooks.hooks.iter().filter(|hook| runs_code(&hook.handler)).collect::<Vec<_>>();
+    let running = loaded
+        .hooks
+        .hooks
+        .iter()
+        .filter(|hook| runs_code(&hook.handler))
+        .collect::<Vec<_>>();
     if let Some(first) = running.first() {
-        let Hook { name, handler, source, .. } = &***first;
+        let Hook {
+            name,
+            handler,
+            source,
+            ..
+        } = &***first;
         let more = match running.len() {
             1 => String::new(),
             n => format!(" and {} more hooks", n - 1),
@@ -118,12 +144,18 @@ fn check(files: &Files, dir: &Path, code: bool) -> Result<(), String> {
 
 /// Whether carrying a hook out runs what the definition brings, or writes where it says.
 fn runs_code(handler: &Handler) -> bool {
-    if ["command", "callable", "agent", "mcp", "script"].contains(&handler.key()) || handler.writes().is_some() {
+    if ["command", "callable", "agent", "mcp", "script"].contains(&handler.key())
+        || handler.writes().is_some()
+    {
         return true;
     }
     match handler.effect() {
         Some(
-            Effect::Command(_) | Effect::Worker(..) | Effect::Agent(_) | Effect::McpTool { .. } | Effect::Appends(_),
+            Effect::Command(_)
+            | Effect::Worker(..)
+            | Effect::Agent(_)
+            | Effect::McpTool { .. }
+            | Effect::Appends(_),
         ) => true,
         Some(Effect::Post(_) | Effect::Model(_) | Effect::Person) | None => false,
     }
@@ -135,7 +167,9 @@ pub fn has_cases(files: &Files) -> bool {
 }
 
 fn case_files(files: &Files) -> impl Iterator<Item = (&str, &[u8])> {
-    files.iter().filter(|(path, _)| is_cases_file(Path::new(path)))
+    files
+        .iter()
+        .filter(|(path, _)| is_cases_file(Path::new(path)))
 }
 
 /// Whether a file of cases has a `setup`. One that can't be read is told when its cases are tried.
@@ -148,15 +182,22 @@ fn sets_the_scene(file: &str, content: &[u8]) -> bool {
 /// # Errors
 /// It can't be kept; for people.
 fn open(settings: &Settings, cases: TryCases) -> Result<Option<Follower>, String> {
-    let Some(settings::Followed { pins, code }) = &settings.definitions else { return Ok(None) };
-    // Other keys are another fleet: what was in force by these says nothing of those. And what one host has found sound
-    // with code isn't so for one that permits none.
+    let Some(settings::Followed { pins, code }) = &settings.definitions else {
+        return Ok(None);
+    };
+    // Other keys are another fleet: what was in force by these says nothing of those. And what one
+    // host has found sound with code isn't so for one that permits none.
     let keys: Vec<String> = pins.signers.keys().map(ToString::to_string).collect();
-    let digest = hookwire_base::support::digest::of_bytes(format!("{} {code}", keys.join(" ")).as_bytes());
-    let dir = super::data()?.join(format!("{}-{}", pins.channel, digest.get(..N_DIGITS).unwrap_or_default()));
+    let digest =
+        hookwire_base::support::digest::of_bytes(format!("{} {code}", keys.join(" ")).as_bytes());
+    let dir = super::data()?.join(format!(
+        "{}-{}",
+        pins.channel,
+        digest.get(..N_DIGITS).unwrap_or_default()
+    ));
     let judge = Arc::new(Soundness { code: *code, cases });
-    let mut follower =
-        Follower::open(&dir, pins.clone(), judge).map_err(|error| format!("{}: {error}", dir.display()))?;
+    let mut follower = Follower::open(&dir, pins.clone(), judge)
+        .map_err(|error| format!("{}: {error}", dir.display()))?;
     follower.adopt(&of_other_keys(&dir, &pins.channel));
     Ok(Some(follower))
 }
@@ -165,16 +206,30 @@ fn open(settings: &Settings, cases: TryCases) -> Result<Option<Follower>, String
 fn of_other_keys(dir: &Path, channel: &Name) -> Vec<PathBuf> {
     let start = format!("{channel}-");
     let is_of_channel = |path: &PathBuf| {
-        let rest = path.file_name().and_then(|name| name.to_str()?.strip_prefix(&*start));
+        let rest = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_prefix(&*start));
         path != dir && rest.is_some_and(|rest| rest.len() == N_DIGITS)
     };
-    let entries = dir.parent().and_then(|parent| std::fs::read_dir(parent).ok());
-    entries.into_iter().flatten().flatten().map(|it| it.path()).filter(is_of_channel).take(MAX_LOOKED).collect()
+    let entries = dir
+        .parent()
+        .and_then(|parent| std::fs::read_dir(parent).ok());
+    entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|it| it.path())
+        .filter(is_of_channel)
+        .take(MAX_LOOKED)
+        .collect()
 }
 
 /// A bundle for a host that is to judge by it, in force or not.
 pub fn signed(files: &Files, dir: &Path) -> Signed {
-    Signed::new(dir.into(), Standing::Set(signed_set(String::new(), files, dir)))
+    Signed::new(
+        dir.into(),
+        Standing::Set(signed_set(String::new(), files, dir)),
+    )
 }
 
 /// What a host judges by of what was published, as its follower has it.
@@ -189,7 +244,9 @@ impl Followed {
     /// # Errors
     /// See `open`.
     pub fn open(settings: &Settings, cases: TryCases) -> Result<Option<Followed>, String> {
-        let Some(follower) = open(settings, cases)? else { return Ok(None) };
+        let Some(follower) = open(settings, cases)? else {
+            return Ok(None);
+        };
         let standing = standing(&follower.status().borrow(), settings);
         let signed = Signed::new(follower.files(), standing);
         Ok(Some(Followed { follower, signed }))
@@ -211,18 +268,30 @@ impl Followed {
 
 fn take(signed: &Signed, status: &Status, member: &Member) -> bool {
     member.known.note(status);
-    if status.bundle.as_ref().is_some_and(|it| signed.has(&it.in_force().digest.to_string(), &it.dir)) {
+    if status
+        .bundle
+        .as_ref()
+        .is_some_and(|it| signed.has(&it.in_force().digest.to_string(), &it.dir))
+    {
         return false;
     }
     signed.replace(standing(status, &member.settings))
 }
 
-/// What there is to judge by. Where keys are pinned, nothing that can be believed is no reason to let anything pass.
+/// What there is to judge by. Where keys are pinned, nothing that can be believed is no reason to
+/// let anything pass.
 fn standing(status: &Status, settings: &Settings) -> Standing {
     if let Some(bundle) = &status.bundle {
-        return Standing::Set(signed_set(bundle.in_force().digest.to_string(), &bundle.files, &bundle.dir));
+        return Standing::Set(signed_set(
+            bundle.in_force().digest.to_string(),
+            &bundle.files,
+            &bundle.dir,
+        ));
     }
-    let channel = settings.definitions.as_ref().map_or(CHANNEL, |it| it.pins.channel.as_str());
+    let channel = settings
+        .definitions
+        .as_ref()
+        .map_or(CHANNEL, |it| it.pins.channel.as_str());
     let why = match (&status.broken, &status.refused, &status.unread) {
         (_, Some(refused), _) => format!("what is published is refused: {}", refused.reason),
         (Some(broken), ..) => format!("what this machine had kept is broken: {broken}"),
@@ -236,13 +305,18 @@ fn standing(status: &Status, settings: &Settings) -> Standing {
     ))
 }
 
-/// Follows the channel for a host, and reports what is in force, until the host is gone. Needs a tokio runtime.
+/// Follows the channel for a host, and reports what is in force, until the host is gone. Needs a
+/// tokio runtime.
 pub async fn follow(host: Weak<Host>, member: Arc<Member>, followed: Option<Followed>) {
     let nothing = watch::Sender::new(Status::default());
-    let mut status = followed.as_ref().map_or_else(|| nothing.subscribe(), |it| it.follower.status());
+    let mut status = followed
+        .as_ref()
+        .map_or_else(|| nothing.subscribe(), |it| it.follower.status());
     let signed = followed.as_ref().map(|it| it.signed.clone());
     let _following = followed.map(|it| Task(tokio::spawn(it.follower.run(member.server.clone()))));
-    let Some(mut changes) = host.upgrade().map(|it| it.changes()) else { return };
+    let Some(mut changes) = host.upgrade().map(|it| it.changes()) else {
+        return;
+    };
     let mut link = member.server.link();
     let (mut is_stale, mut trouble) = (false, None);
     // The first connection takes a moment, which is no trouble.
@@ -250,7 +324,10 @@ pub async fn follow(host: Weak<Host>, member: Arc<Member>, followed: Option<Foll
     loop {
         let now = status.borrow_and_update().clone();
         let Some(host) = host.upgrade() else { return };
-        if signed.as_ref().is_some_and(|signed| take(signed, &now, &member)) {
+        if signed
+            .as_ref()
+            .is_some_and(|signed| take(signed, &now, &member))
+        {
             let reloaded = host.clone();
             // Its own change of the set is no news any more.
             let _ = tokio::task::spawn_blocking(move || reloaded.reload()).await;
@@ -258,10 +335,17 @@ pub async fn follow(host: Weak<Host>, member: Arc<Member>, followed: Option<Foll
         }
         let stale = now.in_force.as_ref().and_then(stale_since).is_some();
         if stale && !is_stale {
-            tracing::warn!("The fleet's definitions have expired. They stay in force until newer ones are published.");
+            tracing::warn!(
+                "The fleet's definitions have expired. They stay in force until newer ones are published."
+            );
         }
         is_stale = stale;
-        let report = report(&now, &member, &host.published(), signed.as_ref().map(Signed::place));
+        let report = report(
+            &now,
+            &member,
+            &host.published(),
+            signed.as_ref().map(Signed::place),
+        );
         drop(host);
         let is_up = matches!(*link.borrow_and_update(), Link::Up(_));
         if is_up {
@@ -274,12 +358,18 @@ pub async fn follow(host: Weak<Host>, member: Arc<Member>, followed: Option<Foll
             && let Some(problem) = &problem
             && (is_up || is_late)
         {
-            tracing::warn!("This host can't report to its fleet, and judges by what it has: {problem}");
+            tracing::warn!(
+                "This host can't report to its fleet, and judges by what it has: {problem}"
+            );
         }
         trouble = problem.filter(|_| is_up || is_late);
         // Whoever watches a canary waits for it, and it is few hosts.
         let is_canary = now.in_force.as_ref().is_some_and(|it| it.canary);
-        let pause = if is_canary { CANARY_PAUSE } else { report_pause() };
+        let pause = if is_canary {
+            CANARY_PAUSE
+        } else {
+            report_pause()
+        };
         tokio::select! {
             changed = status.changed() => if changed.is_err() && signed.is_some() { return },
             changed = link.changed() => if changed.is_err() { return },
@@ -300,8 +390,12 @@ impl Drop for Task {
 
 fn report(status: &Status, member: &Member, published: &Published, files: Option<&Path>) -> Report {
     let of_bundle = |file: &str| files.is_some_and(|files| Path::new(file).starts_with(files));
-    let errors = published.diagnostics.iter().filter(|it| it.severity == Severity::Error && of_bundle(&it.file));
-    let errors = errors.map(|it| files.map_or_else(|| it.one_line(), |files| below(&it.one_line(), files)));
+    let errors = published
+        .diagnostics
+        .iter()
+        .filter(|it| it.severity == Severity::Error && of_bundle(&it.file));
+    let errors =
+        errors.map(|it| files.map_or_else(|| it.one_line(), |files| below(&it.one_line(), files)));
     let errors = errors.filter(|_| status.bundle.is_some());
     let changed = status.changed.as_ref().map(|changed| {
         format!(
@@ -310,13 +404,23 @@ fn report(status: &Status, member: &Member, published: &Published, files: Option
     });
     Report {
         version: env!("CARGO_PKG_VERSION").into(),
-        channel: member.settings.definitions.as_ref().map(|it| it.pins.channel.clone()),
+        channel: member
+            .settings
+            .definitions
+            .as_ref()
+            .map(|it| it.pins.channel.clone()),
         in_force: status.in_force.clone(),
         refused: status.refused.clone(),
         stale_since: status.in_force.as_ref().and_then(stale_since),
         generation: published.hooks.generation,
         hash: published.hooks.hash.to_string(),
-        errors: status.broken.iter().cloned().chain(changed).chain(errors).collect(),
+        errors: status
+            .broken
+            .iter()
+            .cloned()
+            .chain(changed)
+            .chain(errors)
+            .collect(),
         judged: member.tally.counted(),
         lost: member.lost(),
         ended: false,

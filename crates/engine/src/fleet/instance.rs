@@ -1,7 +1,8 @@
 //! Which of the machine's hosts this is.
 //!
-//! The name says nothing of the project. It is the same when the host of a project starts again, so that what it had still
-//! to send goes on under the same name; and no two processes have it at once.
+//! The name says nothing of the project. It is the same when the host of a project starts again, so
+//! that what it had still to send goes on under the same name; and no two processes have it at
+//! once.
 
 use hookwire_base::support::digest;
 use hookwire_base::support::file;
@@ -33,26 +34,46 @@ impl Instance {
 
     fn take(dir: &Path, host: Name, root: &Path) -> io::Result<Instance> {
         let instances = dir.join("instances");
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&instances)?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&instances)?;
         let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
-        let digest = digest::of_bytes(&[&own_number(dir)?, root.as_os_str().as_encoded_bytes()].concat());
+        let digest =
+            digest::of_bytes(&[&own_number(dir)?, root.as_os_str().as_encoded_bytes()].concat());
         let base = digest.get(..12).unwrap_or(&digest);
         for n in 1..=MAX_HOSTS {
-            let name = if n == 1 { format!("p{base}") } else { format!("p{base}-{n}") };
+            let name = if n == 1 {
+                format!("p{base}")
+            } else {
+                format!("p{base}-{n}")
+            };
             let place = instances.join(&name);
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
-            let lock =
-                OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(place.join("lock"))?;
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&place)?;
+            let lock = OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .mode(0o600)
+                .open(place.join("lock"))?;
             match lock.try_lock() {
                 Ok(()) => {
                     let instance = name.parse().map_err(io::Error::other)?;
-                    return Ok(Instance { who: Identity { host, instance }, _lock: lock });
+                    return Ok(Instance {
+                        who: Identity { host, instance },
+                        _lock: lock,
+                    });
                 }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
-        Err(io::Error::other(format!("{MAX_HOSTS} hosts of this project run already")))
+        Err(io::Error::other(format!(
+            "{MAX_HOSTS} hosts of this project run already"
+        )))
     }
 
     pub(super) fn who(&self) -> &Identity {
@@ -60,13 +81,16 @@ impl Instance {
     }
 }
 
-/// A random number that is made once and kept: the same project on two machines, or in two containers, is two hosts, even
-/// where they share an account.
+/// A random number that is made once and kept: the same project on two machines, or in two
+/// containers, is two hosts, even where they share an account.
 fn own_number(dir: &Path) -> io::Result<Vec<u8>> {
     let path = dir.join("number");
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        file::open(&path)?.0.take(N_RANDOM as u64).read_to_end(&mut bytes)?;
+        file::open(&path)?
+            .0
+            .take(N_RANDOM as u64)
+            .read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     match read() {
@@ -96,7 +120,9 @@ mod tests {
     #[test]
     fn a_host_has_its_name_again_and_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let take = |root: &str| Instance::take(dir.path(), "host-a".parse().unwrap(), Path::new(root)).unwrap();
+        let take = |root: &str| {
+            Instance::take(dir.path(), "host-a".parse().unwrap(), Path::new(root)).unwrap()
+        };
         let first = take("/a");
         let name = first.who.clone();
         let (second, other) = (take("/a"), take("/b"));
@@ -104,7 +130,8 @@ mod tests {
         drop(first);
         assert_eq!(take("/a").who, name);
         let elsewhere = tempfile::tempdir().unwrap();
-        let there = Instance::take(elsewhere.path(), "host-a".parse().unwrap(), Path::new("/a")).unwrap();
+        let there =
+            Instance::take(elsewhere.path(), "host-a".parse().unwrap(), Path::new("/a")).unwrap();
         assert_ne!(there.who, name);
     }
 }

@@ -1,4 +1,5 @@
-//! By which bundle a host has judged, and what came of it: for the record of each verdict, and for the host's report.
+//! By which bundle a host has judged, and what came of it: for the record of each verdict, and for
+//! the host's report.
 
 use crate::definitions::published_sets::PublishedSets;
 use hookwire_base::verdict::{Decision, Verdict};
@@ -26,12 +27,19 @@ impl Tally {
             failed: u64::from(verdict.outcomes.iter().any(|it| it.error.is_some())),
         };
         let mut counted = self.0.lock();
-        let known = counted.iter().position(|it| it.revision == by.revision).map(|at| counted.remove(at));
+        let known = counted
+            .iter()
+            .position(|it| it.revision == by.revision)
+            .map(|at| counted.remove(at));
         let before = known.map(|it| it.counts).unwrap_or_default();
         if counted.len() == MAX_COUNTED {
             counted.remove(0);
         }
-        counted.push(Judged { revision: by.revision, content: by.content, counts: before.plus(one) });
+        counted.push(Judged {
+            revision: by.revision,
+            content: by.content,
+            counts: before.plus(one),
+        });
     }
 
     /// What was counted so far.
@@ -70,12 +78,19 @@ pub(super) struct ByBundle {
 }
 
 impl ByBundle {
-    /// The bundle that was in force when a verdict was made, which is counted. There is none where nothing was published
-    /// yet, and where nothing can be believed.
+    /// The bundle that was in force when a verdict was made, which is counted. There is none where
+    /// nothing was published yet, and where nothing can be believed.
     pub(super) fn of(&self, verdict: &str) -> Option<InForce> {
         let verdict: Verdict = serde_json::from_str(verdict).ok()?;
         let dir = self.sets.of(verdict.generation)?;
-        let by = self.known.0.lock().iter().find(|(known, _)| **known == *dir)?.1.clone();
+        let by = self
+            .known
+            .0
+            .lock()
+            .iter()
+            .find(|(known, _)| **known == *dir)?
+            .1
+            .clone();
         self.tally.count(&by, &verdict);
         Some(by)
     }

@@ -1,7 +1,8 @@
 //! What a host shares with others by the servers of a fleet.
 //!
-//! `hookwire_fleet` knows the servers and what is on them, as bytes; here they become definitions. Nothing of this is
-//! started, and no server is spoken to, unless the machine's or user's `fleet.conf` or `--fleet` names one.
+//! `hookwire_fleet` knows the servers and what is on them, as bytes; here they become definitions.
+//! Nothing of this is started, and no server is spoken to, unless the machine's or user's
+//! `fleet.conf` or `--fleet` names one.
 
 pub mod acts;
 pub mod asked;
@@ -60,7 +61,15 @@ impl Member {
         let server = Server::start(&settings.server).map_err(|error| at(error.to_string()))?;
         let instance = Instance::of_host(server.host().clone(), root)?;
         let (tally, known, sending, reported) = Default::default();
-        Ok(Member { settings, server, tally, known, sending, instance, reported })
+        Ok(Member {
+            settings,
+            server,
+            tally,
+            known,
+            sending,
+            instance,
+            reported,
+        })
     }
 
     /// How many of its verdicts are lost.
@@ -86,7 +95,11 @@ impl Member {
         let told = async {
             let mut reported = self.reported.lock().await;
             reported.has_ended = true;
-            let report = Report { ended: true, lost: self.lost(), ..reported.last.clone() };
+            let report = Report {
+                ended: true,
+                lost: self.lost(),
+                ..reported.last.clone()
+            };
             hosts::put(&self.server, self.who(), report).await
         };
         if !matches!(tokio::time::timeout(within, told).await, Ok(Ok(()))) {
@@ -103,5 +116,6 @@ impl Member {
 /// Where what is kept of fleets is.
 pub fn data() -> Result<PathBuf, String> {
     let data = hookwire_base::support::places::data();
-    data.map(|it| it.join("fleet")).ok_or_else(|| "you have no home directory to keep it in".into())
+    data.map(|it| it.join("fleet"))
+        .ok_or_else(|| "you have no home directory to keep it in".into())
 }

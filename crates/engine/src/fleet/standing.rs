@@ -21,17 +21,31 @@ pub fn state(host: &Reported, newest: Option<u64>) -> State {
         Presence::Ended => {
             let lost = (report.lost > 0).then(|| format!("; {}", lost(report.lost)));
             let words = format!("has ended{}", lost.as_deref().unwrap_or_default());
-            return State { words, is_wrong: report.lost > 0, lag: None };
+            return State {
+                words,
+                is_wrong: report.lost > 0,
+                lag: None,
+            };
         }
         Presence::Silent => {
-            let since = SystemTime::now().checked_sub(host.ago).map(rfc3339).unwrap_or_default();
-            let had = report.in_force.as_ref().map(|it| format!("; had revision {} then", it.revision));
+            let since = SystemTime::now()
+                .checked_sub(host.ago)
+                .map(rfc3339)
+                .unwrap_or_default();
+            let had = report
+                .in_force
+                .as_ref()
+                .map(|it| format!("; had revision {} then", it.revision));
             let words = format!(
                 "silent since {since}{}: ended without a word, or cut off; `--forget {}` takes it out",
                 had.unwrap_or_default(),
                 host.who
             );
-            return State { words, is_wrong: true, lag: None };
+            return State {
+                words,
+                is_wrong: true,
+                lag: None,
+            };
         }
     }
     let in_force = report.in_force.as_ref();
@@ -56,7 +70,9 @@ pub fn state(host: &Reported, newest: Option<u64>) -> State {
         wrong(format!("{lag} behind"));
     }
     if let Some(refused) = &report.refused {
-        let which = refused.revision.map_or("what is published".into(), |it| format!("revision {it}"));
+        let which = refused
+            .revision
+            .map_or("what is published".into(), |it| format!("revision {it}"));
         wrong(format!("refuses {which}: {}", safe(&refused.reason)));
     }
     if report.stale_since.is_some() {
@@ -68,11 +84,18 @@ pub fn state(host: &Reported, newest: Option<u64>) -> State {
     if let Some(error) = report.errors.first() {
         wrong(safe(error).to_string());
     }
-    State { words: words.join("; "), is_wrong, lag }
+    State {
+        words: words.join("; "),
+        is_wrong,
+        lag,
+    }
 }
 
 fn lost(n: u64) -> String {
-    format!("{} lost", number_of(usize::try_from(n).unwrap_or(usize::MAX), "verdict"))
+    format!(
+        "{} lost",
+        number_of(usize::try_from(n).unwrap_or(usize::MAX), "verdict")
+    )
 }
 
 #[cfg(test)]
@@ -93,12 +116,31 @@ mod tests {
             (91, false, 0, true, "silent since"),
             (9_000_000, false, 0, true, "--forget host-a.p1"),
         ] {
-            let who = Identity { host: "host-a".parse().unwrap(), instance: "p1".parse().unwrap() };
-            let report = Report { ended, lost, ..Report::default() };
-            let state = state(&Reported { who, report, ago: Duration::from_secs(ago) }, Some(3));
+            let who = Identity {
+                host: "host-a".parse().unwrap(),
+                instance: "p1".parse().unwrap(),
+            };
+            let report = Report {
+                ended,
+                lost,
+                ..Report::default()
+            };
+            let state = state(
+                &Reported {
+                    who,
+                    report,
+                    ago: Duration::from_secs(ago),
+                },
+                Some(3),
+            );
             let found = (state.is_wrong, state.words.contains(words));
             // One that is there and has nothing in force is behind.
-            assert_eq!(found, (is_wrong || ago == 10 && !ended, true), "{ago} {ended} {lost}: {}", state.words);
+            assert_eq!(
+                found,
+                (is_wrong || ago == 10 && !ended, true),
+                "{ago} {ended} {lost}: {}",
+                state.words
+            );
         }
     }
 }

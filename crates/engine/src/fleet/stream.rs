@@ -11,15 +11,26 @@ pub const SKEW: Duration = Duration::from_secs(600);
 /// Records that are looked through at once.
 pub const AT_ONCE: usize = 2000;
 
-/// A verdict of the stream as a record. It has `of` beside what the host has written, which says only that a host wrote it.
+/// A verdict of the stream as a record. It has `of` beside what the host has written, which says
+/// only that a host wrote it.
 ///
 /// # Errors
 /// It is no record; for people.
 pub fn record(stored: Stored) -> Result<Value, String> {
-    let Stored { host, spool, number, at, record } = stored;
+    let Stored {
+        host,
+        spool,
+        number,
+        at,
+        record,
+    } = stored;
     let mut record = match parse(&String::from_utf8_lossy(&record)) {
         Ok(record @ Value::Object(_)) => record,
-        Ok(_) | Err(_) => return Err(format!("record {number} of {host} is no record of an event")),
+        Ok(_) | Err(_) => {
+            return Err(format!(
+                "record {number} of {host} is no record of an event"
+            ));
+        }
     };
     let stored = SystemTime::UNIX_EPOCH + Duration::from_millis(at);
     record["of"] = json!({

@@ -1,5 +1,5 @@
-//! What a host of a fleet has judged, on its way to the verdict stream: without secrets into the spool, and from there to
-//! the server when there is one.
+//! What a host of a fleet has judged, on its way to the verdict stream: without secrets into the
+//! spool, and from there to the server when there is one.
 
 use super::judged::ByBundle;
 use crate::host::Host;
@@ -18,7 +18,8 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// How long the last events may take to be spooled, of which secrets are taken out first. Only a disk that hangs needs it.
+/// How long the last events may take to be spooled, of which secrets are taken out first. Only a
+/// disk that hangs needs it.
 const LAST: Duration = Duration::from_secs(10);
 
 /// The way of a host's verdicts to the stream.
@@ -54,15 +55,30 @@ impl Verdicts {
         let follower = host.journal.follow();
         let project = host.root().to_string_lossy().into_owned();
         let (journal, to) = (host.journal.clone(), outbound.clone());
-        let reading = Reading { journal, follower, project, outbound: to, by_bundle };
+        let reading = Reading {
+            journal,
+            follower,
+            project,
+            outbound: to,
+            by_bundle,
+        };
         let (stopped, end_at) = (stop.clone(), until.clone());
         let handle = runtime.clone();
         // A thread of its own, because taking secrets out and the disk take their time.
-        std::thread::Builder::new().name("verdicts".into()).spawn(move || {
-            let _ends = ends;
-            handle.block_on(reading.run(&stopped, &end_at));
-        })?;
-        Ok(Verdicts { journal: host.journal.clone(), server: server.clone(), outbound, stop, until, done })
+        std::thread::Builder::new()
+            .name("verdicts".into())
+            .spawn(move || {
+                let _ends = ends;
+                handle.block_on(reading.run(&stopped, &end_at));
+            })?;
+        Ok(Verdicts {
+            journal: host.journal.clone(),
+            server: server.clone(),
+            outbound,
+            stop,
+            until,
+            done,
+        })
     }
 
     /// How far it is with sending, and each change of it.
@@ -70,16 +86,25 @@ impl Verdicts {
         self.outbound.progress()
     }
 
-    /// Spools what has been judged until now, and gives the server a moment to take it. What it doesn't take is sent by
-    /// the next host of this machine.
+    /// Spools what has been judged until now, and gives the server a moment to take it. What it
+    /// doesn't take is sent by the next host of this machine.
     pub async fn finish(&self, moment: Duration) {
         self.until.store(self.journal.total(), Ordering::Release);
         self.stop.cancel();
-        if tokio::time::timeout(LAST, self.done.cancelled()).await.is_err() {
-            tracing::error!("The last verdicts are not in the fleet's stream: the disk doesn't answer.");
+        if tokio::time::timeout(LAST, self.done.cancelled())
+            .await
+            .is_err()
+        {
+            tracing::error!(
+                "The last verdicts are not in the fleet's stream: the disk doesn't answer."
+            );
             return;
         }
-        let moment = if self.server.usable().is_ok() { moment } else { Duration::ZERO };
+        let moment = if self.server.usable().is_ok() {
+            moment
+        } else {
+            Duration::ZERO
+        };
         if !self.outbound.drained(moment).await {
             let waiting = self.outbound.progress().borrow().waiting;
             tracing::info!(waiting, "Verdicts wait on the disk for the next host.");
@@ -120,7 +145,11 @@ impl Reading {
     /// Spools what has come.
     fn keep(&self, news: &News) {
         self.outbound.lose(news.lost);
-        let judged: Vec<Value> = news.judged.iter().filter_map(|it| judged(&it.record()?, &self.by_bundle)).collect();
+        let judged: Vec<Value> = news
+            .judged
+            .iter()
+            .filter_map(|it| judged(&it.record()?, &self.by_bundle))
+            .collect();
         let ended = news.ended.iter().filter_map(|it| ended(it));
         let (mut lines, mut n_long) = (Vec::new(), 0);
         for record in judged.into_iter().chain(ended) {
@@ -133,7 +162,10 @@ impl Reading {
         match self.outbound.keep(&lines) {
             Ok(0) => {}
             Ok(refused) => {
-                tracing::error!(refused, "The spool of verdicts is full: these are not in the fleet's stream.");
+                tracing::error!(
+                    refused,
+                    "The spool of verdicts is full: these are not in the fleet's stream."
+                );
             }
             Err(error) => {
                 tracing::error!(%error, "Verdicts are not in the fleet's stream: the spool can't be written.");
@@ -152,20 +184,30 @@ fn judged(record: &Record<'_>, by_bundle: &ByBundle) -> Option<Value> {
 }
 
 fn ended(ended: &Ended) -> Option<Value> {
-    serde_json::to_value(ended).ok().map(|ended| json!({ "ended": ended }))
+    serde_json::to_value(ended)
+        .ok()
+        .map(|ended| json!({ "ended": ended }))
 }
 
-/// A record without secrets as a line. One that is too long for a message goes without what was sent, and, if that isn't
-/// enough, without what the hooks have said.
+/// A record without secrets as a line. One that is too long for a message goes without what was
+/// sent, and, if that isn't enough, without what the hooks have said.
 fn line(mut record: Value, project: &str) -> Option<Vec<u8>> {
     if let Some(members) = record.as_object_mut() {
         members.insert("project".into(), project.into());
     }
     let mut record = without_secrets(record);
     let most = limits().record;
-    for cut in [&[][..], &["params"], &["outcomes", "subject", "userMessages"]] {
+    for cut in [
+        &[][..],
+        &["params"],
+        &["outcomes", "subject", "userMessages"],
+    ] {
         for name in cut {
-            let at = if *name == "params" { Some(&mut record) } else { record.get_mut("verdict") };
+            let at = if *name == "params" {
+                Some(&mut record)
+            } else {
+                record.get_mut("verdict")
+            };
             if let Some(members) = at.and_then(Value::as_object_mut) {
                 members.remove(*name);
             }
@@ -201,23 +243,36 @@ mod tests {
             })
         };
         let most = limits().record;
-        for (params, reason, has_params, n_outcomes) in
-            [(10, 10, true, 1), (most, 10, false, 1), (10, most, false, 0), (most, most, false, 0)]
-        {
+        for (params, reason, has_params, n_outcomes) in [
+            (10, 10, true, 1),
+            (most, 10, false, 1),
+            (10, most, false, 0),
+            (most, most, false, 0),
+        ] {
             let line = line(record(params, reason), "/p").unwrap();
             let read: Value = serde_json::from_slice(&line).unwrap();
             assert!(line.len() <= most && !line.contains(&b'\n'));
             assert_eq!(
-                (read.get("params").is_some(), read["verdict"]["outcomes"].as_array().unwrap().len()),
+                (
+                    read.get("params").is_some(),
+                    read["verdict"]["outcomes"].as_array().unwrap().len()
+                ),
                 (has_params, n_outcomes)
             );
-            assert_eq!((&read["project"], &read["verdict"]["reason"]), (&json!("/p"), &json!("Not here.")));
+            assert_eq!(
+                (&read["project"], &read["verdict"]["reason"]),
+                (&json!("/p"), &json!("Not here."))
+            );
             assert_eq!(read["truncated"] == true, !has_params);
         }
         let secret = line(
             json!({ "params": { "command": "export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" } }),
             "/p",
         );
-        assert!(!String::from_utf8(secret.unwrap()).unwrap().contains("wJalrXUtnFEMI"));
+        assert!(
+            !String::from_utf8(secret.unwrap())
+                .unwrap()
+                .contains("wJalrXUtnFEMI")
+        );
     }
 }

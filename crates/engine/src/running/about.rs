@@ -52,15 +52,26 @@ impl Running {
         }
         let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
         let is_written = |hook: &Value| hook["source"]["file"] != BUILT_IN;
-        let hello = self.client.request("initialize", &json!({ "capabilities": {} }))?;
-        let recent = self.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
+        let hello = self
+            .client
+            .request("initialize", &json!({ "capabilities": {} }))?;
+        let recent = self
+            .client
+            .request("hooks/recent", &json!({ "limit": 0 }))?
+            .to_string();
         let recent: Recent<'_> = serde_json::from_str(&recent)?;
         let list = self.client.request("hooks/list", &json!({}))?;
         // Which event it is makes no difference.
-        let explained = self.client.request("hooks/explain", &json!({ "event": "SessionStart" })).unwrap_or_default();
-        let said = ["broken", "notices"].into_iter().flat_map(|list| explained[list].as_array());
+        let explained = self
+            .client
+            .request("hooks/explain", &json!({ "event": "SessionStart" }))
+            .unwrap_or_default();
+        let said = ["broken", "notices"]
+            .into_iter()
+            .flat_map(|list| explained[list].as_array());
         let not_in_force = said.flatten().map(text).collect();
-        let directories: Vec<Directory> = serde_json::from_value(list["directories"].clone()).unwrap_or_default();
+        let directories: Vec<Directory> =
+            serde_json::from_value(list["directories"].clone()).unwrap_or_default();
         Ok(About {
             version: text(&hello["serverInfo"]["version"]),
             protocol: hello["protocolVersion"].as_u64(),
@@ -69,10 +80,18 @@ impl Running {
             clients: recent.clients.into_iter().map(Cow::into_owned).collect(),
             not_in_force,
             root: recent.root.into_owned(),
-            n_hooks: list["hooks"].as_array().into_iter().flatten().filter(|it| is_written(it)).count(),
+            n_hooks: list["hooks"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter(|it| is_written(it))
+                .count(),
             generation: recent.generation,
             hash: text(&list["hash"]),
-            directories: directories.into_iter().map(|it| (it.layer, it.path)).collect(),
+            directories: directories
+                .into_iter()
+                .map(|it| (it.layer, it.path))
+                .collect(),
             program: recent.program.map(Cow::into_owned).unwrap_or_default(),
         })
     }

@@ -1,8 +1,9 @@
 //! Following what hosts judge, or what they ask people, without asking again and again.
 //!
-//! A host announces each event as it judges it, and each end of an `async` hook, with sequence numbers. Where a number
-//! is missing, the host is asked for what it has kept since the last one that was heard; what it has no more is told as
-//! lost. How far a host was heard is remembered beyond its connection, so that nothing is told twice after a break.
+//! A host announces each event as it judges it, and each end of an `async` hook, with sequence
+//! numbers. Where a number is missing, the host is asked for what it has kept since the last one
+//! that was heard; what it has no more is told as lost. How far a host was heard is remembered
+//! beyond its connection, so that nothing is told twice after a break.
 
 use crate::host::Changed;
 use crate::journal::{Ended, Recent, Record};
@@ -143,11 +144,15 @@ impl Heard {
 impl Run {
     /// The run that a reply is of.
     pub fn of(recent: &Recent<'_>) -> Run {
-        Run { pid: recent.pid, started: recent.started.chars().take(MAX_STARTED).collect() }
+        Run {
+            pid: recent.pid,
+            started: recent.started.chars().take(MAX_STARTED).collect(),
+        }
     }
 }
 
-/// A notice whenever other questions wait for a person in a host. One stands for many: whoever hears it asks all hosts.
+/// A notice whenever other questions wait for a person in a host. One stands for many: whoever
+/// hears it asks all hosts.
 ///
 /// # Errors
 /// No thread could be started.
@@ -160,9 +165,14 @@ pub fn notices_of_questions() -> Result<Receiver<()>> {
         }
         ControlFlow::Continue(())
     });
-    let following = Arc::new(Following { topic: Topic::Questions, ..Following::default() });
+    let following = Arc::new(Following {
+        topic: Topic::Questions,
+        ..Following::default()
+    });
     let look = move || following.follow(|| socket::of_projects(&[]), &notice, || false);
-    std::thread::Builder::new().name("questions".into()).spawn(look)?;
+    std::thread::Builder::new()
+        .name("questions".into())
+        .spawn(look)?;
     Ok(notices)
 }
 
@@ -172,12 +182,17 @@ impl Following {
         Arc::default()
     }
 
-    /// Tells what these hosts have judged since they were heard last, and leaves them; how many answered.
+    /// Tells what these hosts have judged since they were heard last, and leaves them; how many
+    /// answered.
     pub fn catch_up(&self, sockets: &[PathBuf], take: &Take<'_>) -> usize {
-        sockets.iter().filter(|socket| matches!(Followed::attach(self, socket, take), Ok(Some(_)))).count()
+        sockets
+            .iter()
+            .filter(|socket| matches!(Followed::attach(self, socket, take), Ok(Some(_))))
+            .count()
     }
 
-    /// Follows every host whose socket is found, now and later, each on a thread of its own, until `is_over`.
+    /// Follows every host whose socket is found, now and later, each on a thread of its own, until
+    /// `is_over`.
     pub fn follow(
         self: &Arc<Following>,
         find: impl Fn() -> Result<Vec<PathBuf>>,
@@ -194,7 +209,8 @@ impl Following {
     }
 
     fn attach_to(self: &Arc<Following>, paths: Vec<PathBuf>, take: &Arc<Take<'static>>) {
-        // A host that takes nobody any more and its successor have one path, and each its own inode.
+        // A host that takes nobody any more and its successor have one path, and each its own
+        // inode.
         let inode = |path: PathBuf| path.metadata().ok().map(|it| (path, it.ino()));
         let found: Vec<_> = paths.into_iter().filter_map(inode).collect();
         let mut sockets = self.sockets.lock();
@@ -217,7 +233,10 @@ impl Following {
                 };
                 following.ended(&key, &ended);
             };
-            socket.is_followed = std::thread::Builder::new().name("follow".into()).spawn(work).is_ok();
+            socket.is_followed = std::thread::Builder::new()
+                .name("follow".into())
+                .spawn(work)
+                .is_ok();
         }
     }
 
@@ -241,7 +260,9 @@ impl Following {
                 socket.failures + 1
             }
         };
-        let wait = LOOK.saturating_mul(2_u32.saturating_pow(socket.failures)).min(MAX_WAIT);
+        let wait = LOOK
+            .saturating_mul(2_u32.saturating_pow(socket.failures))
+            .min(MAX_WAIT);
         socket.again = (socket.failures > 0).then(|| Instant::now() + wait);
     }
 
@@ -255,7 +276,11 @@ impl Following {
             let oldest = known.iter().position(|it| !it.is_here)?;
             known.remove(oldest);
         }
-        known.push(Known { run: run.clone(), heard: None, is_here: true });
+        known.push(Known {
+            run: run.clone(),
+            heard: None,
+            is_here: true,
+        });
         Some(None)
     }
 
@@ -276,23 +301,39 @@ struct Followed<'f> {
 
 impl Drop for Followed<'_> {
     fn drop(&mut self) {
-        self.following.update(&self.run, |known| (known.heard, known.is_here) = (Some(self.heard), false));
+        self.following.update(&self.run, |known| {
+            (known.heard, known.is_here) = (Some(self.heard), false)
+        });
     }
 }
 
 impl Followed<'_> {
     /// Tells what the host has kept and hasn't been told. `None` if it is followed already.
-    fn attach<'f>(following: &'f Following, socket: &Path, take: &Take<'_>) -> Result<Option<Followed<'f>>> {
+    fn attach<'f>(
+        following: &'f Following,
+        socket: &Path,
+        take: &Take<'_>,
+    ) -> Result<Option<Followed<'f>>> {
         let mut client = Client::within(UnixStream::connect(socket)?, PATIENCE, MAX_MESSAGE)?;
         let wanted = json!({ "hooks": { "notifications": following.topic.notifications() } });
         client.request("initialize", &json!({ "capabilities": wanted }))?;
         let text = client.request_text("hooks/recent", &following.topic.past())?;
         let recent: Recent<'_> = serde_json::from_str(text.get())?;
         let run = Run::of(&recent);
-        let Some(before) = following.enter(&run) else { return Ok(None) };
-        let mut host = Followed { following, client, run, heard: before.unwrap_or_default() };
+        let Some(before) = following.enter(&run) else {
+            return Ok(None);
+        };
+        let mut host = Followed {
+            following,
+            client,
+            run,
+            heard: before.unwrap_or_default(),
+        };
         let told = take(&host.run, News::Here(&recent)).is_continue()
-            && tell(&recent, &mut host.heard, before.is_some(), &mut |news| take(&host.run, news)).is_continue();
+            && tell(&recent, &mut host.heard, before.is_some(), &mut |news| {
+                take(&host.run, news)
+            })
+            .is_continue();
         Ok(told.then_some(host))
     }
 
@@ -343,10 +384,14 @@ impl Followed<'_> {
     }
 
     fn close_gap(&mut self, take: &Take<'_>) -> Result<ControlFlow<()>> {
-        let text = self.client.request_text("hooks/recent", &json!({ "after": self.heard.judged }))?;
+        let text = self
+            .client
+            .request_text("hooks/recent", &json!({ "after": self.heard.judged }))?;
         let recent: Recent<'_> = read(text.get())?;
         let run = &self.run;
-        Ok(tell(&recent, &mut self.heard, true, &mut |news| take(run, news)))
+        Ok(tell(&recent, &mut self.heard, true, &mut |news| {
+            take(run, news)
+        }))
     }
 }
 
@@ -354,19 +399,34 @@ fn read<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// Tells what a reply has that hasn't been heard. Of a host that was never heard, nothing can have been lost.
+/// Tells what a reply has that hasn't been heard. Of a host that was never heard, nothing can have
+/// been lost.
 pub fn tell(
     recent: &Recent<'_>,
     heard: &mut Heard,
     was_heard: bool,
     take: &mut dyn FnMut(News<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let judged: Vec<_> = recent.records.iter().filter(|it| it.seq > heard.judged && it.seq <= recent.total).collect();
-    let ended: Vec<_> = recent.ended.iter().filter(|it| it.seq > heard.ended).collect();
+    let judged: Vec<_> = recent
+        .records
+        .iter()
+        .filter(|it| it.seq > heard.judged && it.seq <= recent.total)
+        .collect();
+    let ended: Vec<_> = recent
+        .ended
+        .iter()
+        .filter(|it| it.seq > heard.ended)
+        .collect();
     let last_end = ended.last().map_or(heard.ended, |it| it.seq);
-    let missed = |last: u64, heard: u64, found: usize| last.saturating_sub(heard).saturating_sub(found as u64);
-    let lost = missed(recent.total, heard.judged, judged.len()) + missed(last_end, heard.ended, ended.len());
-    *heard = Heard { judged: heard.judged.max(recent.total), ended: last_end };
+    let missed = |last: u64, heard: u64, found: usize| {
+        last.saturating_sub(heard).saturating_sub(found as u64)
+    };
+    let lost = missed(recent.total, heard.judged, judged.len())
+        + missed(last_end, heard.ended, ended.len());
+    *heard = Heard {
+        judged: heard.judged.max(recent.total),
+        ended: last_end,
+    };
     if was_heard && lost > 0 {
         take(News::Lost(lost))?;
     }

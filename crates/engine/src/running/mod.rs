@@ -1,7 +1,8 @@
 //! Hosts that run, of this user: finding them, asking them, following what they judge.
 //!
-//! Everybody who has to do with a running host comes here: commands, the editor's live events, the hook that starts
-//! hosts. What a host says is data of another process: it may be older, stuck or no host at all.
+//! Everybody who has to do with a running host comes here: commands, the editor's live events, the
+//! hook that starts hosts. What a host says is data of another process: it may be older, stuck or
+//! no host at all.
 
 mod about;
 pub mod follow;
@@ -34,22 +35,30 @@ pub struct Running {
     pub client: Client,
 }
 
-/// Connects to the running hosts of one project, or of all. Files that killed hosts left are removed.
+/// Connects to the running hosts of one project, or of all. Files that killed hosts left are
+/// removed.
 ///
 /// # Errors
 /// There is no place for sockets that is the user's alone, so no host can be found.
 pub fn find(root: Option<&Path>) -> Result<Vec<Running>> {
-    Ok(connect(socket::of_projects(root.map(socket::key).as_slice())?))
+    Ok(connect(socket::of_projects(
+        root.map(socket::key).as_slice(),
+    )?))
 }
 
 fn connect(sockets: Vec<PathBuf>) -> Vec<Running> {
     let mut found = Vec::new();
     for socket in sockets {
-        let connected = UnixStream::connect(&socket).and_then(|stream| Client::new(stream, TIME_LIMIT));
+        let connected =
+            UnixStream::connect(&socket).and_then(|stream| Client::new(stream, TIME_LIMIT));
         match connected {
             Ok(client) => found.push(Running { socket, client }),
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => drop(std::fs::remove_file(&socket)),
-            Err(error) => tracing::debug!(path = %socket.display(), %error, "A socket can't be reached."),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                drop(std::fs::remove_file(&socket))
+            }
+            Err(error) => {
+                tracing::debug!(path = %socket.display(), %error, "A socket can't be reached.")
+            }
         }
     }
     found
@@ -61,7 +70,9 @@ fn connect(sockets: Vec<PathBuf>) -> Vec<Running> {
 /// It runs no more.
 pub fn of_run(run: &Run) -> Result<Running> {
     let is_it = |host: &mut Running| host.run().is_ok_and(|it| it == *run);
-    let found = find(None)?.into_iter().find_map(|mut host| is_it(&mut host).then_some(host));
+    let found = find(None)?
+        .into_iter()
+        .find_map(|mut host| is_it(&mut host).then_some(host));
     found.ok_or_else(|| Error::other("that host runs no more"))
 }
 
@@ -75,8 +86,12 @@ pub fn only(root: &Path) -> Result<Client> {
         running = replace::without_superseded(running);
     }
     if running.len() < 2 {
-        let none =
-            || Error::other(format!("no host runs for {} yet: an agent's first event starts one", root.display()));
+        let none = || {
+            Error::other(format!(
+                "no host runs for {} yet: an agent's first event starts one",
+                root.display()
+            ))
+        };
         return running.pop().map(|it| it.client).ok_or_else(none);
     }
     let told: Vec<_> = running.iter_mut().map(Running::started_with).collect();
@@ -91,7 +106,9 @@ pub fn only(root: &Path) -> Result<Client> {
 impl Running {
     /// What the host says of itself, and nothing of what it judged.
     fn program(&mut self) -> Result<(u32, Option<Program>)> {
-        let told = self.client.request("hooks/recent", &json!({ "limit": 0 }))?;
+        let told = self
+            .client
+            .request("hooks/recent", &json!({ "limit": 0 }))?;
         let told = told.to_string();
         let recent: Recent<'_> = serde_json::from_str(&told)?;
         Ok((recent.pid, recent.program.map(|it| it.into_owned())))
@@ -102,7 +119,10 @@ impl Running {
     /// # Errors
     /// It doesn't answer, or not as a host does.
     pub fn run(&mut self) -> Result<Run> {
-        let told = self.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
+        let told = self
+            .client
+            .request("hooks/recent", &json!({ "limit": 0 }))?
+            .to_string();
         Ok(Run::of(&serde_json::from_str(&told)?))
     }
 
@@ -111,7 +131,10 @@ impl Running {
     /// # Errors
     /// It doesn't answer, or not as a host does.
     pub fn process(&mut self) -> Result<(u32, String, usize)> {
-        let told = self.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
+        let told = self
+            .client
+            .request("hooks/recent", &json!({ "limit": 0 }))?
+            .to_string();
         let recent: Recent<'_> = serde_json::from_str(&told)?;
         Ok((recent.pid, recent.root.into_owned(), recent.clients.len()))
     }
@@ -119,7 +142,11 @@ impl Running {
     /// Its socket, its program and the arguments of that, for people: a line.
     fn started_with(&mut self) -> String {
         let told = match self.program() {
-            Ok((pid, Some(it))) => format!("process {pid}, hookwire {} {}", it.version, it.command_line()),
+            Ok((pid, Some(it))) => format!(
+                "process {pid}, hookwire {} {}",
+                it.version,
+                it.command_line()
+            ),
             Ok((pid, None)) => format!("process {pid}, an older hookwire"),
             Err(error) => format!("it doesn't answer: {error}"),
         };
@@ -136,11 +163,14 @@ pub fn ask(sockets: Vec<PathBuf>, method: &str) -> Vec<(PathBuf, Result<(Client,
     connect(sockets).into_iter().map(ask).collect()
 }
 
-/// Has every running host read its definitions before this returns; gives those that may not have, with why.
+/// Has every running host read its definitions before this returns; gives those that may not have,
+/// with why.
 pub fn reload_all() -> Vec<(PathBuf, Error)> {
     // Without a place for sockets, no host runs.
     let asked = ask(socket::of_projects(&[]).unwrap_or_default(), "hooks/reload").into_iter();
     let failed = asked.filter_map(|(path, reply)| Some((path, reply.err()?)));
     // One that was ending when it was asked has read everything that it ever will.
-    failed.filter(|(path, _)| UnixStream::connect(path).is_ok()).collect()
+    failed
+        .filter(|(path, _)| UnixStream::connect(path).is_ok())
+        .collect()
 }

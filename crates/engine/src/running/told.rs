@@ -1,4 +1,5 @@
-//! What a person is told of an event that was judged: who sent it, what it is about, where in the tree of programs it is.
+//! What a person is told of an event that was judged: who sent it, what it is about, where in the
+//! tree of programs it is.
 
 use hookwire_base::event::Event;
 use hookwire_base::support::visible::safe;
@@ -19,7 +20,10 @@ pub fn event(record: &Value) -> Option<Event> {
 pub fn sender(record: &Value, event: Option<&Event>) -> String {
     let dialect = record["dialect"].as_str().unwrap_or_default();
     // Its vocabulary names an installed agent better than the program that it starts.
-    let client = record["client"].as_str().filter(|_| dialect == dialects::NATIVE).unwrap_or(dialect);
+    let client = record["client"]
+        .as_str()
+        .filter(|_| dialect == dialects::NATIVE)
+        .unwrap_or(dialect);
     match event.and_then(|it| it.text("/agent/name")) {
         Some(agent) => format!("{client}/{agent}"),
         None => client.to_string(),
@@ -30,17 +34,32 @@ pub fn sender(record: &Value, event: Option<&Event>) -> String {
 pub fn about(record: &Value, event: Option<&Event>) -> Option<String> {
     let tool = record["tool"].as_str().unwrap_or_default();
     let argument = |input| main_argument(tool, input).map(|(_, text)| text.into_owned());
-    // Of a prompt that a hook has changed, what the model reads is told: what was taken out may be a secret.
-    let prompt = || record["verdict"]["subject"].as_str().or(event?.text("/prompt")).map(str::to_string);
-    event.and_then(|it| it.at("/tool/input")).and_then(argument).or_else(prompt)
+    // Of a prompt that a hook has changed, what the model reads is told: what was taken out may be
+    // a secret.
+    let prompt = || {
+        record["verdict"]["subject"]
+            .as_str()
+            .or(event?.text("/prompt"))
+            .map(str::to_string)
+    };
+    event
+        .and_then(|it| it.at("/tool/input"))
+        .and_then(argument)
+        .or_else(prompt)
 }
 
 /// The names of the programs below which one starts, the nearest first.
 pub fn parents(event: &Event) -> Vec<String> {
     let pid = event.at("/exec/pid");
-    let parents = event.at("/exec/parents").and_then(Value::as_array).into_iter().flatten();
+    let parents = event
+        .at("/exec/parents")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     // The process that becomes the program comes first.
-    let parents = parents.filter(|parent| parent.get("pid") != pid).take(MOST_NAMED);
+    let parents = parents
+        .filter(|parent| parent.get("pid") != pid)
+        .take(MOST_NAMED);
     let name = |parent: &Value| {
         let program = parent["argv"][0].as_str().unwrap_or("…");
         safe(program.rsplit('/').next().unwrap_or(program))
@@ -48,14 +67,29 @@ pub fn parents(event: &Event) -> Vec<String> {
     parents.map(name).collect()
 }
 
-/// A program that starts in its place in the tree, each with its depth: the farthest it comes from first, itself last.
+/// A program that starts in its place in the tree, each with its depth: the farthest it comes from
+/// first, itself last.
 pub fn tree(event: &Event) -> Vec<(usize, String)> {
     let words = |argv: &Value| {
-        let words: Vec<&str> = argv.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let words: Vec<&str> = argv
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let program = words.first().map(|it| it.rsplit('/').next().unwrap_or(it));
-        program.into_iter().chain(words.iter().skip(1).copied()).collect::<Vec<_>>().join(" ")
+        program
+            .into_iter()
+            .chain(words.iter().skip(1).copied())
+            .collect::<Vec<_>>()
+            .join(" ")
     };
-    let parents = event.at("/exec/parents").and_then(Value::as_array).into_iter().flatten().take(MOST_DRAWN);
+    let parents = event
+        .at("/exec/parents")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .take(MOST_DRAWN);
     let mut lines: Vec<String> = parents.map(|parent| words(&parent["argv"])).collect();
     lines.reverse();
     lines.extend(event.at("/exec/argv").map(words));

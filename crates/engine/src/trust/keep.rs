@@ -1,11 +1,14 @@
-//! How an approved state is put in force and taken out of it: whatever happens on the way, kill -9 included, the old state
-//! or the new one is in force.
+//! How an approved state is put in force and taken out of it: whatever happens on the way, kill -9
+//! included, the old state or the new one is in force.
 //!
-//! Whoever changes what is kept of a project holds its lock, so that two runs never clear away what the other makes. The
-//! one step that counts is a rename of `current`; what a run leaves behind that was killed, the next one removes.
+//! Whoever changes what is kept of a project holds its lock, so that two runs never clear away what
+//! the other makes. The one step that counts is a rename of `current`; what a run leaves behind
+//! that was killed, the next one removes.
 
 use super::Review;
-use crate::definitions::approved::{Record, State, bin, copy_of, current, record_file, starter, state_name, tree};
+use crate::definitions::approved::{
+    Record, State, bin, copy_of, current, record_file, starter, state_name, tree,
+};
 use hookwire_base::support::failpoint;
 use hookwire_base::support::file::{self, sync_directory};
 use std::ffi::OsStr;
@@ -18,7 +21,8 @@ use std::time::Duration;
 /// How long another run may take that holds the lock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The file that is locked. It stays: a run that waits for it would hold the lock of a file that is gone.
+/// The file that is locked. It stays: a run that waits for it would hold the lock of a file that is
+/// gone.
 const LOCK: &str = "lock";
 /// The state that is being made.
 const MAKING: &str = "making";
@@ -38,14 +42,28 @@ impl Locked {
         let place = current.parent().unwrap_or(store).to_path_buf();
         private().create(&place)?;
         let about = fs::symlink_metadata(&place)?;
-        if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() || about.mode() & 0o022 != 0 {
-            return Err(io::Error::other(format!("{}: somebody else can change it", place.display())));
+        if !about.is_dir()
+            || about.uid() != rustix::process::geteuid().as_raw()
+            || about.mode() & 0o022 != 0
+        {
+            return Err(io::Error::other(format!(
+                "{}: somebody else can change it",
+                place.display()
+            )));
         }
         let path = place.join(LOCK);
-        let lock = file::open_as(OpenOptions::new().create(true).append(true).mode(0o600), &path)?;
-        file::lock(&lock, PATIENCE)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-        Ok(Locked { current, place, _lock: lock })
+        let lock = file::open_as(
+            OpenOptions::new().create(true).append(true).mode(0o600),
+            &path,
+        )?;
+        file::lock(&lock, PATIENCE).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        })?;
+        Ok(Locked {
+            current,
+            place,
+            _lock: lock,
+        })
     }
 
     /// The name of the state that is in force.
@@ -61,8 +79,13 @@ impl Locked {
     fn clear(&self, kept: &[&OsStr]) -> io::Result<()> {
         let current = self.current.file_name().unwrap_or_default();
         for entry in fs::read_dir(&self.place)? {
-            let (name, path) = (entry.as_ref().map(fs::DirEntry::file_name), entry.as_ref().map(fs::DirEntry::path));
-            let (Ok(name), Ok(path)) = (name, path) else { continue };
+            let (name, path) = (
+                entry.as_ref().map(fs::DirEntry::file_name),
+                entry.as_ref().map(fs::DirEntry::path),
+            );
+            let (Ok(name), Ok(path)) = (name, path) else {
+                continue;
+            };
             if name != LOCK && name != current && !kept.contains(&&*name) {
                 step();
                 remove(&path)?;
@@ -81,16 +104,28 @@ impl Locked {
             let path = copy_of(&making, path);
             let dir = path.parent().unwrap_or(&making);
             private().create(dir)?;
-            dirs.extend(dir.ancestors().take_while(|it| *it != making).map(Path::to_path_buf));
+            dirs.extend(
+                dir.ancestors()
+                    .take_while(|it| *it != making)
+                    .map(Path::to_path_buf),
+            );
             step();
             // Programs stay programs.
-            write(&path, &file.bytes, if file.is_program { 0o500 } else { 0o400 })?;
+            write(
+                &path,
+                &file.bytes,
+                if file.is_program { 0o500 } else { 0o400 },
+            )?;
         }
         for (link, target) in &record.links {
             let link = making.join(link);
             let dir = link.parent().unwrap_or(&making);
             private().create(dir)?;
-            dirs.extend(dir.ancestors().take_while(|it| *it != making).map(Path::to_path_buf));
+            dirs.extend(
+                dir.ancestors()
+                    .take_while(|it| *it != making)
+                    .map(Path::to_path_buf),
+            );
             symlink(target, &link)?;
         }
         for (name, program) in record.programs.iter().flat_map(|programs| &programs.found) {
@@ -113,7 +148,8 @@ impl Locked {
             sync_directory(dir)?;
         }
         let name = state_name(&record);
-        // A directory that nobody may write can't be moved by everybody: only its parent changes here.
+        // A directory that nobody may write can't be moved by everybody: only its parent changes
+        // here.
         fs::rename(&making, self.place.join(&name))?;
         step();
         Ok(name)
@@ -136,7 +172,8 @@ impl Locked {
 /// Keeps what was reviewed and puts it in force.
 ///
 /// # Errors
-/// It can't be written, or another state was approved since the review: then what is in force stays.
+/// It can't be written, or another state was approved since the review: then what is in force
+/// stays.
 pub(super) fn approve(review: &Review, store: &Path) -> io::Result<()> {
     let locked = Locked::new(store, &review.root)?;
     let in_force = locked.in_force()?;
@@ -144,13 +181,18 @@ pub(super) fn approve(review: &Review, store: &Path) -> io::Result<()> {
         // Two who approve the same agree.
         return match State::read(&locked.current) {
             Ok(Some(state)) if state.record.is_of_the_same(&review.record) => Ok(()),
-            _ => Err(io::Error::other("something else was approved meanwhile; look at it again")),
+            _ => Err(io::Error::other(
+                "something else was approved meanwhile; look at it again",
+            )),
         };
     }
     let name = locked.write(review, &review.record)?;
     locked.put_in_force(&name)?;
     // Hooks of the state before may run still; those of older ones don't.
-    let kept = [Some(OsStr::new(&name)), in_force.as_deref().map(Path::as_os_str)];
+    let kept = [
+        Some(OsStr::new(&name)),
+        in_force.as_deref().map(Path::as_os_str),
+    ];
     // It is in force, whether or not what is old can be removed.
     let _ = locked.clear(&kept.into_iter().flatten().collect::<Vec<_>>());
     Ok(())
@@ -189,13 +231,17 @@ fn private() -> DirBuilder {
 }
 
 fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// Removes a link, a file, or a directory with all that is in it, though nobody may write there. What isn't there is
-/// removed already.
+/// Removes a link, a file, or a directory with all that is in it, though nobody may write there.
+/// What isn't there is removed already.
 fn remove(path: &Path) -> io::Result<()> {
     let about = match fs::symlink_metadata(path) {
         Ok(about) => about,

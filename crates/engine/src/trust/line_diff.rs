@@ -29,9 +29,17 @@ pub fn line_diff(old: &str, new: &str) -> Vec<(Fate, String)> {
             shown.push((Fate::Gap, "...".into()));
         }
         let mut show = |fate, sign: char, lines: &[Token], range: Range<u32>| {
-            let tokens = lines.iter().take(range.end as usize).skip(range.start as usize);
+            let tokens = lines
+                .iter()
+                .take(range.end as usize)
+                .skip(range.start as usize);
             // What a terminal or an editor obeys must not hide what changes.
-            let text = |token: &Token| safe(&format!("{sign} {}", input.interner[*token].trim_end_matches('\n')));
+            let text = |token: &Token| {
+                safe(&format!(
+                    "{sign} {}",
+                    input.interner[*token].trim_end_matches('\n')
+                ))
+            };
             shown.extend(tokens.map(|token| (fate, text(token))));
         };
         let mut line = group[0].before.start.saturating_sub(CONTEXT);

@@ -1,5 +1,6 @@
-//! A project's definitions come with a clone, so they are in force only in a state that a person has looked at. This
-//! room finds out what there is to look at and keeps what was approved; `definitions` reads what is kept.
+//! A project's definitions come with a clone, so they are in force only in a state that a person
+//! has looked at. This room finds out what there is to look at and keeps what was approved;
+//! `definitions` reads what is kept.
 
 mod beside;
 mod keep;
@@ -9,8 +10,8 @@ pub mod line_diff;
 pub mod shown;
 
 use crate::definitions::approved::{
-    DEFINITIONS, MAX_BYTES, Programs, Record, State, content_of, copy_of, current, is_the_systems, named_in_script,
-    tree, walk,
+    DEFINITIONS, MAX_BYTES, Programs, Record, State, content_of, copy_of, current, is_the_systems,
+    named_in_script, tree, walk,
 };
 use crate::definitions::layer_dir::{self, LayerDir};
 use crate::definitions::load::{Loader, Look};
@@ -100,8 +101,8 @@ const MAX_TRIES: usize = 3;
 /// Reads what there is to approve.
 ///
 /// # Errors
-/// There are no definitions, somebody else can change them, a file is too large or can't be read, or a hook's file
-/// can't be kept.
+/// There are no definitions, somebody else can change them, a file is too large or can't be read,
+/// or a hook's file can't be kept.
 pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     for _ in 0..MAX_TRIES {
         if let Some(review) = review_once(store, root)? {
@@ -111,17 +112,23 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     let dir = root.join(DEFINITIONS);
     Err(Refusal(match no_file(&dir) {
         Some(path) => format!("{}: it is not a regular file", path.display()),
-        None => format!("{}: its files change while they are read; nothing was changed", dir.display()),
+        None => format!(
+            "{}: its files change while they are read; nothing was changed",
+            dir.display()
+        ),
     }))
 }
 
-/// What in a directory is neither a file nor a directory, such as a pipe: it is read as a definition file, and is none.
+/// What in a directory is neither a file nor a directory, such as a pipe: it is read as a
+/// definition file, and is none.
 fn no_file(dir: &Path) -> Option<PathBuf> {
     let mut paths = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
     // Links could form a circle.
     paths.find_map(|path| match fs::symlink_metadata(&path).ok()?.is_dir() {
         true => no_file(&path),
-        false => fs::metadata(&path).is_ok_and(|about| !about.is_file() && !about.is_dir()).then_some(path),
+        false => fs::metadata(&path)
+            .is_ok_and(|about| !about.is_file() && !about.is_dir())
+            .then_some(path),
     })
 }
 
@@ -135,9 +142,14 @@ fn review_once(store: &Path, root: &Path) -> Result<Option<Review>, Refusal> {
         }
         Err(error) => return Err(Refusal(format!("{}: {}", root.display(), in_words(&error)))),
     };
-    if let Some(project) = root.parent().filter(|_| root.ends_with(DEFINITIONS) && !root.join(DEFINITIONS).exists()) {
+    if let Some(project) = root
+        .parent()
+        .filter(|_| root.ends_with(DEFINITIONS) && !root.join(DEFINITIONS).exists())
+    {
         let (dir, project) = (root.display(), project.display());
-        return Err(Refusal(format!("{dir}: these are the definitions; name the project that they are in: {project}")));
+        return Err(Refusal(format!(
+            "{dir}: these are the definitions; name the project that they are in: {project}"
+        )));
     }
     let place = current(store, &root);
     let in_force = fs::read_link(&place).ok();
@@ -155,19 +167,39 @@ fn review_once(store: &Path, root: &Path) -> Result<Option<Review>, Refusal> {
             Some(_) => "what was trusted of it stays in force until `hookwire trust revoke`",
             None => "`hookwire init` makes it",
         };
-        return Err(Refusal(format!("{}: there is no such directory; {help}", dir.display())));
+        return Err(Refusal(format!(
+            "{}: there is no such directory; {help}",
+            dir.display()
+        )));
     }
     if !fs::canonicalize(&dir)?.starts_with(&root) {
         let help = "definitions are kept in the project, or named with --hooks";
-        return Err(Refusal(format!("{}: it leads out of the project; {help}", dir.display())));
+        return Err(Refusal(format!(
+            "{}: it leads out of the project; {help}",
+            dir.display()
+        )));
     }
     let loader_of = |kept| {
-        let dir = LayerDir { layer: Layer::Project, path: dir.clone(), kept };
-        Loader::new(vec![dir], Means { root: root.clone(), ..Means::default() })
+        let dir = LayerDir {
+            layer: Layer::Project,
+            path: dir.clone(),
+            kept,
+        };
+        Loader::new(
+            vec![dir],
+            Means {
+                root: root.clone(),
+                ..Means::default()
+            },
+        )
     };
     failpoint::hold("review");
     let hooks_before = match &before {
-        Some(_) => loader_of(layer_dir::Kept::Approved(vec![place])).load(Look::Now).hooks.hooks.clone(),
+        Some(_) => loader_of(layer_dir::Kept::Approved(vec![place]))
+            .load(Look::Now)
+            .hooks
+            .hooks
+            .clone(),
         None => Vec::new(),
     };
     let mut listed: Vec<(PathBuf, Metadata)> = Vec::new();
@@ -185,12 +217,27 @@ fn review_once(store: &Path, root: &Path) -> Result<Option<Review>, Refusal> {
     }
     let hooks = loaded.hooks.hooks.clone();
     let below = |path: &Path| path.strip_prefix(&root).map(Path::to_path_buf).ok();
-    let written: Vec<PathBuf> = hooks.iter().filter_map(|hook| below(hook.handler.writes()?)).collect();
+    let written: Vec<PathBuf> = hooks
+        .iter()
+        .filter_map(|hook| below(hook.handler.writes()?))
+        .collect();
 
-    let mut kept = Kept { root: &root, written: &written, files: BTreeMap::new(), left: MAX_BYTES, reads };
-    listed.iter().try_for_each(|(path, about)| kept.add(path, about))?;
-    // What hooks run and load is kept with them, and runs from the copy; but for programs, which know where they are.
-    let used = hooks.iter().flat_map(|hook| hook.handler.files(&root)).chain(loader.named());
+    let mut kept = Kept {
+        root: &root,
+        written: &written,
+        files: BTreeMap::new(),
+        left: MAX_BYTES,
+        reads,
+    };
+    listed
+        .iter()
+        .try_for_each(|(path, about)| kept.add(path, about))?;
+    // What hooks run and load is kept with them, and runs from the copy; but for programs, which
+    // know where they are.
+    let used = hooks
+        .iter()
+        .flat_map(|hook| hook.handler.files(&root))
+        .chain(loader.named());
     let used: BTreeSet<PathBuf> = used.map(|file| normalise(&root.join(file))).collect();
     let mut named: BTreeMap<PathBuf, Option<String>> = BTreeMap::new();
     for path in &used {
@@ -217,13 +264,19 @@ fn review_once(store: &Path, root: &Path) -> Result<Option<Review>, Refusal> {
         (!names.is_empty()).then(|| (path.clone(), names))
     });
     let named_by: BTreeMap<PathBuf, Vec<String>> = named_by.collect();
-    let names = hooks.iter().flat_map(|hook| hook.handler.programs()).chain(named_by.values().flatten().cloned());
+    let names = hooks
+        .iter()
+        .flat_map(|hook| hook.handler.programs())
+        .chain(named_by.values().flatten().cloned());
     let programs = Programs::find(&names.collect(), named_by, &root);
     let record = Record {
         root: root.clone(),
         at: rfc3339(SystemTime::now()),
         nonce: nonce()?,
-        files: files.iter().map(|(path, file)| (path.clone(), digest::of_bytes(&file.bytes))).collect(),
+        files: files
+            .iter()
+            .map(|(path, file)| (path.clone(), digest::of_bytes(&file.bytes)))
+            .collect(),
         named,
         written,
         links: links(&root, &files),
@@ -232,29 +285,58 @@ fn review_once(store: &Path, root: &Path) -> Result<Option<Review>, Refusal> {
     let is_empty = hooks.is_empty() && loaded.hooks.policies.is_empty();
     let diagnostics = loaded.diagnostics;
     failpoint::hold("review");
-    Ok(Some(Review { root, hooks, hooks_before, is_empty, diagnostics, before, broken, in_force, files, record }))
+    Ok(Some(Review {
+        root,
+        hooks,
+        hooks_before,
+        is_empty,
+        diagnostics,
+        before,
+        broken,
+        in_force,
+        files,
+        record,
+    }))
 }
 
-/// Whether the definitions that were read are the files that are kept: each is where it was listed and nothing else was
-/// read in its place, and none was listed that wasn't read.
-fn is_as_listed(root: &Path, listed: &[(PathBuf, Metadata)], loader: &Loader, reads: &Reads) -> bool {
+/// Whether the definitions that were read are the files that are kept: each is where it was listed
+/// and nothing else was read in its place, and none was listed that wasn't read.
+fn is_as_listed(
+    root: &Path,
+    listed: &[(PathBuf, Metadata)],
+    loader: &Loader,
+    reads: &Reads,
+) -> bool {
     let leads_to = |path: &Path| fs::canonicalize(root.join(path)).ok();
     let is_passed_over = |path: &Path| path.iter().any(|name| name == "__pycache__");
-    let files = listed.iter().filter(|(_, about)| about.is_file()).map(|(path, _)| path.as_path());
-    let found: BTreeMap<&Path, Option<PathBuf>> = files.map(|path| (path, leads_to(path))).collect();
+    let files = listed
+        .iter()
+        .filter(|(_, about)| about.is_file())
+        .map(|(path, _)| path.as_path());
+    let found: BTreeMap<&Path, Option<PathBuf>> =
+        files.map(|path| (path, leads_to(path))).collect();
     let read: BTreeSet<&Path> = loader.read().map(|(_, real)| real).collect();
     let is_listed = |(path, real): (&Path, &Path)| {
         let path = path.strip_prefix(root).unwrap_or(path);
         // What leads nowhere is a mistake that is told.
-        is_passed_over(path) || !real.exists() || found.get(path).is_some_and(|it| it.as_deref() == Some(real))
+        is_passed_over(path)
+            || !real.exists()
+            || found
+                .get(path)
+                .is_some_and(|it| it.as_deref() == Some(real))
     };
     let is_read = |(path, real): (&&Path, &Option<PathBuf>)| {
         let mut names = path.iter().map(Path::new).rev();
-        let is_one = names.next().is_some_and(is_found_as_definitions) && !names.any(is_found_as_definitions);
+        let is_one = names.next().is_some_and(is_found_as_definitions)
+            && !names.any(is_found_as_definitions);
         !is_one || real.as_deref().is_some_and(|real| read.contains(real))
     };
-    let named = loader.named().filter_map(|path| fs::canonicalize(path).ok());
-    loader.read().all(is_listed) && found.iter().all(is_read) && named.into_iter().all(|real| reads.has(&real))
+    let named = loader
+        .named()
+        .filter_map(|path| fs::canonicalize(path).ok());
+    loader.read().all(is_listed)
+        && found.iter().all(is_read)
+        && named.into_iter().all(|real| reads.has(&real))
 }
 
 /// A project of which something was approved.
@@ -265,8 +347,8 @@ pub struct Trusted {
     pub state: Result<State, String>,
 }
 
-/// All projects of which something was approved, in the order of their roots; broken states come last. The first store
-/// that knows a project counts for it.
+/// All projects of which something was approved, in the order of their roots; broken states come
+/// last. The first store that knows a project counts for it.
 ///
 /// # Errors
 /// A store can't be read.
@@ -282,7 +364,8 @@ pub fn all(stores: &[PathBuf]) -> io::Result<Vec<Trusted>> {
             let current = entry.path().join("current");
             if let Some(state) = State::read(&current).transpose() {
                 let root = Record::said_root(&current).unwrap_or(current);
-                all.entry(entry.file_name()).or_insert(Trusted { root, state });
+                all.entry(entry.file_name())
+                    .or_insert(Trusted { root, state });
             }
         }
     }
@@ -294,82 +377,142 @@ pub fn all(stores: &[PathBuf]) -> io::Result<Vec<Trusted>> {
 impl Review {
     /// The mistakes that keep hooks out of force.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.diagnostics.iter().filter(|it| it.severity == Severity::Error)
+        self.diagnostics
+            .iter()
+            .filter(|it| it.severity == Severity::Error)
     }
 
     /// Whether it is what was approved.
     pub fn is_as_before(&self) -> bool {
-        self.before.as_ref().is_some_and(|before| before.record.is_of_the_same(&self.record))
+        self.before
+            .as_ref()
+            .is_some_and(|before| before.record.is_of_the_same(&self.record))
     }
 
-    /// Whether nothing is new but these files, by their paths below the root, with these bytes, and nothing has gone.
+    /// Whether nothing is new but these files, by their paths below the root, with these bytes, and
+    /// nothing has gone.
     pub fn adds_only(&self, own: &BTreeMap<PathBuf, &[u8]>) -> bool {
         let nothing = Record::default();
-        let before = self.before.as_ref().map_or(&nothing, |before| &before.record);
-        let programs = |record: &Record| record.programs.as_ref().map(|it| it.found.clone()).unwrap_or_default();
+        let before = self
+            .before
+            .as_ref()
+            .map_or(&nothing, |before| &before.record);
+        let programs = |record: &Record| {
+            record
+                .programs
+                .as_ref()
+                .map(|it| it.found.clone())
+                .unwrap_or_default()
+        };
         let found = programs(&self.record);
         let is_known = |(path, file): (&PathBuf, &File)| {
             own.get(path).is_some_and(|bytes| **bytes == *file.bytes)
-                || before.files.get(path).is_some_and(|digest| self.record.files.get(path) == Some(digest))
+                || before
+                    .files
+                    .get(path)
+                    .is_some_and(|digest| self.record.files.get(path) == Some(digest))
         };
         self.broken.is_none()
             && self.files.iter().all(is_known)
-            && before.files.keys().all(|path| self.files.contains_key(path))
+            && before
+                .files
+                .keys()
+                .all(|path| self.files.contains_key(path))
             && self
                 .record
                 .named
                 .iter()
                 .all(|(path, content)| content.is_none() || before.named.get(path) == Some(content))
-            && programs(before).iter().all(|(name, program)| found.get(name) == Some(program))
+            && programs(before)
+                .iter()
+                .all(|(name, program)| found.get(name) == Some(program))
     }
 
     /// The files that aren't as they were approved.
     pub fn changes(&self) -> Vec<Change<'_>> {
         let old = self.before.as_ref().map(|before| &before.record.files);
-        let mut paths: Vec<&PathBuf> = old.into_iter().flat_map(BTreeMap::keys).chain(self.files.keys()).collect();
+        let mut paths: Vec<&PathBuf> = old
+            .into_iter()
+            .flat_map(BTreeMap::keys)
+            .chain(self.files.keys())
+            .collect();
         let old = |path: &Path| old.and_then(|old| old.get(path));
         paths.sort();
         paths.dedup();
         let mut changes = Vec::new();
-        for path in paths.into_iter().filter(|path| old(path) != self.record.files.get(*path)) {
+        for path in paths
+            .into_iter()
+            .filter(|path| old(path) != self.record.files.get(*path))
+        {
             let before = self.before.as_ref().filter(|_| old(path).is_some());
-            let old =
-                before.map(|before| file::read_small(&copy_of(&before.place, path), MAX_BYTES).unwrap_or_default());
-            changes.push(Change { path, old, new: self.files.get(path).map(|file| &file.bytes[..]) });
+            let old = before.map(|before| {
+                file::read_small(&copy_of(&before.place, path), MAX_BYTES).unwrap_or_default()
+            });
+            changes.push(Change {
+                path,
+                old,
+                new: self.files.get(path).map(|file| &file.bytes[..]),
+            });
         }
         changes
     }
 
-    /// The hooks that would only observe and weren't approved to: each with whether it was approved to enforce.
+    /// The hooks that would only observe and weren't approved to: each with whether it was approved
+    /// to enforce.
     pub fn observers(&self) -> impl Iterator<Item = (&Hook, bool)> {
-        let observes = self.hooks.iter().filter(|hook| hook.enabled && hook.observe);
+        let observes = self
+            .hooks
+            .iter()
+            .filter(|hook| hook.enabled && hook.observe);
         observes.filter_map(|hook| {
-            let mut before = self.hooks_before.iter().filter(|it| it.name == hook.name && it.enabled).peekable();
+            let mut before = self
+                .hooks_before
+                .iter()
+                .filter(|it| it.name == hook.name && it.enabled)
+                .peekable();
             let is_new = before.peek().is_none();
             let enforced = before.any(|it| !it.observe);
             (is_new || enforced).then_some((&**hook, enforced))
         })
     }
 
-    /// The files outside of the definitions that hooks run where they are, and that aren't as they were approved.
+    /// The files outside of the definitions that hooks run where they are, and that aren't as they
+    /// were approved.
     pub fn named_changes(&self) -> impl Iterator<Item = (&Path, bool)> {
         let old = self.before.as_ref().map(|before| &before.record.named);
         let changed = self.record.named.iter().filter(move |(path, digest)| {
-            old.map_or(digest.is_some(), |old| old.get(*path).unwrap_or(&None) != *digest)
+            old.map_or(digest.is_some(), |old| {
+                old.get(*path).unwrap_or(&None) != *digest
+            })
         });
         changed.map(|(path, digest)| (path.as_path(), digest.is_some()))
     }
 
     /// The programs that hooks start by name, and that weren't approved.
     pub fn program_changes(&self) -> impl Iterator<Item = (&str, &Path)> {
-        let programs = |record: &'_ Record| record.programs.as_ref().map(|it| it.found.clone()).unwrap_or_default();
-        let old = self.before.as_ref().map(|before| programs(&before.record)).unwrap_or_default();
-        let now = self.record.programs.iter().flat_map(|programs| &programs.found);
+        let programs = |record: &'_ Record| {
+            record
+                .programs
+                .as_ref()
+                .map(|it| it.found.clone())
+                .unwrap_or_default()
+        };
+        let old = self
+            .before
+            .as_ref()
+            .map(|before| programs(&before.record))
+            .unwrap_or_default();
+        let now = self
+            .record
+            .programs
+            .iter()
+            .flat_map(|programs| &programs.found);
         let new = now.filter(move |(name, program)| old.get(*name) != Some(*program));
         new.map(|(name, program)| (name.as_str(), program.path.as_path()))
     }
 
-    /// Whether it may be approved: a broken file has no hooks in force, so that to approve it would take a guard away.
+    /// Whether it may be approved: a broken file has no hooks in force, so that to approve it would
+    /// take a guard away.
     ///
     /// # Errors
     /// There are mistakes.
@@ -387,7 +530,8 @@ impl Review {
     /// # Errors
     /// It isn't [sound](Self::sound) or can't be written; then what was approved before stays.
     pub fn approve(&self, store: &Path) -> io::Result<()> {
-        self.sound().map_err(|Refusal(problem)| io::Error::other(problem))?;
+        self.sound()
+            .map_err(|Refusal(problem)| io::Error::other(problem))?;
         failpoint::hold("review");
         keep::approve(self, store)
     }
@@ -408,31 +552,50 @@ impl Kept<'_> {
     fn add(&mut self, path: &Path, about: &Metadata) -> io::Result<()> {
         let full = self.root.join(path);
         is_ours(&full, about)?;
-        if about.is_dir() || self.written.iter().any(|it| it == path) || self.files.contains_key(path) {
+        if about.is_dir()
+            || self.written.iter().any(|it| it == path)
+            || self.files.contains_key(path)
+        {
             return Ok(());
         }
         let real = fs::canonicalize(&full)?;
         if path.is_relative() && !real.starts_with(self.root) {
-            return Err(io::Error::other(format!("{}: it leads out of the project", full.display())));
+            return Err(io::Error::other(format!(
+                "{}: it leads out of the project",
+                full.display()
+            )));
         }
         let failed = |error: io::Error| io::Error::other(format!("{}: {error}", full.display()));
         let (bytes, about) = self.reads.bytes(&real).map_err(failed)?;
         is_ours(&full, &about)?;
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
             let most = MAX_BYTES >> 20;
-            io::Error::other(format!("{}: the files together are larger than {most} MiB", full.display()))
+            io::Error::other(format!(
+                "{}: the files together are larger than {most} MiB",
+                full.display()
+            ))
         })?;
-        self.files.insert(path.to_path_buf(), File { bytes, is_program: about.mode() & 0o100 != 0 });
+        self.files.insert(
+            path.to_path_buf(),
+            File {
+                bytes,
+                is_program: about.mode() & 0o100 != 0,
+            },
+        );
         Ok(())
     }
 
-    /// Adds a script, by its full path, and the files beside it that it names. Whether it can run from the copy: a program
-    /// that isn't text, what a link leads to, and what was installed into the project depend on where they are.
+    /// Adds a script, by its full path, and the files beside it that it names. Whether it can run
+    /// from the copy: a program that isn't text, what a link leads to, and what was installed into
+    /// the project depend on where they are.
     fn add_script(&mut self, path: &Path, about: &Metadata) -> io::Result<bool> {
         let real = fs::canonicalize(path)?;
         let leads_out = path.starts_with(self.root) && !real.starts_with(self.root);
         let is_installed = path.components().any(|it| it.as_os_str() == "node_modules")
-            || path.ancestors().skip(1).any(|dir| dir.join("pyvenv.cfg").exists());
+            || path
+                .ancestors()
+                .skip(1)
+                .any(|dir| dir.join("pyvenv.cfg").exists());
         if leads_out || is_installed || about.len() > MAX_BYTES {
             return Ok(false);
         }
@@ -442,16 +605,30 @@ impl Kept<'_> {
         let mut is_one = false;
         let mut seen = BTreeSet::new();
         while let Some(script) = scripts.pop() {
-            let Ok(about) = fs::metadata(&script) else { continue };
+            let Ok(about) = fs::metadata(&script) else {
+                continue;
+            };
             if !about.is_file() || about.len() > MAX_BYTES || !seen.insert(script.clone()) {
                 continue;
             }
             let (bytes, about) = self.reads.bytes(&fs::canonicalize(&script)?)?;
-            let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0')) else { continue };
+            let Some(text) = std::str::from_utf8(&bytes)
+                .ok()
+                .filter(|text| !text.contains('\0'))
+            else {
+                continue;
+            };
             is_one |= script == path;
-            let key = script.strip_prefix(self.root).unwrap_or(&script).to_path_buf();
+            let key = script
+                .strip_prefix(self.root)
+                .unwrap_or(&script)
+                .to_path_buf();
             self.add(&key, &about)?;
-            let within = if path.starts_with(self.root) { self.root } else { dirs[0].as_path() };
+            let within = if path.starts_with(self.root) {
+                self.root
+            } else {
+                dirs[0].as_path()
+            };
             scripts.extend(beside::named_beside(&script, text, &dirs, within));
         }
         Ok(is_one && !is_link)
@@ -462,9 +639,19 @@ impl Kept<'_> {
 fn links(root: &Path, files: &BTreeMap<PathBuf, File>) -> BTreeMap<PathBuf, PathBuf> {
     let tree = tree(Path::new(""));
     let mut links = BTreeMap::new();
-    let is_nodes = |path: &&PathBuf| path.extension().is_some_and(|it| beside::OF_NODE.iter().any(|of| it == *of));
-    for script in files.keys().filter(|path| path.is_relative()).filter(is_nodes) {
-        let packages = script.ancestors().skip(1).map(|dir| dir.join("node_modules"));
+    let is_nodes = |path: &&PathBuf| {
+        path.extension()
+            .is_some_and(|it| beside::OF_NODE.iter().any(|of| it == *of))
+    };
+    for script in files
+        .keys()
+        .filter(|path| path.is_relative())
+        .filter(is_nodes)
+    {
+        let packages = script
+            .ancestors()
+            .skip(1)
+            .map(|dir| dir.join("node_modules"));
         for packages in packages.filter(|packages| root.join(packages).is_dir()) {
             links.insert(tree.join(&packages), root.join(&packages));
         }
@@ -480,11 +667,20 @@ fn nonce() -> io::Result<String> {
 
 /// Refuses what somebody else can change: what is approved would be what they wrote.
 fn is_ours(path: &Path, about: &Metadata) -> io::Result<()> {
-    let (user, bad) = (rustix::process::geteuid().as_raw(), |what: &str, help: &str| {
-        Err(io::Error::other(format!("{}: {what}; {help}", path.display())))
-    });
+    let (user, bad) = (
+        rustix::process::geteuid().as_raw(),
+        |what: &str, help: &str| {
+            Err(io::Error::other(format!(
+                "{}: {what}; {help}",
+                path.display()
+            )))
+        },
+    );
     if about.uid() != user && about.uid() != 0 {
-        return bad("it belongs to another user", "copy it, or have its owner given up");
+        return bad(
+            "it belongs to another user",
+            "copy it, or have its owner given up",
+        );
     }
     if about.mode() & 0o002 != 0 {
         return bad("everybody can write it", "chmod o-w");

@@ -1,4 +1,5 @@
-//! Logins by a key, on real servers: by an NKEY that the server lists, and by a token that an operator has signed.
+//! Logins by a key, on real servers: by an NKEY that the server lists, and by a token that an
+//! operator has signed.
 
 use crate::common::{LONG, Servers, program, until};
 use base64::Engine;
@@ -21,18 +22,29 @@ fn for_key(key: &KeyPair) -> impl FnOnce(&str, &Path) -> String {
 }
 
 fn by_key(servers: &Servers, file: PathBuf) -> Settings {
-    Settings { servers: vec![servers.url()], nkey_file: Some(file), ..Settings::default() }
+    Settings {
+        servers: vec![servers.url()],
+        nkey_file: Some(file),
+        ..Settings::default()
+    }
 }
 
 /// The account may do something: streams are made.
 async fn makes_streams(server: &Server) {
     let made = until(async || streams::init(server, &Plan::default(), false).await.ok()).await;
-    assert!(made.iter().all(|(_, made)| matches!(made, Made::New | Made::Same)), "{made:?}");
+    assert!(
+        made.iter()
+            .all(|(_, made)| matches!(made, Made::New | Made::Same)),
+        "{made:?}"
+    );
 }
 
 async fn is_refused(settings: &Settings) {
     let error = Server::connect(settings, LONG).await.unwrap_err();
-    assert!(matches!(&error, ServerError::Away { reason, .. } if reason.contains("let this user in")), "{error}");
+    assert!(
+        matches!(&error, ServerError::Away { reason, .. } if reason.contains("let this user in")),
+        "{error}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,17 +58,31 @@ async fn a_key_that_the_server_lists_is_let_in() {
     makes_streams(&server).await;
     let another = servers.write_secret("other.nk", &other.seed().unwrap());
     is_refused(&by_key(&servers, another)).await;
-    is_refused(&Settings { nkey_file: None, ..settings.clone() }).await;
+    is_refused(&Settings {
+        nkey_file: None,
+        ..settings.clone()
+    })
+    .await;
 
     // The key is replaced, and the host that runs already reads it at the next connection.
-    let Link::Up(first) = *server.link().borrow() else { panic!("it isn't connected") };
+    let Link::Up(first) = *server.link().borrow() else {
+        panic!("it isn't connected")
+    };
     servers.write_secret("host.nk", &other.seed().unwrap());
     servers.kill(0);
     servers.configure(for_key(&other));
     servers.restart(0);
-    server.link().wait_for(|it| matches!(it, Link::Up(again) if *again != first)).await.unwrap();
+    server
+        .link()
+        .wait_for(|it| matches!(it, Link::Up(again) if *again != first))
+        .await
+        .unwrap();
     makes_streams(&server).await;
-    is_refused(&by_key(&servers, servers.write_secret("old.nk", &key.seed().unwrap()))).await;
+    is_refused(&by_key(
+        &servers,
+        servers.write_secret("old.nk", &key.seed().unwrap()),
+    ))
+    .await;
 }
 
 /// A token about a key, signed by another one.
@@ -83,13 +109,25 @@ fn creds(token: &str, seed: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_an_operator_has_signed_is_let_in() {
     let Some(program) = program() else { return };
-    let (operator, system, account) = (KeyPair::new_operator(), KeyPair::new_account(), KeyPair::new_account());
+    let (operator, system, account) = (
+        KeyPair::new_operator(),
+        KeyPair::new_account(),
+        KeyPair::new_account(),
+    );
     let (user, another) = (KeyPair::new_user(), KeyPair::new_account());
-    let of_operator = token(&operator, &operator, &json!({ "type": "operator", "version": 2 }));
+    let of_operator = token(
+        &operator,
+        &operator,
+        &json!({ "type": "operator", "version": 2 }),
+    );
     let limits = json!({ "subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,
         "conn": -1, "leaf": -1, "mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1 });
     let of_account = |key: &KeyPair, limits: &Value| {
-        token(&operator, key, &json!({ "type": "account", "version": 2, "limits": limits }))
+        token(
+            &operator,
+            key,
+            &json!({ "type": "account", "version": 2, "limits": limits }),
+        )
     };
     let mut of_system = limits.clone();
     for storage in ["mem_storage", "disk_storage", "streams", "consumer"] {
@@ -116,9 +154,17 @@ async fn a_token_that_an_operator_has_signed_is_let_in() {
         ..Settings::default()
     };
     let of_user = token(&account, &user, &about_user);
-    let server = Server::connect(&settings("host.creds", &of_user, &user), LONG).await.unwrap();
+    let server = Server::connect(&settings("host.creds", &of_user, &user), LONG)
+        .await
+        .unwrap();
     makes_streams(&server).await;
-    // The token with another key, and one that an account has signed which the operator doesn't know.
+    // The token with another key, and one that an account has signed which the operator doesn't
+    // know.
     is_refused(&settings("stolen.creds", &of_user, &KeyPair::new_user())).await;
-    is_refused(&settings("forged.creds", &token(&another, &user, &about_user), &user)).await;
+    is_refused(&settings(
+        "forged.creds",
+        &token(&another, &user, &about_user),
+        &user,
+    ))
+    .await;
 }

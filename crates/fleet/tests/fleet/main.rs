@@ -1,4 +1,5 @@
-//! A fleet on real servers. `FLEET_KILLS`, `FLEET_ROWS` and `HOSTS` are explained where they count: in `faults` and `thousand`.
+//! A fleet on real servers. `FLEET_KILLS`, `FLEET_ROWS` and `HOSTS` are explained where they count:
+//! in `faults` and `thousand`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 

@@ -10,27 +10,50 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 fn who(host: &str) -> Identity {
-    Identity { host: host.parse().unwrap(), instance: "p1".parse().unwrap() }
+    Identity {
+        host: host.parse().unwrap(),
+        instance: "p1".parse().unwrap(),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_are_made_once_and_differences_are_told() {
-    let Some(servers) = Servers::start(1).await else { return };
+    let Some(servers) = Servers::start(1).await else {
+        return;
+    };
     let admin = servers.admin().await;
-    let again = streams::init(&admin, &Plan::default(), false).await.unwrap();
-    assert!(again.iter().all(|(_, made)| *made == Made::Same), "{again:?}");
-    let other = Plan { audit_age: Duration::from_secs(3600), ..Plan::default() };
+    let again = streams::init(&admin, &Plan::default(), false)
+        .await
+        .unwrap();
+    assert!(
+        again.iter().all(|(_, made)| *made == Made::Same),
+        "{again:?}"
+    );
+    let other = Plan {
+        audit_age: Duration::from_secs(3600),
+        ..Plan::default()
+    };
     let differs = |made: &Made| matches!(made, Made::Differs(it) if it.len() == 1 && it[0].contains("max_age"));
     let told = streams::init(&admin, &other, false).await.unwrap();
-    assert!(told.iter().all(|(name, made)| if name == streams::AUDIT { differs(made) } else { *made == Made::Same }));
+    assert!(told.iter().all(|(name, made)| if name == streams::AUDIT {
+        differs(made)
+    } else {
+        *made == Made::Same
+    }));
     let updated = streams::init(&admin, &other, true).await.unwrap();
-    assert!(updated.iter().any(|(name, made)| name == streams::AUDIT && matches!(made, Made::Updated(_))));
+    assert!(
+        updated
+            .iter()
+            .any(|(name, made)| name == streams::AUDIT && matches!(made, Made::Updated(_)))
+    );
 }
 
 /// What an account may not do, and that the error says so instead of a time-out.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_does_its_own_part_only() {
-    let Some(servers) = Servers::start(1).await else { return };
+    let Some(servers) = Servers::start(1).await else {
+        return;
+    };
     let channel = "main".parse().unwrap();
     let ask = "q1".parse().unwrap();
     let (a, b) = (who("host-a"), who("host-b"));
@@ -55,11 +78,20 @@ async fn an_account_does_its_own_part_only() {
     ];
     for (user, subject, may) in cases {
         let server = servers.connect(user).await;
-        let wait = if may { PATIENCE } else { Duration::from_secs(1) };
-        let done = server.publish(&subject, HeaderMap::new(), "x".into(), wait).await;
+        let wait = if may {
+            PATIENCE
+        } else {
+            Duration::from_secs(1)
+        };
+        let done = server
+            .publish(&subject, HeaderMap::new(), "x".into(), wait)
+            .await;
         match done {
             Ok(_) => assert!(may, "{user} could publish {subject}"),
-            Err(error) => assert!(!may && matches!(error, ServerError::NotPermitted(_)), "{user} {subject}: {error}"),
+            Err(error) => assert!(
+                !may && matches!(error, ServerError::NotPermitted(_)),
+                "{user} {subject}: {error}"
+            ),
         }
     }
     for (user, stream, subject, may) in [
@@ -70,24 +102,45 @@ async fn an_account_does_its_own_part_only() {
         ("auditor", streams::AUDIT, streams::audit(&a), true),
     ] {
         let server = servers.connect(user).await;
-        let wait = if may { PATIENCE } else { Duration::from_secs(1) };
+        let wait = if may {
+            PATIENCE
+        } else {
+            Duration::from_secs(1)
+        };
         let got = server.last(stream, &subject, wait).await;
         assert_eq!(got.is_ok(), may, "{user} {subject}: {got:?}");
     }
     let auditor = servers.connect("auditor").await;
-    let page = auditor.page(streams::AUDIT, streams::ALL_AUDIT, 1, PATIENCE).await.unwrap();
-    assert_eq!(page.iter().map(|it| it.subject.to_string()).collect::<Vec<_>>(), [streams::audit(&a)]);
-    assert!(auditor.page(streams::AUDIT, streams::ALL_AUDIT, 2, PATIENCE).await.unwrap().is_empty());
+    let page = auditor
+        .page(streams::AUDIT, streams::ALL_AUDIT, 1, PATIENCE)
+        .await
+        .unwrap();
+    assert_eq!(
+        page.iter()
+            .map(|it| it.subject.to_string())
+            .collect::<Vec<_>>(),
+        [streams::audit(&a)]
+    );
+    assert!(
+        auditor
+            .page(streams::AUDIT, streams::ALL_AUDIT, 2, PATIENCE)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 /// Messages may be lost on their way from a server, so each says behind which one it comes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_which_a_part_is_lost_is_no_page() {
-    let Some(servers) = Servers::start(1).await else { return };
+    let Some(servers) = Servers::start(1).await else {
+        return;
+    };
     let server = servers.connect("everything").await;
     let url = servers.url();
     // A client says no status, so this one speaks for itself.
-    let mut answering = BufReader::new(TcpStream::connect(url.strip_prefix("nats://").unwrap()).unwrap());
+    let mut answering =
+        BufReader::new(TcpStream::connect(url.strip_prefix("nats://").unwrap()).unwrap());
     let connect = r#"CONNECT {"user":"everything","pass":"password-of-everything","headers":true,"verbose":false}"#;
     let subscribe = format!("{connect}\r\nSUB $JS.API.DIRECT.GET.part 1\r\nPING\r\n");
     answering.get_mut().write_all(subscribe.as_bytes()).unwrap();
@@ -114,8 +167,9 @@ async fn a_page_of_which_a_part_is_lost_is_no_page() {
                 write!(answering.get_mut(), "HPUB {reply} {n} {n}\r\n{head}\r\n").unwrap();
             }
         };
-        let (page, ()) =
-            tokio::join!(server.page("part", "x", 1, PATIENCE), async { tokio::task::block_in_place(answer) });
+        let (page, ()) = tokio::join!(server.page("part", "x", 1, PATIENCE), async {
+            tokio::task::block_in_place(answer)
+        });
         assert_eq!(page.is_ok(), is_whole, "{parts:?}: {page:?}");
     }
 }
@@ -123,24 +177,35 @@ async fn a_page_of_which_a_part_is_lost_is_no_page() {
 /// The next line that begins so.
 fn line(from: &mut BufReader<TcpStream>, begin: &str) -> String {
     let mut lines = from.lines().map(Result::unwrap);
-    lines.find(|line| line.starts_with(begin)).expect("the server has ended")
+    lines
+        .find(|line| line.starts_with(begin))
+        .expect("the server has ended")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_server_is_refused_with_the_reason() {
     let Some(program) = old_program() else { return };
     let servers = Servers::without_streams(&program, 1);
-    let error = Server::connect(&servers.settings("host-a"), LONG).await.unwrap_err();
-    assert!(matches!(&error, ServerError::TooOld { version, .. } if version == "2.10.26"), "{error}");
+    let error = Server::connect(&servers.settings("host-a"), LONG)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, ServerError::TooOld { version, .. } if version == "2.10.26"),
+        "{error}"
+    );
     assert!(error.to_string().contains("2.12.7"), "{error}");
 }
 
 /// A host starts without a server, uses it when it comes, and again after it was killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_may_come_later_and_again() {
-    let Some(mut servers) = Servers::start(1).await else { return };
+    let Some(mut servers) = Servers::start(1).await else {
+        return;
+    };
     servers.kill(0);
-    let error = Server::connect(&servers.settings("host-a"), Duration::from_secs(5)).await.unwrap_err();
+    let error = Server::connect(&servers.settings("host-a"), Duration::from_secs(5))
+        .await
+        .unwrap_err();
     assert!(matches!(error, ServerError::Away { .. }), "{error}");
     let host = Server::start(&servers.settings("host-a")).unwrap();
     assert!(matches!(host.usable(), Err(ServerError::Away { .. })));
@@ -148,12 +213,22 @@ async fn a_server_may_come_later_and_again() {
     host.ready(LONG).await.unwrap();
     let put = async || {
         let subject = streams::host(&who("host-a"));
-        until(async || host.publish(&subject, HeaderMap::new(), "x".into(), PATIENCE).await.ok()).await
+        until(async || {
+            host.publish(&subject, HeaderMap::new(), "x".into(), PATIENCE)
+                .await
+                .ok()
+        })
+        .await
     };
     let before = put().await;
-    let Link::Up(first) = *host.link().borrow() else { panic!("it isn't connected") };
+    let Link::Up(first) = *host.link().borrow() else {
+        panic!("it isn't connected")
+    };
     servers.kill(0);
-    host.link().wait_for(|it| matches!(it, Link::Away(_))).await.unwrap();
+    host.link()
+        .wait_for(|it| matches!(it, Link::Away(_)))
+        .await
+        .unwrap();
     servers.restart(0);
     host.ready(LONG).await.unwrap();
     assert!(matches!(*host.link().borrow(), Link::Up(again) if again != first));

@@ -1,6 +1,6 @@
-//! What a person has approved of a project: its definitions, and the scripts that they name, are read and run from a copy
-//! that only a person makes anew; other files that a hook runs must be as they were then. What a fleet has published is
-//! held to its digests in the same way.
+//! What a person has approved of a project: its definitions, and the scripts that they name, are
+//! read and run from a copy that only a person makes anew; other files that a hook runs must be as
+//! they were then. What a fleet has published is held to its digests in the same way.
 
 use super::programs::{Programs, is_the_systems, starter, trusted_dirs};
 use hookwire_base::support::digest;
@@ -20,16 +20,18 @@ pub struct Approved {
     pub root: PathBuf,
     /// The directory with all that is kept.
     pub state: PathBuf,
-    /// The files of the copy, by their paths below the root or in full, with the digests of their contents.
+    /// The files of the copy, by their paths below the root or in full, with the digests of their
+    /// contents.
     pub files: BTreeMap<PathBuf, String>,
-    /// Files that hooks run where they are, with the digests of their contents; `None` if there was none.
+    /// Files that hooks run where they are, with the digests of their contents; `None` if there was
+    /// none.
     pub named: BTreeMap<PathBuf, Option<String>>,
     /// Links among what is kept, by their paths below the state, with what they lead to.
     pub links: BTreeMap<PathBuf, PathBuf>,
     /// The programs that hooks start by name; `None` in a state that an earlier version made.
     pub programs: Option<Programs>,
-    /// It is a bundle: `root` and `state` are the directory of its files. What its hooks run elsewhere is this machine's,
-    /// and was signed by nobody.
+    /// It is a bundle: `root` and `state` are the directory of its files. What its hooks run
+    /// elsewhere is this machine's, and was signed by nobody.
     pub is_bundle: bool,
 }
 
@@ -43,7 +45,8 @@ pub fn tree(state: &Path) -> PathBuf {
     state.join("tree")
 }
 
-/// Where the copy of a file is in an approved state: of one below the root, or of another one by its full path.
+/// Where the copy of a file is in an approved state: of one below the root, or of another one by
+/// its full path.
 pub fn copy_of(state: &Path, file: &Path) -> PathBuf {
     match file.strip_prefix("/") {
         Ok(rest) => state.join("outside").join(rest),
@@ -59,46 +62,72 @@ pub fn bin(state: &Path) -> PathBuf {
 impl Approved {
     /// The files of a bundle, with the digests that were signed.
     pub fn of_bundle(dir: &Path, files: BTreeMap<PathBuf, String>) -> Approved {
-        Approved { root: dir.into(), state: dir.into(), files, is_bundle: true, ..Approved::default() }
+        Approved {
+            root: dir.into(),
+            state: dir.into(),
+            files,
+            is_bundle: true,
+            ..Approved::default()
+        }
     }
 
     /// The copy of the project's files.
     pub(super) fn tree(&self) -> PathBuf {
-        if self.is_bundle { self.state.clone() } else { tree(&self.state) }
+        if self.is_bundle {
+            self.state.clone()
+        } else {
+            tree(&self.state)
+        }
     }
 
     /// Where the copy of a file is.
     pub(super) fn copy_of(&self, file: &Path) -> PathBuf {
-        if self.is_bundle { self.state.join(file) } else { copy_of(&self.state, file) }
+        if self.is_bundle {
+            self.state.join(file)
+        } else {
+            copy_of(&self.state, file)
+        }
     }
 
-    /// The `PATH` of its hooks: the programs that were found when it was approved, then where they were looked for.
+    /// The `PATH` of its hooks: the programs that were found when it was approved, then where they
+    /// were looked for.
     pub(super) fn path(&self) -> Option<String> {
         let programs = self.programs.as_ref()?;
-        let dirs = trusted_dirs(&std::env::join_paths(&programs.path).ok()?, Some(&self.root));
-        std::env::join_paths(std::iter::once(bin(&self.state)).chain(dirs)).ok()?.into_string().ok()
+        let dirs = trusted_dirs(
+            &std::env::join_paths(&programs.path).ok()?,
+            Some(&self.root),
+        );
+        std::env::join_paths(std::iter::once(bin(&self.state)).chain(dirs))
+            .ok()?
+            .into_string()
+            .ok()
     }
 
     /// Whether a virtual environment had an interpreter when it was approved.
     pub(super) fn was_there(&self, venv: &Path) -> bool {
-        let within = self.named.range(venv.to_path_buf()..).take_while(|(file, _)| file.starts_with(venv));
+        let within = self
+            .named
+            .range(venv.to_path_buf()..)
+            .take_while(|(file, _)| file.starts_with(venv));
         within.into_iter().any(|(_, content)| content.is_some())
     }
 
     /// Where a directory of the copy is in the project.
     pub(super) fn original(&self, dir: &Path) -> PathBuf {
-        dir.strip_prefix(self.tree()).map_or_else(|_| dir.to_path_buf(), |rest| self.root.join(rest))
+        dir.strip_prefix(self.tree())
+            .map_or_else(|_| dir.to_path_buf(), |rest| self.root.join(rest))
     }
 
     /// A text with the places of the copy as people know them, in the project.
     pub fn as_written(&self, text: &str) -> String {
         let copy = self.tree();
         let (copy, root) = (copy.to_string_lossy(), self.root.to_string_lossy());
-        text.replace(&format!("{copy}/"), &format!("{root}/")).replace("/./", "/")
+        text.replace(&format!("{copy}/"), &format!("{root}/"))
+            .replace("/./", "/")
     }
 
-    /// Looks whether the copy is what was approved, all of it and nothing else: what lies beside a script may be loaded
-    /// in the place of what the script names.
+    /// Looks whether the copy is what was approved, all of it and nothing else: what lies beside a
+    /// script may be loaded in the place of what the script names.
     ///
     /// # Errors
     /// It isn't, or can't be read; for people.
@@ -116,14 +145,22 @@ impl Approved {
                 Ok(None) => return Err(format!("the copy of `{}` is gone", file.display())),
                 Err(error) => return Err(format!("the copy of `{}`: {error}", file.display())),
             }
-            expected.extend(copy.ancestors().take_while(|it| *it != self.state).map(Path::to_path_buf));
+            expected.extend(
+                copy.ancestors()
+                    .take_while(|it| *it != self.state)
+                    .map(Path::to_path_buf),
+            );
         }
         for (link, target) in &self.links {
             let link = self.state.join(link);
             if fs::read_link(&link).ok().as_ref() != Some(target) {
                 return Err(format!("`{}` was changed", link.display()));
             }
-            expected.extend(link.ancestors().take_while(|it| *it != self.state).map(Path::to_path_buf));
+            expected.extend(
+                link.ancestors()
+                    .take_while(|it| *it != self.state)
+                    .map(Path::to_path_buf),
+            );
         }
         for (name, program) in self.programs.iter().flat_map(|programs| &programs.found) {
             let entry = bin(&self.state).join(name);
@@ -165,8 +202,9 @@ type Seen = HashMap<PathBuf, (Signature, String)>;
 static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
 const MAX_SEEN: usize = 1024;
 
-/// What the content of a file is called that runs where it is, `None` if there is no such file: its digest, or for a link
-/// to one of the system's files, which the system's updates change, where it leads.
+/// What the content of a file is called that runs where it is, `None` if there is no such file: its
+/// digest, or for a link to one of the system's files, which the system's updates change, where it
+/// leads.
 ///
 /// # Errors
 /// It can't be read, or is no regular file.
@@ -178,7 +216,9 @@ pub fn content_of(path: &Path) -> io::Result<Option<String>> {
 }
 
 pub(super) fn system_target(path: &Path) -> Option<String> {
-    let real = fs::canonicalize(path).ok().filter(|real| is_the_systems(real) && !is_the_systems(path))?;
+    let real = fs::canonicalize(path)
+        .ok()
+        .filter(|real| is_the_systems(real) && !is_the_systems(path))?;
     Some(format!("-> {}", real.display()))
 }
 
@@ -187,7 +227,9 @@ pub(super) fn system_target(path: &Path) -> Option<String> {
 /// # Errors
 /// It can't be read, or is no regular file.
 pub fn digest_of(path: &Path) -> io::Result<Option<String>> {
-    let Some(before) = signature(path) else { return Ok(None) };
+    let Some(before) = signature(path) else {
+        return Ok(None);
+    };
     if let Some((_, digest)) = SEEN.lock().get(path).filter(|(seen, _)| *seen == before) {
         return Ok(Some(digest.clone()));
     }

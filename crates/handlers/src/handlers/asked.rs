@@ -1,4 +1,5 @@
-//! A program that is asked something while definitions are checked: it answers soon, or it is ended.
+//! A program that is asked something while definitions are checked: it answers soon, or it is
+//! ended.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -12,10 +13,25 @@ pub(super) enum Stream {
     Stderr,
 }
 
-/// The exit code of a program and what it says on a stream, at most so many bytes; nothing if it takes longer than `time`.
-pub(super) fn ask(mut command: Command, stream: Stream, most: u64, time: Duration) -> Option<(i32, String)> {
-    let pipe = |of| if of == stream { Stdio::piped() } else { Stdio::null() };
-    command.stdin(Stdio::null()).stdout(pipe(Stream::Stdout)).stderr(pipe(Stream::Stderr));
+/// The exit code of a program and what it says on a stream, at most so many bytes; nothing if it
+/// takes longer than `time`.
+pub(super) fn ask(
+    mut command: Command,
+    stream: Stream,
+    most: u64,
+    time: Duration,
+) -> Option<(i32, String)> {
+    let pipe = |of| {
+        if of == stream {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        }
+    };
+    command
+        .stdin(Stdio::null())
+        .stdout(pipe(Stream::Stdout))
+        .stderr(pipe(Stream::Stderr));
     let mut asked = command.spawn().ok()?;
     let heard: Box<dyn Read + Send> = match stream {
         Stream::Stdout => Box::new(asked.stdout.take()?),

@@ -79,7 +79,13 @@ impl HookView<'_> {
         // Hooks of other systems are for the tools that their documents name.
         let guesses = self.contract.dialect == NATIVE;
         let (acts, any_depth) = (guesses && self.judges_acts, guesses && self.is_verdict);
-        Asker { layer: self.source.layer, naming: self.contract.tool_naming, guesses, acts, any_depth }
+        Asker {
+            layer: self.source.layer,
+            naming: self.contract.tool_naming,
+            guesses,
+            acts,
+            any_depth,
+        }
     }
 }
 
@@ -96,8 +102,9 @@ pub trait Judge: Send + Sync {
 }
 
 impl Call<'_> {
-    /// Does work that looks at the event: here if it hardly takes time, else on a thread apart, which this waits for. The
-    /// work heeds its [patience], so that neither an event nor a disk keeps this thread from the next message.
+    /// Does work that looks at the event: here if it hardly takes time, else on a thread apart,
+    /// which this waits for. The work heeds its [patience], so that neither an event nor a disk
+    /// keeps this thread from the next message.
     ///
     /// # Errors
     /// It has panicked.
@@ -110,14 +117,20 @@ impl Call<'_> {
         }
         let moment = self.moment.clone();
         let done = self.services.aside.run(move || work(&moment.facts)).await;
-        done.ok_or_else(|| HandlerError("judge the call: a panic; this is a bug in hookwire".into()))
+        done.ok_or_else(|| {
+            HandlerError("judge the call: a panic; this is a bug in hookwire".into())
+        })
     }
 
     /// What this run counts for, as no other does.
     pub(super) fn occasion(&self) -> Occasion {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let run = RUNS.fetch_add(1, Ordering::Relaxed).to_string();
-        Occasion { event: self.moment.event().id.clone(), hook: self.hook.name.clone(), run: run.into() }
+        Occasion {
+            event: self.moment.event().id.clone(),
+            hook: self.hook.name.clone(),
+            run: run.into(),
+        }
     }
 
     /// Whether an agent waits for the run before it acts.
@@ -128,9 +141,12 @@ impl Call<'_> {
     /// Fills something in with what the placeholders of the hook's vocabulary stand for.
     ///
     /// # Errors
-    /// A placeholder is for what the call is about, and it can't be told what that is: the tool may take another
-    /// argument than the handler would be shown.
-    pub(super) fn filled<T>(&self, fill: impl FnOnce(&dyn Fn(&str) -> Option<Value>) -> T) -> Result<T, HandlerError> {
+    /// A placeholder is for what the call is about, and it can't be told what that is: the tool may
+    /// take another argument than the handler would be shown.
+    pub(super) fn filled<T>(
+        &self,
+        fill: impl FnOnce(&dyn Fn(&str) -> Option<Value>) -> T,
+    ) -> Result<T, HandlerError> {
         let placeholders = &self.hook.contract.placeholders;
         let unclear = RefCell::new(None);
         let filled = fill(&|name| match placeholders.style {
@@ -144,7 +160,9 @@ impl Call<'_> {
         });
         match unclear.into_inner() {
             None => Ok(filled),
-            Some(name) => Err(HandlerError(format!("fill in `{name}`: the call has several, or gives none as a text"))),
+            Some(name) => Err(HandlerError(format!(
+                "fill in `{name}`: the call has several, or gives none as a text"
+            ))),
         }
     }
 
@@ -158,14 +176,16 @@ impl Call<'_> {
         }
     }
 
-    /// What the call is about, if that is what a [name](template::OF_CALLS) stands for, or a member that another agent has
-    /// for it: `tool.input.path` where this one says `file_path`.
+    /// What the call is about, if that is what a [name](template::OF_CALLS) stands for, or a member
+    /// that another agent has for it: `tool.input.path` where this one says `file_path`.
     fn main_argument(&self, name: &str) -> Option<MainArgument<'_>> {
         let facts = &self.moment.facts;
         let input = facts.event.at("/tool/input")?;
         let row = facts.row(Layer::Session);
         if let Some(member) = name.strip_prefix("tool.input.") {
-            return row.main_by_name(member, input).filter(|_| input.get(member).is_none());
+            return row
+                .main_by_name(member, input)
+                .filter(|_| input.get(member).is_none());
         }
         if !template::OF_CALLS.iter().any(|(it, _)| *it == name) {
             return None;
@@ -175,14 +195,23 @@ impl Call<'_> {
             "url" => match row.find(input) {
                 Found::Values(ArgumentKind::Url, values) => match &values[..] {
                     // A text may hold several.
-                    [Value::String(url)] if !url.contains(char::is_whitespace) => MainArgument::Is(url.into()),
+                    [Value::String(url)] if !url.contains(char::is_whitespace) => {
+                        MainArgument::Is(url.into())
+                    }
                     _ => MainArgument::Unclear,
                 },
                 Found::Values(..) | Found::Patch(_) | Found::Nothing => MainArgument::Absent,
             },
-            _ => match (row.main_command(input), facts.tool().and_then(|tool| tools::main_argument(tool, input))) {
+            _ => match (
+                row.main_command(input),
+                facts
+                    .tool()
+                    .and_then(|tool| tools::main_argument(tool, input)),
+            ) {
                 // A list of words is one command.
-                (MainArgument::Unclear, Some((ArgumentKind::Shell, text))) => MainArgument::Is(text),
+                (MainArgument::Unclear, Some((ArgumentKind::Shell, text))) => {
+                    MainArgument::Is(text)
+                }
                 (command, _) => command,
             },
         })
@@ -192,19 +221,28 @@ impl Call<'_> {
 #[cfg(feature = "models")]
 impl Call<'_> {
     /// The model to ask: the hook's, else the host's, else the client's own, else a small one.
-    pub(super) fn model<'a>(&'a self, named: Option<&'a ModelRef>) -> Result<Bound<'a>, HandlerError> {
+    pub(super) fn model<'a>(
+        &'a self,
+        named: Option<&'a ModelRef>,
+    ) -> Result<Bound<'a>, HandlerError> {
         let egress = self.services.egress.for_layer(self.hook.source.layer);
         let deadline = tokio::time::Instant::now() + self.hook.timeout;
         // A test needs no model.
         static FAKED: ModelRef = ModelRef::CLIENT;
-        let fake = self.services.fakes.as_deref().map(|fakes| (fakes, &**self.hook.name));
+        let fake = self
+            .services
+            .fakes
+            .as_deref()
+            .map(|fakes| (fakes, &**self.hook.name));
         let small = match fake {
             Some(_) => Some(&FAKED),
             None if self.hook.contract.has_small_model => ModelRef::small(),
             None => None,
         };
         let named = [named, self.services.model.as_deref()];
-        Ok(Bound::new(named, small, egress, self.client, deadline).map_err(HandlerError::from)?.faked(fake))
+        Ok(Bound::new(named, small, egress, self.client, deadline)
+            .map_err(HandlerError::from)?
+            .faked(fake))
     }
 }
 
@@ -262,7 +300,11 @@ impl Moment {
 
     /// The version of an event that facts are about.
     pub fn of(facts: Facts) -> Moment {
-        Moment { facts, native: OnceLock::new(), environment: OnceLock::new() }
+        Moment {
+            facts,
+            native: OnceLock::new(),
+            environment: OnceLock::new(),
+        }
     }
 
     /// The event.
@@ -282,6 +324,10 @@ impl Moment {
 
     fn encoded(&self, contract: &Contract, payload: fn(&Event) -> Value) -> Bytes {
         let encode = || Bytes::from(payload(self.event()).to_string());
-        if contract.dialect == NATIVE { self.native.get_or_init(encode).clone() } else { encode() }
+        if contract.dialect == NATIVE {
+            self.native.get_or_init(encode).clone()
+        } else {
+            encode()
+        }
     }
 }

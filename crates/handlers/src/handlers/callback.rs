@@ -44,14 +44,20 @@ impl Kind for Callback {
 
     fn compile(id: RawCallback, cx: &Compile<'_>) -> Result<Self, Mistake> {
         match cx.client {
-            Some(client) => Ok(Callback { id, client: Arc::downgrade(client) }),
+            Some(client) => Ok(Callback {
+                id,
+                client: Arc::downgrade(client),
+            }),
             None => Err(Mistake::whole("a callback can't be defined in a file")
                 .help("register it over the wire with hooks/register")),
         }
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
-        let client = self.client.upgrade().ok_or_else(|| HandlerError("call back: the client is gone".into()))?;
+        let client = self
+            .client
+            .upgrade()
+            .ok_or_else(|| HandlerError("call back: the client is gone".into()))?;
         let contract = call.hook.contract;
         let event = call.moment.event();
         let invocation = CallbackCall {
@@ -61,10 +67,15 @@ impl Kind for Callback {
         };
         let failed = |error: String| HandlerError(format!("call back: {error}"));
         let params = serde_json::to_value(invocation).map_err(|error| failed(error.to_string()))?;
-        let reply = client.request(client::INVOKE, params).await.map_err(failed)?;
+        let reply = client
+            .request(client::INVOKE, params)
+            .await
+            .map_err(failed)?;
         match reply {
             Value::Null => Ok(Answer::default()),
-            reply => contract.returned.unwrap_or(contract.reply)(event, reply).map_err(HandlerError),
+            reply => {
+                contract.returned.unwrap_or(contract.reply)(event, reply).map_err(HandlerError)
+            }
         }
     }
 }

@@ -24,7 +24,9 @@ pub struct HookEvent {
 
 impl std::fmt::Debug for HookEvent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HookEvent").field("event", &self.event).finish_non_exhaustive()
+        f.debug_struct("HookEvent")
+            .field("event", &self.event)
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,8 +63,8 @@ impl HookEvent {
         &self.store
     }
 
-    /// Sends what `event` makes to those that listen with `Host::events`. Without a listener it isn't
-    /// called at all.
+    /// Sends what `event` makes to those that listen with `Host::events`. Without a listener it
+    /// isn't called at all.
     pub fn emit(&self, event: impl FnOnce() -> AgentEvent) {
         self.events.emit(event);
     }
@@ -77,7 +79,8 @@ impl HookEvent {
 }
 
 /// Why a hook gives no answer, for people: it finishes the sentence "failed to ...". Any error that
-/// other threads may have, a boxed one or a text becomes one with `?`, the texts of its sources with it.
+/// other threads may have, a boxed one or a text becomes one with `?`, the texts of its sources
+/// with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookError(String);
 
@@ -179,8 +182,16 @@ impl Closure {
         let ended = CancellationToken::new();
         let _ended = ended.clone().drop_guard();
         let (store, events) = (call.services.state.clone(), call.services.events.clone());
-        let event = HookEvent { event: call.moment.event().clone(), store, events, ended };
+        let event = HookEvent {
+            event: call.moment.event().clone(),
+            store,
+            events,
+            ended,
+        };
         let within = call.judge.depth().saturating_add(1);
-        WITHIN.scope(within, (self.0)(event)).await.map_err(|HookError(text)| HandlerError(text))
+        WITHIN
+            .scope(within, (self.0)(event))
+            .await
+            .map_err(|HookError(text)| HandlerError(text))
     }
 }

@@ -43,8 +43,9 @@ pub struct Compile<'a> {
     /// Reads a file that the definition names, and has it watched: a change of it compiles the
     /// definition again. The error is for people.
     pub read: &'a dyn Fn(&Path) -> Result<String, String>,
-    /// For each line of a member's text, the line of the definition's file where it is written, as far as
-    /// the text is written without escapes. For a definition that is a single text, the member is ignored.
+    /// For each line of a member's text, the line of the definition's file where it is written, as
+    /// far as the text is written without escapes. For a definition that is a single text, the
+    /// member is ignored.
     pub lines: &'a dyn Fn(&str) -> Vec<usize>,
 }
 
@@ -55,16 +56,25 @@ impl Compile<'_> {
         approved.or_else(|| host_path(self.root))
     }
 
-    /// The place of a program that a definition names by a path and that runs where it is, not from the copy.
+    /// The place of a program that a definition names by a path and that runs where it is, not from
+    /// the copy.
     pub(super) fn program_in_place(&self, program: &str) -> Option<String> {
         let approved = self.approved.filter(|_| program.contains('/'))?;
         let path = approved.original(&normalise(&self.dir.join(program)));
-        approved.named.get(&path)?.as_ref().map(|_| path.to_string_lossy().into_owned())
+        approved
+            .named
+            .get(&path)?
+            .as_ref()
+            .map(|_| path.to_string_lossy().into_owned())
     }
 
-    /// The directory of the definition's file as people know it: what is written and worked in starts here.
+    /// The directory of the definition's file as people know it: what is written and worked in
+    /// starts here.
     pub(super) fn place(&self) -> PathBuf {
-        self.approved.map_or_else(|| self.dir.to_path_buf(), |approved| approved.original(self.dir))
+        self.approved.map_or_else(
+            || self.dir.to_path_buf(),
+            |approved| approved.original(self.dir),
+        )
     }
 }
 
@@ -72,8 +82,15 @@ impl Compile<'_> {
 impl Compile<'_> {
     /// The model that the hook names with `model`, else the file's; `None` leaves it to the host.
     pub(super) fn model(&self, raw: Option<RawModel>) -> Result<Option<ModelRef>, Mistake> {
-        let model = raw.or_else(|| self.model.cloned()).map(ModelRef::new).transpose();
-        model.map_err(|bad| Mistake { help: bad.help, fix: bad.fix, ..Mistake::new("model", bad.message) })
+        let model = raw
+            .or_else(|| self.model.cloned())
+            .map(ModelRef::new)
+            .transpose();
+        model.map_err(|bad| Mistake {
+            help: bad.help,
+            fix: bad.fix,
+            ..Mistake::new("model", bad.message)
+        })
     }
 }
 
@@ -97,27 +114,44 @@ pub struct Mistake {
 impl Mistake {
     /// A mistake in the value as a whole.
     pub(super) fn whole(message: impl Into<String>) -> Mistake {
-        Mistake { within: None, field: None, at: None, message: message.into(), help: None, fix: None }
+        Mistake {
+            within: None,
+            field: None,
+            at: None,
+            message: message.into(),
+            help: None,
+            fix: None,
+        }
     }
 
     /// With what to do about it.
     pub(super) fn help(self, help: impl Into<String>) -> Mistake {
-        Mistake { help: Some(help.into()), ..self }
+        Mistake {
+            help: Some(help.into()),
+            ..self
+        }
     }
 
     pub(super) fn new(field: &'static str, message: impl Into<String>) -> Mistake {
-        Mistake { field: Some(field), ..Mistake::whole(message) }
+        Mistake {
+            field: Some(field),
+            ..Mistake::whole(message)
+        }
     }
 
     /// With the name that a wrong one was probably meant to be.
     #[cfg(feature = "models")]
     pub(super) fn did_you_mean(self, wrong: &str, right: &str) -> Mistake {
-        self.help(format!("did you mean `{right}`?")).fix(Fix::replace(wrong, right))
+        self.help(format!("did you mean `{right}`?"))
+            .fix(Fix::replace(wrong, right))
     }
 
     /// With the edit that corrects it.
     pub(super) fn fix(self, fix: Fix) -> Mistake {
-        Mistake { fix: Some(Box::new(fix)), ..self }
+        Mistake {
+            fix: Some(Box::new(fix)),
+            ..self
+        }
     }
 }
 

@@ -1,14 +1,21 @@
-//! What a program that stays up says unasked, and the end of one that floods: it takes time from all events.
+//! What a program that stays up says unasked, and the end of one that floods: it takes time from
+//! all events.
 
 use parking_lot::Mutex;
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What a program may say without being asked: lines or messages and bytes, at once and in each second. Each call
-/// makes up for what it took.
-const MAX_UNASKED: Volume = Volume { lines: 10_000, bytes: 32 * 1024 * 1024 };
-const UNASKED_A_SECOND: Volume = Volume { lines: 100, bytes: 1024 * 1024 };
+/// What a program may say without being asked: lines or messages and bytes, at once and in each
+/// second. Each call makes up for what it took.
+const MAX_UNASKED: Volume = Volume {
+    lines: 10_000,
+    bytes: 32 * 1024 * 1024,
+};
+const UNASKED_A_SECOND: Volume = Volume {
+    lines: 100,
+    bytes: 1024 * 1024,
+};
 
 /// So much of what a program says.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +33,10 @@ pub(super) struct Flow {
 
 impl Default for Flow {
     fn default() -> Flow {
-        Flow { left: Mutex::new((MAX_UNASKED, Instant::now())), excess: OnceLock::new() }
+        Flow {
+            left: Mutex::new((MAX_UNASKED, Instant::now())),
+            excess: OnceLock::new(),
+        }
     }
 }
 
@@ -39,7 +49,13 @@ impl Flow {
     /// Whether the program may say this on a stream.
     pub(super) fn takes(&self, stream: &str, said: &[u8]) -> bool {
         let lines = memchr::memchr_iter(b'\n', said).count();
-        self.takes_volume(stream, Volume { lines, bytes: said.len() })
+        self.takes_volume(
+            stream,
+            Volume {
+                lines,
+                bytes: said.len(),
+            },
+        )
     }
 
     /// Whether the program may send one more message.
@@ -52,20 +68,30 @@ impl Flow {
         let mut left = self.left.lock();
         let seconds = usize::try_from(left.1.elapsed().as_secs()).unwrap_or(usize::MAX);
         if seconds > 0 {
-            let more =
-                |left: usize, rate: usize, most: usize| left.saturating_add(rate.saturating_mul(seconds)).min(most);
+            let more = |left: usize, rate: usize, most: usize| {
+                left.saturating_add(rate.saturating_mul(seconds)).min(most)
+            };
             left.0.lines = more(left.0.lines, UNASKED_A_SECOND.lines, MAX_UNASKED.lines);
             left.0.bytes = more(left.0.bytes, UNASKED_A_SECOND.bytes, MAX_UNASKED.bytes);
             // What is left of a second counts towards the next.
             left.1 += Duration::from_secs(seconds as u64);
         }
-        match (left.0.lines.checked_sub(said.lines), left.0.bytes.checked_sub(said.bytes)) {
+        match (
+            left.0.lines.checked_sub(said.lines),
+            left.0.bytes.checked_sub(said.bytes),
+        ) {
             (Some(lines), Some(bytes)) => {
                 left.0 = Volume { lines, bytes };
                 true
             }
-            (None, _) => self.exceeds(format!("it flooded {stream} with more than {} lines", MAX_UNASKED.lines)),
-            (_, None) => self.exceeds(format!("it flooded {stream} with more than {} bytes", MAX_UNASKED.bytes)),
+            (None, _) => self.exceeds(format!(
+                "it flooded {stream} with more than {} lines",
+                MAX_UNASKED.lines
+            )),
+            (_, None) => self.exceeds(format!(
+                "it flooded {stream} with more than {} bytes",
+                MAX_UNASKED.bytes
+            )),
         }
     }
 

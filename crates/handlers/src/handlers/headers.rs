@@ -22,7 +22,10 @@ pub(super) struct Headers {
 /// Whether a text is a URL that may be used at all.
 pub(super) fn check(url: &str) -> Result<(), String> {
     // Loopback and grants are judged when the hook runs: grants belong to the host, not the file.
-    let lenient = crate::services::egress::Grants { loopback: true, hosts: Vec::new() };
+    let lenient = crate::services::egress::Grants {
+        loopback: true,
+        hosts: Vec::new(),
+    };
     match check_url(url, &lenient) {
         Err(error) if !error.is_about_address() => Err(format!("can't {error}")),
         Ok(_) | Err(_) => Ok(()),
@@ -31,7 +34,10 @@ pub(super) fn check(url: &str) -> Result<(), String> {
 
 impl Headers {
     /// Checks what was written; `inherit_env` names the variables that values may hold.
-    pub(super) fn new(headers: &BTreeMap<String, String>, inherit_env: &[String]) -> Result<Headers, Mistake> {
+    pub(super) fn new(
+        headers: &BTreeMap<String, String>,
+        inherit_env: &[String],
+    ) -> Result<Headers, Mistake> {
         let mut compiled = Vec::new();
         for (name, value) in headers {
             let bad = |message: String| Mistake::new("headers", message);
@@ -55,40 +61,60 @@ impl Headers {
                         )));
                     }
                     // Event text in a header could smuggle one.
-                    None => return Err(bad(format!("header `{name}` may hold only `${{env.NAME}}` placeholders"))),
+                    None => {
+                        return Err(bad(format!(
+                            "header `{name}` may hold only `${{env.NAME}}` placeholders"
+                        )));
+                    }
                 }
             }
             compiled.push((header, template));
         }
         let variables = compiled.iter().flat_map(|(_, template)| template.paths());
         let values: Vec<String> = variables.filter_map(variable).collect();
-        Ok(Headers { secrets: Secrets::new(values.iter().map(String::as_str)), headers: compiled })
+        Ok(Headers {
+            secrets: Secrets::new(values.iter().map(String::as_str)),
+            headers: compiled,
+        })
     }
 
     /// Why they can't be filled here.
     pub(super) fn obstacle(&self) -> Option<Obstacle> {
         let (name, variable) = self.unset()?;
-        let message = format!("header `{name}` needs the variable `{variable}`, which isn't set here");
-        Some(Obstacle::new("no-key", message).at("headers").help("set it where hookwire is started"))
+        let message =
+            format!("header `{name}` needs the variable `{variable}`, which isn't set here");
+        Some(
+            Obstacle::new("no-key", message)
+                .at("headers")
+                .help("set it where hookwire is started"),
+        )
     }
 
     /// A header, and a variable in it that isn't set.
     fn unset(&self) -> Option<(&HeaderName, &str)> {
-        let variables = self.headers.iter().flat_map(|(name, value)| value.paths().map(move |path| (name, path)));
-        let mut variables = variables.filter_map(|(name, path)| Some((name, path.strip_prefix("env.")?)));
+        let variables = self
+            .headers
+            .iter()
+            .flat_map(|(name, value)| value.paths().map(move |path| (name, path)));
+        let mut variables =
+            variables.filter_map(|(name, path)| Some((name, path.strip_prefix("env.")?)));
         variables.find(|(_, variable)| std::env::var_os(variable).is_none())
     }
 
     /// The headers with their values, which no log shows.
     pub(super) fn fill(&self) -> Result<HeaderMap, HandlerError> {
         if let Some((name, missing)) = self.unset() {
-            return Err(HandlerError(format!("fill header `{name}`: the variable `{missing}` is not set")));
+            return Err(HandlerError(format!(
+                "fill header `{name}`: the variable `{missing}` is not set"
+            )));
         }
         let mut headers = HeaderMap::new();
         for (name, template) in &self.headers {
             let text = template.text(&|path| variable(path).map(Value::String));
             let mut value = HeaderValue::try_from(text).map_err(|_| {
-                HandlerError(format!("fill header `{name}`: the value has characters that no header may have"))
+                HandlerError(format!(
+                    "fill header `{name}`: the value has characters that no header may have"
+                ))
             })?;
             value.set_sensitive(true);
             headers.insert(name.clone(), value);

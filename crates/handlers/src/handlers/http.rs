@@ -47,8 +47,10 @@ const MAX_REPLY: usize = 1024 * 1024;
 impl Kind for Http {
     type Raw = RawHttp;
 
-    const TEXTS: &'static [(&'static str, TextKind)] =
-        &[("body.**", TextKind::Template), ("headers.*", TextKind::NativeTemplate)];
+    const TEXTS: &'static [(&'static str, TextKind)] = &[
+        ("body.**", TextKind::Template),
+        ("headers.*", TextKind::NativeTemplate),
+    ];
 
     fn compile(raw: RawHttp, cx: &Compile<'_>) -> Result<Self, Mistake> {
         check(&raw.url).map_err(|message| Mistake::new("url", message))?;
@@ -58,7 +60,11 @@ impl Kind for Http {
             .map(|body| Body::new(body, cx.placeholders))
             .transpose()
             .map_err(|message| Mistake::new("body", message))?;
-        Ok(Http { url: raw.url, body, headers })
+        Ok(Http {
+            url: raw.url,
+            body,
+            headers,
+        })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -68,24 +74,30 @@ impl Kind for Http {
         };
         let egress = call.services.egress.for_layer(call.hook.source.layer);
         let mut headers = self.headers.fill()?;
-        headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
+        headers
+            .entry(CONTENT_TYPE)
+            .or_insert(HeaderValue::from_static("application/json"));
         let response = egress.post(&self.url, headers, body, MAX_REPLY).await;
         let response = response.map_err(|error| HandlerError(error.to_string()))?;
         if !(200..300).contains(&response.status) {
-            return Err(HandlerError(format!("get an answer: the service replied with status {}", response.status)));
+            return Err(HandlerError(format!(
+                "get an answer: the service replied with status {}",
+                response.status
+            )));
         }
         if response.body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Answer::default());
         }
-        let text =
-            std::str::from_utf8(&response.body).map_err(|_| HandlerError("read the reply: it is not UTF-8".into()))?;
+        let text = std::str::from_utf8(&response.body)
+            .map_err(|_| HandlerError("read the reply: it is not UTF-8".into()))?;
         let reply = hookwire_base::support::json::parse(text)
             .map_err(|error| HandlerError(format!("read the reply: {error}")))?;
         (call.hook.contract.reply)(call.moment.event(), reply).map_err(HandlerError)
     }
 
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
-        let unreachable = Obstacle::from_url(&self.url, &means.grants(hook.source.layer)).map(|it| it.at("url"));
+        let unreachable =
+            Obstacle::from_url(&self.url, &means.grants(hook.source.layer)).map(|it| it.at("url"));
         unreachable.or_else(|| self.headers.obstacle())
     }
 

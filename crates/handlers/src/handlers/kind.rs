@@ -24,17 +24,21 @@ pub trait Kind: std::fmt::Debug + Sized + Send + Sync {
     /// Whether it can be defined in a file.
     const IN_FILES: bool = true;
 
-    /// Whether it may only run where its hook certainly applies: a change of what was never meant does harm.
-    /// Only a `fail` of the hook itself says otherwise, not its file's.
+    /// Whether it may only run where its hook certainly applies: a change of what was never meant
+    /// does harm. Only a `fail` of the hook itself says otherwise, not its file's.
     const NEEDS_CERTAINTY: bool = false;
 
-    /// What the texts of its definition are, by where they stand. A place is the keys on the way, with dots
-    /// between them; `*` stands for any key or item, `#` for an item that isn't the first, `**` for any way.
+    /// What the texts of its definition are, by where they stand. A place is the keys on the way,
+    /// with dots between them; `*` stands for any key or item, `#` for an item that isn't the
+    /// first, `**` for any way.
     const TEXTS: &'static [(&'static str, TextKind)] = &[];
 
     /// What a text of its definition is, by the way to it; items of lists are `0` and `#`.
     fn text_kind(path: &[&str]) -> Option<TextKind> {
-        Self::TEXTS.iter().find(|(place, _)| leads_to(place, path)).map(|(_, kind)| *kind)
+        Self::TEXTS
+            .iter()
+            .find(|(place, _)| leads_to(place, path))
+            .map(|(_, kind)| *kind)
     }
 
     /// Checks what was written.
@@ -43,8 +47,8 @@ pub trait Kind: std::fmt::Debug + Sized + Send + Sync {
     /// Carries the hook out once.
     fn run(&self, call: &Call<'_>) -> impl Future<Output = Result<Answer, HandlerError>> + Send;
 
-    /// Whether a run does anything beyond its answer: it starts, sends, asks, writes or counts. Where it may have happened
-    /// already, in a host that doesn't answer, it isn't done again.
+    /// Whether a run does anything beyond its answer: it starts, sends, asks, writes or counts.
+    /// Where it may have happened already, in a host that doesn't answer, it isn't done again.
     fn has_effects(&self) -> bool {
         true
     }
@@ -59,8 +63,8 @@ pub trait Kind: std::fmt::Debug + Sized + Send + Sync {
         None
     }
 
-    /// What of its answers counts only if somebody waits for it, at these events: it is nothing for a handler that
-    /// may do something else.
+    /// What of its answers counts only if somebody waits for it, at these events: it is nothing for
+    /// a handler that may do something else.
     fn awaited(&self, _on: &On) -> Option<&'static str> {
         None
     }
@@ -95,8 +99,8 @@ pub trait Kind: std::fmt::Debug + Sized + Send + Sync {
         false
     }
 
-    /// The files that a run starts or loads, as far as the definition names them; a relative one starts where the
-    /// hook runs. `root` is the project's.
+    /// The files that a run starts or loads, as far as the definition names them; a relative one
+    /// starts where the hook runs. `root` is the project's.
     fn files(&self, root: &Path) -> Vec<PathBuf> {
         let _ = root;
         Vec::new()
@@ -128,7 +132,8 @@ pub trait Kind: std::fmt::Debug + Sized + Send + Sync {
 pub enum TextKind {
     /// Filled in with what the event says, with the placeholders of the hook's vocabulary.
     Template,
-    /// Filled in with what the event says, with hookwire's own placeholders whatever the vocabulary.
+    /// Filled in with what the event says, with hookwire's own placeholders whatever the
+    /// vocabulary.
     NativeTemplate,
     /// A CEL expression over the event.
     Expression,
@@ -149,8 +154,13 @@ fn leads_to(place: &str, path: &[&str]) -> bool {
     }
 }
 
-/// Every text of a value with the way to it, as [`Kind::text_kind`] reads it. The parser bounds the depth.
-pub(super) fn each_text<'n>(node: &'n Node, path: &mut Vec<&'n str>, visit: &mut impl FnMut(&[&'n str], &'n Node)) {
+/// Every text of a value with the way to it, as [`Kind::text_kind`] reads it. The parser bounds the
+/// depth.
+pub(super) fn each_text<'n>(
+    node: &'n Node,
+    path: &mut Vec<&'n str>,
+    visit: &mut impl FnMut(&[&'n str], &'n Node),
+) {
     if let NodeValue::String(_) = node.value {
         visit(path, node);
     }

@@ -49,18 +49,21 @@ pub(crate) struct RawServer {
     /// The program and its arguments. A program with a slash starts at the definition's file.
     #[schemars(with = "Option<Vec<String>>")]
     command: Option<Argv>,
-    /// The endpoint. Public addresses; loopback only from trusted layers; others need `--allow-host`.
+    /// The endpoint. Public addresses; loopback only from trusted layers; others need
+    /// `--allow-host`.
     url: Option<String>,
     /// Variables to set for the program.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// Variables to take over from the host's environment, by name: for the program, or for headers.
+    /// Variables to take over from the host's environment, by name: for the program, or for
+    /// headers.
     #[serde(default)]
     inherit_env: Vec<String>,
-    /// The program's working directory; a relative one starts at the definition's file. Default: the
-    /// project root.
+    /// The program's working directory; a relative one starts at the definition's file. Default:
+    /// the project root.
     cwd: Option<String>,
-    /// Headers for the endpoint; a value may hold `${env.NAME}` for a variable that `inheritEnv` names.
+    /// Headers for the endpoint; a value may hold `${env.NAME}` for a variable that `inheritEnv`
+    /// names.
     #[serde(default)]
     headers: BTreeMap<String, String>,
 }
@@ -89,8 +92,10 @@ const MAX_RESULT: usize = 1024 * 1024;
 impl Kind for Mcp {
     type Raw = RawMcp;
 
-    const TEXTS: &'static [(&'static str, TextKind)] =
-        &[("arguments.**", TextKind::Template), ("server.headers.*", TextKind::NativeTemplate)];
+    const TEXTS: &'static [(&'static str, TextKind)] = &[
+        ("arguments.**", TextKind::Template),
+        ("server.headers.*", TextKind::NativeTemplate),
+    ];
 
     fn compile(raw: RawMcp, cx: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.tool.is_empty() {
@@ -112,10 +117,18 @@ impl Kind for Mcp {
         };
         let servers = &call.services.servers;
         let server = servers
-            .get(&self.server, self.idle, &call.services.root, &call.services.egress)
+            .get(
+                &self.server,
+                self.idle,
+                &call.services.root,
+                &call.services.egress,
+            )
             .await
             .map_err(HandlerError)?;
-        let result = server.call(&self.tool, arguments).await.map_err(HandlerError)?;
+        let result = server
+            .call(&self.tool, arguments)
+            .await
+            .map_err(HandlerError)?;
         self.answer(call, result).map_err(HandlerError)
     }
 
@@ -137,7 +150,11 @@ impl Kind for Mcp {
 
     fn effect(&self) -> Option<Effect> {
         let (tool, server) = (self.tool.clone(), self.server.label().to_string());
-        Some(Effect::McpTool { tool, server, starts: self.server.program() })
+        Some(Effect::McpTool {
+            tool,
+            server,
+            starts: self.server.program(),
+        })
     }
 }
 
@@ -147,10 +164,14 @@ impl Mcp {
         let text = text(&result)?;
         if result.is_error == Some(true) {
             let why = self.server.secrets().mask(text.trim());
-            return Err(format!("call tool `{tool}`: {}", excerpt(&why, "it failed and doesn't say why")));
+            return Err(format!(
+                "call tool `{tool}`: {}",
+                excerpt(&why, "it failed and doesn't say why")
+            ));
         }
         let (event, reply) = (call.moment.event(), call.hook.contract.reply);
-        let answer = |value| reply(event, value).map_err(|error| format!("{error} (from tool `{tool}`)"));
+        let answer =
+            |value| reply(event, value).map_err(|error| format!("{error} (from tool `{tool}`)"));
         match result.structured_content.map(unwrapped) {
             Some(Value::Null) | None => {}
             Some(structured @ Value::Object(_)) => return answer(structured),
@@ -160,9 +181,9 @@ impl Mcp {
         }
         match text.trim() {
             // An image says nothing that a gate could heed.
-            "" if !result.content.is_empty() && event.spec.phase == Phase::Gate => {
-                Err(format!("read the result of tool `{tool}`: it has no text and no structured content"))
-            }
+            "" if !result.content.is_empty() && event.spec.phase == Phase::Gate => Err(format!(
+                "read the result of tool `{tool}`: it has no text and no structured content"
+            )),
             "" => Ok(Answer::default()),
             text if text.starts_with('{') => {
                 let value = hookwire_base::support::json::parse(text)
@@ -172,7 +193,10 @@ impl Mcp {
             // As with a command's stdout: a gate's reply is a decision, elsewhere tools may chat.
             text if event.spec.phase == Phase::Gate => {
                 let text = self.server.secrets().mask(text);
-                Err(format!("read the result of tool `{tool}`: it is not a JSON object: {}", excerpt(&text, "nothing")))
+                Err(format!(
+                    "read the result of tool `{tool}`: it is not a JSON object: {}",
+                    excerpt(&text, "nothing")
+                ))
             }
             _ => Ok(Answer::default()),
         }
@@ -190,9 +214,14 @@ pub fn text(result: &CallToolResult) -> Result<String, String> {
         })
         .collect();
     let text = texts.join("\n");
-    let structured = result.structured_content.as_ref().map_or(0, |it| it.to_string().len());
+    let structured = result
+        .structured_content
+        .as_ref()
+        .map_or(0, |it| it.to_string().len());
     if text.len() > MAX_RESULT || structured > MAX_RESULT {
-        return Err(format!("read a tool's result: it has more than {MAX_RESULT} bytes"));
+        return Err(format!(
+            "read a tool's result: it has more than {MAX_RESULT} bytes"
+        ));
     }
     Ok(text)
 }
@@ -214,34 +243,58 @@ impl RawServer {
         let secrets;
         let reach = match (self.command, self.url) {
             (None, None) => return Err(bad("the server has neither `command` nor `url`")),
-            (Some(_), Some(_)) => return Err(bad("the server has both `command` and `url`").help("keep one")),
+            (Some(_), Some(_)) => {
+                return Err(bad("the server has both `command` and `url`").help("keep one"));
+            }
             (Some(Argv(mut argv)), None) => {
                 if !self.headers.is_empty() {
                     return Err(bad("`headers` are for a server with a `url`"));
                 }
-                let program =
-                    argv.first_mut().filter(|it| !it.is_empty()).ok_or_else(|| bad("the command is empty"))?;
+                let program = argv
+                    .first_mut()
+                    .filter(|it| !it.is_empty())
+                    .ok_or_else(|| bad("the command is empty"))?;
                 if program.contains('/') {
                     let copy = || cx.dir.join(&program).to_string_lossy().into_owned();
                     *program = cx.program_in_place(program).unwrap_or_else(copy);
                 }
-                let env = environment(self.env.clone(), &self.inherit_env, cx).map_err(in_server)?;
+                let env =
+                    environment(self.env.clone(), &self.inherit_env, cx).map_err(in_server)?;
                 secrets = Secrets::from_definition(&env, &self.env, &self.inherit_env);
-                let (cwd, sets_path) = (self.cwd.map(|cwd| cx.place().join(cwd)), self.env.contains_key("PATH"));
+                let (cwd, sets_path) = (
+                    self.cwd.map(|cwd| cx.place().join(cwd)),
+                    self.env.contains_key("PATH"),
+                );
                 let approved = cx.approved.map(|approved| {
                     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
-                    Arc::new(ApprovedCommand::new(approved, Words::List(&words), cwd.as_deref(), sets_path))
+                    Arc::new(ApprovedCommand::new(
+                        approved,
+                        Words::List(&words),
+                        cwd.as_deref(),
+                        sets_path,
+                    ))
                 });
-                Reach::Command { argv, env, cwd, sets_path, approved }
+                Reach::Command {
+                    argv,
+                    env,
+                    cwd,
+                    sets_path,
+                    approved,
+                }
             }
             (None, Some(url)) => {
                 if !self.env.is_empty() || self.cwd.is_some() {
                     return Err(bad("`env` and `cwd` are for a server with a `command`"));
                 }
                 headers::check(&url).map_err(|error| bad(&format!("`url`: {error}")))?;
-                let headers = headers::Headers::new(&self.headers, &self.inherit_env).map_err(in_server)?;
+                let headers =
+                    headers::Headers::new(&self.headers, &self.inherit_env).map_err(in_server)?;
                 secrets = headers.secrets.clone();
-                Reach::Url { url, headers, layer: cx.layer }
+                Reach::Url {
+                    url,
+                    headers,
+                    layer: cx.layer,
+                }
             }
         };
         Ok(ServerDefinition::new(reach, secrets))
@@ -250,11 +303,18 @@ impl RawServer {
 
 /// The place of a mistake that is deeper inside.
 fn in_server(mistake: Mistake) -> Mistake {
-    Mistake { field: Some("server"), ..mistake }
+    Mistake {
+        field: Some("server"),
+        ..mistake
+    }
 }
 
 /// What keeps a server from being reached or started.
-pub(super) fn server_obstacle(server: &ServerDefinition, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+pub(super) fn server_obstacle(
+    server: &ServerDefinition,
+    hook: &HookView<'_>,
+    means: &Means,
+) -> Option<Obstacle> {
     match server.reach() {
         Reach::Url { url, .. } => Obstacle::from_url(url, &means.grants(hook.source.layer)),
         Reach::Command { argv, env, .. } => {
@@ -271,7 +331,11 @@ mod tests {
 
     #[test]
     fn what_is_cut_ends_in_dots() {
-        for (text, expected) in [("a\u{85}b\n", "a b "), (&*"ä".repeat(300), &*"ä".repeat(300)), ("", "nothing")] {
+        for (text, expected) in [
+            ("a\u{85}b\n", "a b "),
+            (&*"ä".repeat(300), &*"ä".repeat(300)),
+            ("", "nothing"),
+        ] {
             assert_eq!(excerpt(text, "nothing"), expected);
         }
         assert_eq!(excerpt(&"ä".repeat(301), ""), "ä".repeat(300) + "…");

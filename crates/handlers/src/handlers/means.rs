@@ -1,7 +1,7 @@
 //! What a host can do for its hooks, as far as that is known when definitions are read.
 //!
-//! A hook may be well-formed and need more than there is: a model, a key, a program, an address that
-//! nobody granted. Whoever reads definitions says so, before the hook's failure matters.
+//! A hook may be well-formed and need more than there is: a model, a key, a program, an address
+//! that nobody granted. Whoever reads definitions says so, before the hook's failure matters.
 
 use super::process::{ProcessError, resolve};
 use super::programs::SHELL_WORDS;
@@ -29,14 +29,18 @@ pub struct Means {
     pub may_start: bool,
     /// Where programs of hooks put temporary files; `None` leaves it to the host's environment.
     pub temporary: Option<PathBuf>,
-    /// The definitions are only tried: whatever is wrong with them, nothing is in force because of it.
+    /// The definitions are only tried: whatever is wrong with them, nothing is in force because of
+    /// it.
     pub is_trial: bool,
 }
 
 impl Means {
     /// What a layer's requests may reach.
     pub(super) fn grants(&self, layer: Layer) -> Grants {
-        Grants { loopback: layer.reaches_loopback(), hosts: self.grants.clone() }
+        Grants {
+            loopback: layer.reaches_loopback(),
+            hosts: self.grants.clone(),
+        }
     }
 }
 
@@ -59,7 +63,8 @@ impl Means {
                         `defaults`, or start hookwire with --model";
         match ModelRef::small().filter(|_| has_small_model) {
             Some(small) => {
-                let message = format!("no model is named: `{small}` is asked, unless the agent asks its own");
+                let message =
+                    format!("no model is named: `{small}` is asked, unless the agent asks its own");
                 Some(Obstacle::new("small-model", message).help(name_one))
             }
             None => {
@@ -70,16 +75,23 @@ impl Means {
     }
 }
 
-/// How a program of the project is named from a definition's directory, where it is named as from the root.
+/// How a program of the project is named from a definition's directory, where it is named as from
+/// the root.
 pub(super) fn from_definition(program: &str, dir: &Path, root: &Path) -> Option<String> {
     let bare = program.strip_prefix("./").unwrap_or(program);
     let n_up = dir.strip_prefix(root).ok()?.components().count();
-    let is_there = program.contains('/') && !Path::new(program).is_absolute() && root.join(bare).is_file();
+    let is_there =
+        program.contains('/') && !Path::new(program).is_absolute() && root.join(bare).is_file();
     (is_there && n_up > 0).then(|| format!("{}{bare}", "../".repeat(n_up)))
 }
 
-/// What keeps a program from being started, given its environment. One with a slash is looked for from `dir`.
-pub(super) fn program_obstacle(program: &str, env: &[(String, String)], dir: &Path) -> Option<Obstacle> {
+/// What keeps a program from being started, given its environment. One with a slash is looked for
+/// from `dir`.
+pub(super) fn program_obstacle(
+    program: &str,
+    env: &[(String, String)],
+    dir: &Path,
+) -> Option<Obstacle> {
     let obstacle = |message| Some(Obstacle::new("no-program", message));
     match resolve(program, env, dir) {
         // That `~` isn't expanded is said already.
@@ -101,7 +113,10 @@ pub(super) fn program_obstacle(program: &str, env: &[(String, String)], dir: &Pa
         }
         Err(ProcessError::NotExecutable { path }) => {
             let path = path.display();
-            Some(obstacle(format!("`{path}` is not executable"))?.help(format!("run `chmod +x {path}`")))
+            Some(
+                obstacle(format!("`{path}` is not executable"))?
+                    .help(format!("run `chmod +x {path}`")),
+            )
         }
         Ok(path) => unreadable_script(&path, env),
         Err(_) => None,
@@ -112,18 +127,31 @@ pub(super) fn program_obstacle(program: &str, env: &[(String, String)], dir: &Pa
 fn unreadable_script(path: &Path, env: &[(String, String)]) -> Option<Obstacle> {
     const LONGEST: u64 = 256;
     let mut start = Vec::new();
-    file::open(path).ok()?.0.take(LONGEST).read_to_end(&mut start).ok()?;
+    file::open(path)
+        .ok()?
+        .0
+        .take(LONGEST)
+        .read_to_end(&mut start)
+        .ok()?;
     let shown = path.display();
     let obstacle = |message| Some(Obstacle::new("no-program", message));
     if start.is_empty() {
         return obstacle(format!("`{shown}` is empty, and does nothing"));
     }
-    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = start
+        .strip_prefix(b"#!")?
+        .split(|byte| *byte == b'\n')
+        .next()?;
     let line = std::str::from_utf8(line).ok()?;
     if line.ends_with('\r') {
-        let message =
-            format!("the lines of `{shown}` end with CR LF, so nothing is called `{}`", line.trim().to_owned() + "\\r");
-        return Some(obstacle(message)?.help("write its lines as Unix does: `dos2unix`, or `sed -i 's/\\r$//'`"));
+        let message = format!(
+            "the lines of `{shown}` end with CR LF, so nothing is called `{}`",
+            line.trim().to_owned() + "\\r"
+        );
+        return Some(
+            obstacle(message)?
+                .help("write its lines as Unix does: `dos2unix`, or `sed -i 's/\\r$//'`"),
+        );
     }
     let mut words = line.split_whitespace();
     let interpreter = words.next()?;
@@ -132,72 +160,103 @@ fn unreadable_script(path: &Path, env: &[(String, String)]) -> Option<Obstacle> 
         false => interpreter,
     };
     match resolve(named, env, Path::new("/")) {
-        Err(ProcessError::NotFound { .. }) => {
-            obstacle(format!("`{shown}` is for `{named}`, by its `#!`, and there is no such program"))
-        }
+        Err(ProcessError::NotFound { .. }) => obstacle(format!(
+            "`{shown}` is for `{named}`, by its `#!`, and there is no such program"
+        )),
         Ok(_) | Err(_) => None,
     }
 }
 
-/// A script that an interpreter is given, and that isn't there: of the files that a text or a list of words runs, whose
-/// first word is `first`. A relative one starts at the event's `cwd`: then it is missed only if none of these directories
-/// has it. A command that goes elsewhere, asks what there is, or names a module, knows more.
-pub(super) fn missing_script(text: &str, first: &str, files: &[PathBuf], dirs: &[&Path]) -> Option<Obstacle> {
-    let asks = ["||", "cd ", "pushd ", " -e ", " -f ", " -r ", " -s ", " -x ", " -m"];
+/// A script that an interpreter is given, and that isn't there: of the files that a text or a list
+/// of words runs, whose first word is `first`. A relative one starts at the event's `cwd`: then it
+/// is missed only if none of these directories has it. A command that goes elsewhere, asks what
+/// there is, or names a module, knows more.
+pub(super) fn missing_script(
+    text: &str,
+    first: &str,
+    files: &[PathBuf],
+    dirs: &[&Path],
+) -> Option<Obstacle> {
+    let asks = [
+        "||", "cd ", "pushd ", " -e ", " -f ", " -r ", " -s ", " -x ", " -m",
+    ];
     if asks.iter().any(|it| text.contains(it)) {
         return None;
     }
     let missing = files.iter().find(|file| {
         let text = file.to_string_lossy();
-        // A program is looked for elsewhere, a bare word may belong to an option, and what a variable or a pattern
-        // stands for isn't known.
+        // A program is looked for elsewhere, a bare word may belong to an option, and what a
+        // variable or a pattern stands for isn't known.
         let is_open = text == first || text.starts_with('-') || text.contains(['$', '*', '?', '~']);
         !is_open && text.contains(['/', '.']) && !dirs.iter().any(|dir| dir.join(file).exists())
     })?;
-    let obstacle = Obstacle::new("no-program", format!("there is no file `{}`", missing.display()));
+    let obstacle = Obstacle::new(
+        "no-program",
+        format!("there is no file `{}`", missing.display()),
+    );
     Some(match (missing.is_absolute(), dirs.first()) {
-        (false, Some(root)) => obstacle.help(format!("it starts at the event's `cwd`, usually {}", root.display())),
+        (false, Some(root)) => obstacle.help(format!(
+            "it starts at the event's `cwd`, usually {}",
+            root.display()
+        )),
         _ => obstacle,
     })
 }
 
-/// The program that a shell text begins with, if it is a relative path that leads nowhere from any of the directories in
-/// which the text is likely to run.
+/// The program that a shell text begins with, if it is a relative path that leads nowhere from any
+/// of the directories in which the text is likely to run.
 pub(super) fn missing_program(text: &str, first: &str, dirs: &[&Path]) -> Option<Obstacle> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
     let is_relative = first.contains('/') && !first.starts_with('/') && first.chars().all(is_plain);
-    let asks = ["||", " -e ", " -f ", " -x "].iter().any(|it| text.contains(it));
+    let asks = ["||", " -e ", " -f ", " -x "]
+        .iter()
+        .any(|it| text.contains(it));
     if !is_relative || asks || dirs.iter().any(|dir| dir.join(first).exists()) {
         return None;
     }
     let obstacle = Obstacle::new("no-program", format!("there is no file `{first}`"));
-    let root = dirs.first().map(|root| format!("it starts at the event's `cwd`, usually {}", root.display()));
+    let root = dirs
+        .first()
+        .map(|root| format!("it starts at the event's `cwd`, usually {}", root.display()));
     Some(root.into_iter().fold(obstacle, Obstacle::help))
 }
 
-/// What keeps a program of a shell text from being started, if its name is plainly written. A relative path is left
-/// alone, because it depends on where the event happens; so are programs behind others, which may run them elsewhere,
-/// and all but the first of a text that looks itself what there is.
+/// What keeps a program of a shell text from being started, if its name is plainly written. A
+/// relative path is left alone, because it depends on where the event happens; so are programs
+/// behind others, which may run them elsewhere, and all but the first of a text that looks itself
+/// what there is.
 pub(super) fn shell_obstacle(text: &str, env: &[(String, String)]) -> Option<Obstacle> {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with('#'))?;
     let first = line.split([' ', '\t', ';', '&', '|', '<', '>', '(']).next();
-    let looks = ["command ", "which ", "type ", "hash ", " -x "].iter().any(|word| text.contains(word));
+    let looks = ["command ", "which ", "type ", "hash ", " -x "]
+        .iter()
+        .any(|word| text.contains(word));
     let script = shell::read(if looks { "" } else { text }, Shell::named("sh"));
     let others = script.commands().iter().filter_map(|command| {
         let word = command.words.first()?.as_constant()?;
         let (before, rest) = text.split_at_checked(command.span.start)?;
         let written = rest.split_ascii_whitespace().find(|it| !it.contains('='))?;
-        let begins = before.trim_end_matches([' ', '\t']).ends_with(SEPARATORS) && written.starts_with(word);
+        let begins =
+            before.trim_end_matches([' ', '\t']).ends_with(SEPARATORS) && written.starts_with(word);
         begins.then_some(word)
     });
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
     let is_known = |word: &str| {
-        let is_defined = text.contains(&format!("{word}()")) || text.contains(&format!("{word} ()"));
+        let is_defined =
+            text.contains(&format!("{word}()")) || text.contains(&format!("{word} ()"));
         let is_relative = word.contains('/') && !word.starts_with('/');
         is_relative || is_defined || SHELL_WORDS.contains(&word)
     };
-    let words = first.into_iter().chain(others).filter(|it| !it.is_empty() && it.chars().all(is_plain));
-    words.filter(|word| !is_known(word)).find_map(|word| program_obstacle(word, env, Path::new("/")))
+    let words = first
+        .into_iter()
+        .chain(others)
+        .filter(|it| !it.is_empty() && it.chars().all(is_plain));
+    words
+        .filter(|word| !is_known(word))
+        .find_map(|word| program_obstacle(word, env, Path::new("/")))
 }
 
 /// What stands before another command of a text.
@@ -218,9 +277,18 @@ mod tests {
             ("#!/usr/bin/env -S sh -e\n", None),
             ("exit 2\n", None),
             ("", Some("is empty, and does nothing")),
-            ("#!/usr/bin/nosuch\n", Some("is for `/usr/bin/nosuch`, by its `#!`, and there is no such program")),
-            ("#!/usr/bin/env pyton3\n", Some("is for `pyton3`, by its `#!`, and there is no such program")),
-            ("#!/bin/sh\r\nexit 2\r\n", Some("end with CR LF, so nothing is called `/bin/sh\\r`")),
+            (
+                "#!/usr/bin/nosuch\n",
+                Some("is for `/usr/bin/nosuch`, by its `#!`, and there is no such program"),
+            ),
+            (
+                "#!/usr/bin/env pyton3\n",
+                Some("is for `pyton3`, by its `#!`, and there is no such program"),
+            ),
+            (
+                "#!/bin/sh\r\nexit 2\r\n",
+                Some("end with CR LF, so nothing is called `/bin/sh\\r`"),
+            ),
         ] {
             let file = dir.path().join("x.sh");
             std::fs::write(&file, text).unwrap();
@@ -238,7 +306,10 @@ mod tests {
     fn the_first_program_of_a_shell_text() {
         let env = [("PATH".to_string(), "/usr/bin:/bin".to_string())];
         for (text, expected) in [
-            ("true && nothing-like-it", Some("there is no program `nothing-like-it` on PATH")),
+            (
+                "true && nothing-like-it",
+                Some("there is no program `nothing-like-it` on PATH"),
+            ),
             ("# nothing\n  sh -c x", None),
             ("/bin/sh -c x", None),
             ("./lint x", None),
@@ -249,14 +320,33 @@ mod tests {
             ("command -v nothing-like-it && nothing-like-it", None),
             ("f() { :; }; f; g() { :; }; true | g", None),
             ("sh -c 'true; nothing-like-it'", None),
-            ("true | nothing-like-it", Some("there is no program `nothing-like-it` on PATH")),
-            ("true\n A=1 nothing-like-it x", Some("there is no program `nothing-like-it` on PATH")),
-            ("nothing-like-it --x | cat", Some("there is no program `nothing-like-it` on PATH")),
-            ("nothing-like-it;x", Some("there is no program `nothing-like-it` on PATH")),
-            ("/no/such/program", Some("there is no program `/no/such/program`")),
+            (
+                "true | nothing-like-it",
+                Some("there is no program `nothing-like-it` on PATH"),
+            ),
+            (
+                "true\n A=1 nothing-like-it x",
+                Some("there is no program `nothing-like-it` on PATH"),
+            ),
+            (
+                "nothing-like-it --x | cat",
+                Some("there is no program `nothing-like-it` on PATH"),
+            ),
+            (
+                "nothing-like-it;x",
+                Some("there is no program `nothing-like-it` on PATH"),
+            ),
+            (
+                "/no/such/program",
+                Some("there is no program `/no/such/program`"),
+            ),
             ("/etc/passwd x", Some("`/etc/passwd` is not executable")),
         ] {
-            assert_eq!(shell_obstacle(text, &env).map(|it| it.message).as_deref(), expected, "{text}");
+            assert_eq!(
+                shell_obstacle(text, &env).map(|it| it.message).as_deref(),
+                expected,
+                "{text}"
+            );
         }
     }
 }

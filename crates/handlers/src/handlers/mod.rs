@@ -158,8 +158,8 @@ macro_rules! handlers {
                 }
             }
 
-            /// The files that a run starts or loads, as far as the definition names them; a relative one starts where
-            /// the hook runs. `root` is the project's.
+            /// The files that a run starts or loads, as far as the definition names them; a
+            /// relative one starts where the hook runs. `root` is the project's.
             pub fn files(&self, root: &Path) -> Vec<PathBuf> {
                 match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.files(root),)*
@@ -199,7 +199,8 @@ macro_rules! handlers {
                 }
             }
 
-            /// How long a run may take where neither the hook nor its file says, if longer than others.
+            /// How long a run may take where neither the hook nor its file says, if longer than
+            /// others.
             pub fn default_timeout(&self) -> Option<Duration> {
                 match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.default_timeout(),)*
@@ -260,8 +261,9 @@ macro_rules! handlers {
                 }
             }
 
-            /// Takes the secrets of its definition out of an answer or an error. It is done when a run has ended,
-            /// because what a reply means must not depend on what a secret happens to be.
+            /// Takes the secrets of its definition out of an answer or an error. It is done when a
+            /// run has ended, because what a reply means must not depend on what a secret happens
+            /// to be.
             pub fn mask<'r>(&self, result: Result<&'r mut Answer, &'r mut String>) {
                 let secrets = match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.secrets(),)*
@@ -309,7 +311,10 @@ handlers! {
 
 /// What a text of a handler's definition is, by the way to it: see `Kind::text_kind`.
 pub fn text_kind(key: &str, path: &[&str]) -> Option<TextKind> {
-    KINDS.iter().find(|row| row.key == key).and_then(|row| (row.text_kind)(path))
+    KINDS
+        .iter()
+        .find(|row| row.key == key)
+        .and_then(|row| (row.text_kind)(path))
 }
 
 /// The texts of a handler's definition that are something else than a plain text.
@@ -323,35 +328,49 @@ fn texts<'n>(key: &str, definition: &'n Node) -> Vec<(&'n Node, TextKind)> {
 
 /// The CEL expressions of a handler's definition.
 pub fn expressions<'n>(key: &str, definition: &'n Node) -> impl Iterator<Item = &'n Node> {
-    texts(key, definition).into_iter().filter(|(_, kind)| *kind == TextKind::Expression).map(|(node, _)| node)
+    texts(key, definition)
+        .into_iter()
+        .filter(|(_, kind)| *kind == TextKind::Expression)
+        .map(|(node, _)| node)
 }
 
 /// The texts of a handler's definition that name files.
 pub fn files<'n>(key: &str, definition: &'n Node) -> impl Iterator<Item = &'n Node> {
-    texts(key, definition).into_iter().filter(|(_, kind)| *kind == TextKind::File).map(|(node, _)| node)
+    texts(key, definition)
+        .into_iter()
+        .filter(|(_, kind)| *kind == TextKind::File)
+        .map(|(node, _)| node)
 }
 
-/// The texts of a handler's definition that are filled in with what the event says, each with how its
-/// placeholders are written; `own` is the way of the hook's vocabulary.
+/// The texts of a handler's definition that are filled in with what the event says, each with how
+/// its placeholders are written; `own` is the way of the hook's vocabulary.
 pub fn templates<'n>(
     key: &str,
     definition: &'n Node,
     own: &'static Placeholders,
 ) -> impl Iterator<Item = (&'n Node, &'static Placeholders)> {
-    texts(key, definition).into_iter().filter_map(move |(node, kind)| match kind {
-        TextKind::Template => Some((node, own)),
-        TextKind::NativeTemplate => Some((node, &PATHS)),
-        TextKind::Expression | TextKind::Regex | TextKind::File => None,
-    })
+    texts(key, definition)
+        .into_iter()
+        .filter_map(move |(node, kind)| match kind {
+            TextKind::Template => Some((node, own)),
+            TextKind::NativeTemplate => Some((node, &PATHS)),
+            TextKind::Expression | TextKind::Regex | TextKind::File => None,
+        })
 }
 
-/// The texts of a handler's definition that are used as they are, and are in no language of their own.
+/// The texts of a handler's definition that are used as they are, and are in no language of their
+/// own.
 pub fn plain_texts<'n>(key: &str, definition: &'n Node) -> Vec<&'n Node> {
-    let row = KINDS.iter().find(|row| row.key == key).filter(|row| !["script", "rewrite"].contains(&row.key));
+    let row = KINDS
+        .iter()
+        .find(|row| row.key == key)
+        .filter(|row| !["script", "rewrite"].contains(&row.key));
     let mut found = Vec::new();
     each_text(definition, &mut Vec::new(), &mut |path, node| {
         let is_shell = key == "command" && matches!(path, [] | ["run"]);
-        if row.is_some_and(|row| (row.text_kind)(path).is_none_or(|kind| kind == TextKind::File)) && !is_shell {
+        if row.is_some_and(|row| (row.text_kind)(path).is_none_or(|kind| kind == TextKind::File))
+            && !is_shell
+        {
             found.push(node);
         }
     });
@@ -361,12 +380,22 @@ pub fn plain_texts<'n>(key: &str, definition: &'n Node) -> Vec<&'n Node> {
 /// A text and the paths that it names, each with where it is written, in bytes of the text.
 pub type Named<'n> = (&'n Node, Vec<(String, Range<usize>)>);
 
-/// The paths of hookwire's own vocabulary that a handler's definition names, by the text that they are in.
+/// The paths of hookwire's own vocabulary that a handler's definition names, by the text that they
+/// are in.
 pub fn paths<'n>(key: &str, definition: &'n Node, own: &'static Placeholders) -> Vec<Named<'n>> {
     let named = |(node, placeholders): (&'n Node, &'static Placeholders)| {
         let template = Template::new(node.text()?, placeholders).ok()?;
-        Some((node, template.places().map(|(path, at)| (path.to_string(), at.clone())).collect()))
+        Some((
+            node,
+            template
+                .places()
+                .map(|(path, at)| (path.to_string(), at.clone()))
+                .collect(),
+        ))
     };
     let templates = templates(key, definition, own);
-    templates.filter(|(_, placeholders)| placeholders.style == Style::Paths).filter_map(named).collect()
+    templates
+        .filter(|(_, placeholders)| placeholders.style == Style::Paths)
+        .filter_map(named)
+        .collect()
 }

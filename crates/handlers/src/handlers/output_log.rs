@@ -1,5 +1,5 @@
-//! What a hook's program or an MCP server writes for people: bounded, without secrets, into the host's log. The last line is
-//! kept, because it often says why the program ended.
+//! What a hook's program or an MCP server writes for people: bounded, without secrets, into the
+//! host's log. The last line is kept, because it often says why the program ended.
 
 use super::environment::Secrets;
 use super::flow::Flow;
@@ -11,7 +11,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
 use tracing::field::display;
 
-/// How much of a line is kept for the log; what is beyond what is shown lets secrets be found whole.
+/// How much of a line is kept for the log; what is beyond what is shown lets secrets be found
+/// whole.
 const MAX_LOGGED: usize = 64 * 1024;
 /// Lines that a program may log in a second.
 const MAX_LINES: u32 = 100;
@@ -29,12 +30,21 @@ pub(super) struct OutputLog {
 
 impl OutputLog {
     pub(super) fn of_hook(name: &str, secrets: Secrets) -> OutputLog {
-        OutputLog { name: name.into(), is_server: false, secrets, flow: Arc::default(), last_line: Mutex::default() }
+        OutputLog {
+            name: name.into(),
+            is_server: false,
+            secrets,
+            flow: Arc::default(),
+            last_line: Mutex::default(),
+        }
     }
 
     #[cfg(feature = "mcp")]
     pub(super) fn of_server(name: &str, secrets: Secrets) -> OutputLog {
-        OutputLog { is_server: true, ..OutputLog::of_hook(name, secrets) }
+        OutputLog {
+            is_server: true,
+            ..OutputLog::of_hook(name, secrets)
+        }
     }
 
     /// Logs what comes through a pipe, until it is closed.
@@ -43,7 +53,10 @@ impl OutputLog {
     /// The program writes too much, and is to be ended.
     pub(super) async fn read(&self, mut pipe: impl AsyncRead + Unpin) -> Result<(), String> {
         let (mut chunk, mut line) = (Vec::with_capacity(8 * 1024), Vec::new());
-        let mut limit = LineLimit { since: Instant::now(), n_lines: 0 };
+        let mut limit = LineLimit {
+            since: Instant::now(),
+            n_lines: 0,
+        };
         while read_some(&mut pipe, &mut chunk).await {
             if !self.flow.takes("stderr", &chunk) {
                 return Err(self.flow.excess().unwrap_or_default());
@@ -69,11 +82,19 @@ impl OutputLog {
         let line = excerpt(&line, 2000);
         *self.last_line.lock() = excerpt(&line, 300);
         let name = Some(display(&self.name));
-        let (hook, server) = if self.is_server { (None, name) } else { (name, None) };
+        let (hook, server) = if self.is_server {
+            (None, name)
+        } else {
+            (name, None)
+        };
         match limit.count(Instant::now()) {
             Logged::Line => tracing::info!(hook, server, "{line}"),
             Logged::Last => {
-                tracing::warn!(hook, server, "A hook's program writes too much; the rest of this second is left out.")
+                tracing::warn!(
+                    hook,
+                    server,
+                    "A hook's program writes too much; the rest of this second is left out."
+                )
             }
             Logged::Nothing => {}
         }
@@ -81,7 +102,8 @@ impl OutputLog {
 
     /// The end of a message about a program's end: its last line, if it wrote one.
     pub(super) fn last_words(&self) -> String {
-        self.last_line().map_or_else(String::new, |line| format!("; its last words: {line}"))
+        self.last_line()
+            .map_or_else(String::new, |line| format!("; its last words: {line}"))
     }
 
     /// The last line that isn't empty.
@@ -110,7 +132,10 @@ enum Logged {
 impl LineLimit {
     fn count(&mut self, now: Instant) -> Logged {
         if now - self.since >= Duration::from_secs(1) {
-            *self = LineLimit { since: now, n_lines: 0 };
+            *self = LineLimit {
+                since: now,
+                n_lines: 0,
+            };
         }
         self.n_lines = self.n_lines.saturating_add(1);
         match self.n_lines {
@@ -128,5 +153,8 @@ async fn read_some(pipe: &mut (impl AsyncRead + Unpin), into: &mut Vec<u8>) -> b
 
 /// The beginning, without what would move a terminal's cursor.
 fn excerpt(text: &str, most: usize) -> String {
-    cut(text, most).replace(|letter: char| letter.is_control() && letter != '\t', "\u{fffd}")
+    cut(text, most).replace(
+        |letter: char| letter.is_control() && letter != '\t',
+        "\u{fffd}",
+    )
 }

@@ -1,4 +1,5 @@
-//! A regex in a definition. Its mistakes are found while reading, so that they are told at its place.
+//! A regex in a definition. Its mistakes are found while reading, so that they are told at its
+//! place.
 
 use hookwire_base::syntax::values::schema_of;
 use hookwire_rules::matching::last_line;
@@ -16,9 +17,12 @@ impl<'de> Deserialize<'de> for Pattern {
             return Err(D::Error::custom("an empty regex would match everything"));
         }
         let regex = RegexBuilder::new(&text).size_limit(1 << 20).build();
-        regex
-            .map(Pattern)
-            .map_err(|error| D::Error::custom(format_args!("bad regex `{text}`: {}", last_line(&error.to_string()))))
+        regex.map(Pattern).map_err(|error| {
+            D::Error::custom(format_args!(
+                "bad regex `{text}`: {}",
+                last_line(&error.to_string())
+            ))
+        })
     }
 }
 

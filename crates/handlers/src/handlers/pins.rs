@@ -1,5 +1,5 @@
-//! What must be as a person has approved it when a process starts, and still when it has ended: between the look at a
-//! file and its start, somebody else may put another one in its place.
+//! What must be as a person has approved it when a process starts, and still when it has ended:
+//! between the look at a file and its start, somebody else may put another one in its place.
 
 use super::approved::{Approved, copy_of};
 use super::programs::is_the_systems;
@@ -33,12 +33,17 @@ impl Pins {
     /// Something isn't as it was approved; finishes "failed to ...".
     pub fn check(&self) -> Result<Seal, String> {
         let approved = &self.approved;
-        approved.verify().map_err(|problem| match approved.is_bundle {
-            true => format!("run what was published: {problem}"),
-            false => format!("run what was trusted: {problem}; see `hookwire trust`"),
-        })?;
+        approved
+            .verify()
+            .map_err(|problem| match approved.is_bundle {
+                true => format!("run what was published: {problem}"),
+                false => format!("run what was trusted: {problem}; see `hookwire trust`"),
+            })?;
         for name in &self.names {
-            approved.programs.as_ref().map_or(Ok(Path::new("")), |programs| programs.place(name))?;
+            approved
+                .programs
+                .as_ref()
+                .map_or(Ok(Path::new("")), |programs| programs.place(name))?;
         }
         let mut seen = BTreeMap::new();
         for file in &self.files {
@@ -50,7 +55,9 @@ impl Pins {
             let Some(before) = signature(file) else {
                 // Whoever is about to put another one there has taken it away for a moment.
                 if trusted.is_some() {
-                    return Err(format!("run `{shown}`, as it was trusted: it is gone; see `hookwire trust`"));
+                    return Err(format!(
+                        "run `{shown}`, as it was trusted: it is gone; see `hookwire trust`"
+                    ));
                 }
                 seen.insert(file.clone(), None);
                 continue;
@@ -59,14 +66,24 @@ impl Pins {
             if file.is_dir() || trusted.is_none() && is_the_systems(file) {
                 continue;
             }
-            let (now, read) = content_of(file, before).map_err(|error| format!("run `{shown}`: {error}"))?;
+            let (now, read) =
+                content_of(file, before).map_err(|error| format!("run `{shown}`: {error}"))?;
             if trusted != Some(&now) {
-                let what = if trusted.is_some() { "it has changed since then" } else { "it wasn't there then" };
-                return Err(format!("run `{shown}`, as it was trusted: {what}; see `hookwire trust`"));
+                let what = if trusted.is_some() {
+                    "it has changed since then"
+                } else {
+                    "it wasn't there then"
+                };
+                return Err(format!(
+                    "run `{shown}`, as it was trusted: {what}; see `hookwire trust`"
+                ));
             }
             seen.insert(file.clone(), Some(read));
             // Nothing is made or moved in the directories of the copy.
-            let dirs = file.ancestors().skip(1).take_while(|dir| dir.starts_with(&approved.state));
+            let dirs = file
+                .ancestors()
+                .skip(1)
+                .take_while(|dir| dir.starts_with(&approved.state));
             seen.extend(dirs.filter_map(|dir| Some((dir.to_path_buf(), Some(signature(dir)?)))));
         }
         Ok(Seal(seen))
@@ -81,7 +98,10 @@ impl Seal {
     pub fn is_whole(&self) -> Result<(), String> {
         match self.0.iter().find(|(path, seen)| signature(path) != **seen) {
             None => Ok(()),
-            Some((path, _)) => Err(format!("run `{}`, as it was trusted: it was changed while it ran", path.display())),
+            Some((path, _)) => Err(format!(
+                "run `{}`, as it was trusted: it was changed while it ran",
+                path.display()
+            )),
         }
     }
 }
@@ -99,7 +119,8 @@ fn content_of(file: &Path, looks: Signature) -> Result<(String, Signature), Stri
 }
 
 impl Approved {
-    /// What the content of a file was called when it was approved: one of the copy, or one that runs where it is.
+    /// What the content of a file was called when it was approved: one of the copy, or one that
+    /// runs where it is.
     fn digest_of(&self, file: &Path) -> Option<&String> {
         if let Ok(rest) = file.strip_prefix(copy_of(&self.state, Path::new("/"))) {
             return self.files.get(&Path::new("/").join(rest));
@@ -107,7 +128,12 @@ impl Approved {
         if let Ok(rest) = file.strip_prefix(self.tree()) {
             return self.files.get(rest);
         }
-        let below = file.strip_prefix(&self.root).ok().and_then(|below| self.files.get(below));
-        below.or_else(|| self.files.get(file)).or_else(|| self.named.get(file)?.as_ref())
+        let below = file
+            .strip_prefix(&self.root)
+            .ok()
+            .and_then(|below| self.files.get(below));
+        below
+            .or_else(|| self.files.get(file))
+            .or_else(|| self.named.get(file)?.as_ref())
     }
 }

@@ -53,7 +53,10 @@ pub struct OutputLimits {
 
 impl Default for OutputLimits {
     fn default() -> Self {
-        Self { stdout: 1024 * 1024, stderr: 64 * 1024 }
+        Self {
+            stdout: 1024 * 1024,
+            stderr: 64 * 1024,
+        }
     }
 }
 
@@ -146,7 +149,11 @@ impl fmt::Display for ProcessError {
                 write!(f, "start program `{}`: is not executable", path.display())
             }
             Self::NoDirectory { cwd } => {
-                write!(f, "start a program in `{}`: no such directory", cwd.display())
+                write!(
+                    f,
+                    "start a program in `{}`: no such directory",
+                    cwd.display()
+                )
             }
             Self::Spawn { path, source } => {
                 write!(f, "start program `{}`: {source}", path.display())
@@ -176,12 +183,14 @@ impl std::error::Error for ProcessError {
 
 /// Runs one child to its end.
 ///
-/// Whatever happens, nothing that the child started outlives the call: when
-/// the future ends or is dropped, the tree gets SIGKILL before control returns
-/// (in a crowd, see [`starts`], at once after that), and what had already lost its parent within milliseconds. A crowd and a
-/// full house (see [`max_children`]) make it wait, at the caller's expense.
+/// Whatever happens, nothing that the child started outlives the call: when the future ends or is
+/// dropped, the tree gets SIGKILL before control returns (in a crowd, see [`starts`], at once after
+/// that), and what had already lost its parent within milliseconds. A crowd and a full house (see
+/// [`max_children`]) make it wait, at the caller's expense.
 pub async fn run(spec: Spec) -> Result<Output, ProcessError> {
-    let Some(turn) = starts::turn().await else { return Err(io::Error::other("no child may start").into()) };
+    let Some(turn) = starts::turn().await else {
+        return Err(io::Error::other("no child may start").into());
+    };
     let permit = CHILDREN.acquire().await.map_err(io::Error::other)?;
     let n_live = max_children() - CHILDREN.available_permits();
     let is_crowd = starts::is_crowd(n_live);
@@ -207,12 +216,16 @@ pub async fn run(spec: Spec) -> Result<Output, ProcessError> {
     let output = converse(tree, pipes, &spec).await?;
     if let Some(seal) = seal {
         let whole = tokio::task::spawn_blocking(move || seal.is_whole());
-        whole.await.map_err(io::Error::other)?.map_err(ProcessError::Changed)?;
+        whole
+            .await
+            .map_err(io::Error::other)?
+            .map_err(ProcessError::Changed)?;
     }
     Ok(output)
 }
 
-/// Runs a child that no gate waits for: however many such children there are, they leave places to gates.
+/// Runs a child that no gate waits for: however many such children there are, they leave places to
+/// gates.
 pub(crate) async fn run_modestly(spec: Spec) -> Result<Output, ProcessError> {
     static MODEST: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(max_children() * 3 / 4));
     let _permit = MODEST.acquire().await.map_err(io::Error::other)?;
@@ -232,7 +245,8 @@ pub(super) struct Child {
 /// `limits` are the caller's to heed.
 pub(super) fn start(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<Child, ProcessError> {
     let (tree, pipes, seal) = spawn(spec, permit)?;
-    seal.map_or(Ok(()), |seal| seal.is_whole()).map_err(ProcessError::Changed)?;
+    seal.map_or(Ok(()), |seal| seal.is_whole())
+        .map_err(ProcessError::Changed)?;
     Ok(Child {
         stdin: ChildStdin::from_std(pipes.stdin)?,
         stdout: ChildStdout::from_std(pipes.stdout)?,
@@ -244,8 +258,17 @@ pub(super) fn start(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<Chi
 type Started = (Tree, process_tree::Pipes, Option<Seal>);
 
 fn spawn(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<Started, ProcessError> {
-    let seal = spec.pins.as_ref().map(Pins::check).transpose().map_err(ProcessError::Changed)?;
-    let program = spec.argv.first().filter(|it| !it.is_empty()).ok_or(ProcessError::NoProgram)?;
+    let seal = spec
+        .pins
+        .as_ref()
+        .map(Pins::check)
+        .transpose()
+        .map_err(ProcessError::Changed)?;
+    let program = spec
+        .argv
+        .first()
+        .filter(|it| !it.is_empty())
+        .ok_or(ProcessError::NoProgram)?;
     let path = resolve(program, &spec.env, &spec.cwd)?;
     // Three details keep std on posix_spawn; fork would copy the page tables
     // of the whole host: an absolute path, `process_group`, and no `pre_exec`.
@@ -264,15 +287,22 @@ fn spawn(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<Started, Proce
         if spec.cwd.is_dir() {
             ProcessError::Spawn { path, source }
         } else {
-            ProcessError::NoDirectory { cwd: spec.cwd.clone() }
+            ProcessError::NoDirectory {
+                cwd: spec.cwd.clone(),
+            }
         }
     })?;
     Ok((tree, pipes, seal))
 }
 
-async fn converse(tree: Tree, pipes: process_tree::Pipes, spec: &Spec) -> Result<Output, ProcessError> {
+async fn converse(
+    tree: Tree,
+    pipes: process_tree::Pipes,
+    spec: &Spec,
+) -> Result<Output, ProcessError> {
     let mut stdin = if spec.stdin.len() <= FRESH_PIPE {
-        // Whether the child reads it is its own matter, see below. Dropped here: that is its end of file.
+        // Whether the child reads it is its own matter, see below. Dropped here: that is its end of
+        // file.
         let mut fresh = pipes.stdin;
         let _ = fresh.write_all(&spec.stdin);
         None
@@ -294,7 +324,9 @@ async fn converse(tree: Tree, pipes: process_tree::Pipes, spec: &Spec) -> Result
         let answer = async {
             while stdout.read().await? {
                 if stdout.overflowed {
-                    return Err(ProcessError::OutputTooLarge { limit: spec.limits.stdout });
+                    return Err(ProcessError::OutputTooLarge {
+                        limit: spec.limits.stdout,
+                    });
                 }
             }
             Ok(())
@@ -342,7 +374,9 @@ static CHILDREN: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(max_child
 /// starting one; a quarter of the limit stays for everybody else.
 pub(crate) fn max_children() -> usize {
     let files = rustix::process::getrlimit(Resource::Nofile).current;
-    let files = files.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
+    let files = files
+        .and_then(|n| usize::try_from(n).ok())
+        .unwrap_or(usize::MAX);
     (files / 4 * 3 / 5).clamp(4, process_tree::MAX_LIVE)
 }
 
@@ -356,7 +390,12 @@ struct Stream<R> {
 
 impl<R: AsyncRead + Unpin> Stream<R> {
     fn new(pipe: R, limit: usize) -> Self {
-        Self { pipe, kept: Vec::new(), limit, overflowed: false }
+        Self {
+            pipe,
+            kept: Vec::new(),
+            limit,
+            overflowed: false,
+        }
     }
 
     /// Reads once; `false` at the end. Nothing is lost if it is dropped.
@@ -390,22 +429,36 @@ impl From<ExitStatus> for Exit {
 }
 
 /// The absolute path of a program, as [`Spec`] says.
-pub fn resolve(program: &str, env: &[(String, String)], cwd: &Path) -> Result<PathBuf, ProcessError> {
+pub fn resolve(
+    program: &str,
+    env: &[(String, String)],
+    cwd: &Path,
+) -> Result<PathBuf, ProcessError> {
     let candidates: Vec<PathBuf> = if program.contains('/') {
         vec![std::path::absolute(cwd.join(program))?]
     } else {
-        let path = env.iter().rfind(|(name, _)| name == "PATH").map_or("", |(_, value)| value);
-        std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(program)).collect()
+        let path = env
+            .iter()
+            .rfind(|(name, _)| name == "PATH")
+            .map_or("", |(_, value)| value);
+        std::env::split_paths(path)
+            .filter(|dir| dir.is_absolute())
+            .map(|dir| dir.join(program))
+            .collect()
     };
     let is_executable = |path: &Path| rustix::fs::access(path, Access::EXEC_OK).is_ok();
     let mut files = candidates.into_iter().filter(|path| path.is_file());
     let Some(first) = files.next() else {
-        return Err(ProcessError::NotFound { program: program.to_string() });
+        return Err(ProcessError::NotFound {
+            program: program.to_string(),
+        });
     };
     if is_executable(&first) {
         return Ok(first);
     }
-    files.find(|path| is_executable(path)).ok_or(ProcessError::NotExecutable { path: first })
+    files
+        .find(|path| is_executable(path))
+        .ok_or(ProcessError::NotExecutable { path: first })
 }
 
 #[cfg(test)]
@@ -441,7 +494,10 @@ mod tests {
     async fn eventually(what: &str, condition: impl Fn() -> bool) {
         let start = Instant::now();
         while !condition() {
-            assert!(start.elapsed() < Duration::from_secs(120), "still waiting: {what}");
+            assert!(
+                start.elapsed() < Duration::from_secs(120),
+                "still waiting: {what}"
+            );
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -470,19 +526,43 @@ mod tests {
         let bad = dir.path().join("bad");
         std::fs::write(&bad, "#!/no/such/interpreter\n").expect("write");
         std::fs::set_permissions(&bad, PermissionsExt::from_mode(0o755)).expect("chmod");
-        let here = |argv: &str| Spec { cwd: dir.path().into(), ..spec(&[argv]) };
-        let on_path = |path: &str| Spec { env: vec![("PATH".into(), path.into())], ..here("plain") };
+        let here = |argv: &str| Spec {
+            cwd: dir.path().into(),
+            ..spec(&[argv])
+        };
+        let on_path = |path: &str| Spec {
+            env: vec![("PATH".into(), path.into())],
+            ..here("plain")
+        };
         let dir_name = dir.path().to_str().expect("utf-8");
         for (spec, message) in [
             (spec(&[]), "start a program: none was named"),
-            (here("no-such-program"), "start program `no-such-program`: not found on PATH"),
+            (
+                here("no-such-program"),
+                "start program `no-such-program`: not found on PATH",
+            ),
             (here("./missing"), "start program `./missing`: no such file"),
-            (here("./plain"), "start program `DIR/plain`: is not executable"),
-            (here("./bad"), "start program `DIR/bad`: No such file or directory (os error 2)"),
-            (on_path(dir_name), "start program `DIR/plain`: is not executable"),
+            (
+                here("./plain"),
+                "start program `DIR/plain`: is not executable",
+            ),
+            (
+                here("./bad"),
+                "start program `DIR/bad`: No such file or directory (os error 2)",
+            ),
+            (
+                on_path(dir_name),
+                "start program `DIR/plain`: is not executable",
+            ),
             // The working directory is never searched.
             (on_path(".::"), "start program `plain`: not found on PATH"),
-            (Spec { cwd: "/no/such".into(), ..sh("true") }, "start a program in `/no/such`: no such directory"),
+            (
+                Spec {
+                    cwd: "/no/such".into(),
+                    ..sh("true")
+                },
+                "start a program in `/no/such`: no such directory",
+            ),
         ] {
             let error = run(spec).await.expect_err(message);
             assert_eq!(error.to_string().replace(dir_name, "DIR"), message);
@@ -494,7 +574,10 @@ mod tests {
     #[tokio::test]
     async fn stdin_in_any_order() {
         const LENGTH: usize = 4 * 1024 * 1024;
-        let wide = OutputLimits { stdout: 2 * LENGTH, stderr: 0 };
+        let wide = OutputLimits {
+            stdout: 2 * LENGTH,
+            stderr: 0,
+        };
         let stdin = Bytes::from(vec![b'x'; LENGTH]);
         for (script, length) in [
             ("cat", LENGTH),
@@ -503,18 +586,36 @@ mod tests {
             ("sleep 0.1", 0),
             ("head -c 4194304 /dev/zero; cat", 2 * LENGTH),
         ] {
-            let output = run(Spec { stdin: stdin.clone(), limits: wide, ..sh(script) }).await.expect(script);
-            assert_eq!((output.status, output.stdout.len()), (Exit::Code(0), length), "{script}");
+            let output = run(Spec {
+                stdin: stdin.clone(),
+                limits: wide,
+                ..sh(script)
+            })
+            .await
+            .expect(script);
+            assert_eq!(
+                (output.status, output.stdout.len()),
+                (Exit::Code(0), length),
+                "{script}"
+            );
         }
     }
 
     #[tokio::test]
     async fn floods() {
         let error = run(spec(&["yes"])).await.expect_err("too large");
-        assert!(matches!(error, ProcessError::OutputTooLarge { limit: 1_048_576 }), "{error}");
+        assert!(
+            matches!(error, ProcessError::OutputTooLarge { limit: 1_048_576 }),
+            "{error}"
+        );
 
-        let output = run(sh("head -c 8000000 /dev/zero >&2; echo done")).await.expect("run");
-        assert_eq!((output.stdout.as_slice(), output.stderr.len()), (&b"done\n"[..], 64 * 1024));
+        let output = run(sh("head -c 8000000 /dev/zero >&2; echo done"))
+            .await
+            .expect("run");
+        assert_eq!(
+            (output.stdout.as_slice(), output.stderr.len()),
+            (&b"done\n"[..], 64 * 1024)
+        );
         assert!(output.stderr_truncated);
     }
 
@@ -527,20 +628,34 @@ mod tests {
 
         #[tokio::test]
         async fn a_clean_start() {
-            let allowed = Spec { env: vec![("A".into(), "b".into())], ..spec(&["/usr/bin/env"]) };
+            let allowed = Spec {
+                env: vec![("A".into(), "b".into())],
+                ..spec(&["/usr/bin/env"])
+            };
             let output = String::from_utf8(run(allowed).await.expect("env").stdout).expect("utf-8");
             let (variables, marker) = output.trim_end().split_once('\n').expect("two lines");
             assert_eq!(variables, "A=b");
             assert!(marker.starts_with("HOOKWIRE_CALL_ID="), "{marker}");
 
-            let status = run(spec(&["cat", "/proc/self/status"])).await.expect("cat").stdout;
+            let status = run(spec(&["cat", "/proc/self/status"]))
+                .await
+                .expect("cat")
+                .stdout;
             let status = String::from_utf8(status).expect("utf-8");
-            let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("SigIgn");
+            let ignored = status
+                .lines()
+                .find_map(|line| line.strip_prefix("SigIgn:"))
+                .expect("SigIgn");
             let ignored = u64::from_str_radix(ignored.trim(), 16).expect("mask");
             let pipe = 1 << (rustix::process::Signal::PIPE.as_raw() - 1);
             assert_eq!(ignored & pipe, 0, "SIGPIPE is ignored: {ignored:x}");
             // 3 is the directory that is being listed.
-            check(spec(&["ls", "/proc/self/fd"]), Exit::Code(0), "0\n1\n2\n3\n").await;
+            check(
+                spec(&["ls", "/proc/self/fd"]),
+                Exit::Code(0),
+                "0\n1\n2\n3\n",
+            )
+            .await;
         }
 
         #[tokio::test]
@@ -584,7 +699,12 @@ mod tests {
         async fn deadlines_of_many() {
             let started = Marks::new("(setsid sleep $T &) ; sleep $T & wait");
             let calls: Vec<_> = (0..64)
-                .map(|_| tokio::spawn(tokio::time::timeout(Duration::from_millis(500), run(started.spec.clone()))))
+                .map(|_| {
+                    tokio::spawn(tokio::time::timeout(
+                        Duration::from_millis(500),
+                        run(started.spec.clone()),
+                    ))
+                })
                 .collect();
             for call in calls {
                 assert!(call.await.expect("join").is_err(), "should time out");
@@ -598,7 +718,11 @@ mod tests {
             run(sh("true")).await.expect("first");
             let before = fds();
             for n in 0..200 {
-                let script = if n % 8 == 0 { "sleep 9 & exit 0" } else { "exit 0" };
+                let script = if n % 8 == 0 {
+                    "sleep 9 & exit 0"
+                } else {
+                    "exit 0"
+                };
                 check(sh(script), Exit::Code(0), "").await;
             }
             eventually("zombies", || zombies().is_empty()).await;
@@ -617,21 +741,29 @@ mod tests {
 
         impl Marks {
             fn new(script: &str) -> Self {
-                static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(1000);
+                static NEXT: std::sync::atomic::AtomicUsize =
+                    std::sync::atomic::AtomicUsize::new(1000);
                 let n = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 let time = format!("{n}{}", std::process::id());
                 let dir = tempfile::tempdir().expect("tempdir");
                 let marker = dir.path().join("started");
                 let mut spec = sh(script);
                 spec.env.push(("T".into(), time.clone()));
-                spec.env.push(("M".into(), marker.to_str().expect("utf-8").into()));
-                Self { spec, time, marker, _dir: dir }
+                spec.env
+                    .push(("M".into(), marker.to_str().expect("utf-8").into()));
+                Self {
+                    spec,
+                    time,
+                    marker,
+                    _dir: dir,
+                }
             }
 
             fn sleepers(&self) -> usize {
                 let wanted = format!("sleep\0{}\0", self.time);
                 let runs = |pid: &String| {
-                    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line == wanted.as_bytes())
+                    std::fs::read(format!("/proc/{pid}/cmdline"))
+                        .is_ok_and(|line| line == wanted.as_bytes())
                 };
                 names("/proc").iter().filter(|pid| runs(pid)).count()
             }
@@ -639,24 +771,31 @@ mod tests {
 
         fn names(dir: impl AsRef<Path>) -> BTreeSet<String> {
             let entries = std::fs::read_dir(dir).expect("read_dir").flatten();
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+            entries
+                .filter_map(|entry| entry.file_name().into_string().ok())
+                .collect()
         }
 
         /// Descriptors of children: their pipes, and themselves.
         fn fds() -> usize {
-            let kind = |fd: &String| std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
+            let kind =
+                |fd: &String| std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
             let is_of_children = |fd: &String| {
                 let kind = kind(fd).to_string_lossy().into_owned();
                 kind.starts_with("pipe:") || kind.contains("pidfd")
             };
-            names("/proc/self/fd").iter().filter(|fd| is_of_children(fd)).count()
+            names("/proc/self/fd")
+                .iter()
+                .filter(|fd| is_of_children(fd))
+                .count()
         }
 
         /// Our own children that nobody has reaped.
         fn zombies() -> Vec<String> {
             let parent = format!(") Z {} ", std::process::id());
             let is_ours = |pid: &String| {
-                std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(&parent))
+                std::fs::read_to_string(format!("/proc/{pid}/stat"))
+                    .is_ok_and(|stat| stat.contains(&parent))
             };
             names("/proc").into_iter().filter(is_ours).collect()
         }

@@ -68,7 +68,10 @@ pub(super) struct Pipes {
 impl Tree {
     /// Starts the command, whose three streams must be piped, in a new group.
     /// The permit is given back when the child has been reaped.
-    pub(super) fn spawn(command: &mut Command, permit: SemaphorePermit<'static>) -> io::Result<(Self, Pipes)> {
+    pub(super) fn spawn(
+        command: &mut Command,
+        permit: SemaphorePermit<'static>,
+    ) -> io::Result<(Self, Pipes)> {
         LazyLock::force(&SETUP);
         let number = NEXT_CALL.fetch_add(1, Ordering::Relaxed);
         {
@@ -78,7 +81,10 @@ impl Tree {
             // Known before it exists: another call's sweep must not take it for a leftover.
             registry.live.insert(number, None);
         }
-        let started = command.env(CALL_ID, format!("{}{}-{number}", HOST.outer, HOST.id)).process_group(0).spawn();
+        let started = command
+            .env(CALL_ID, format!("{}{}-{number}", HOST.outer, HOST.id))
+            .process_group(0)
+            .spawn();
         let mut registry = registry();
         let mut child = started.inspect_err(|_| {
             registry.live.remove(&number);
@@ -87,10 +93,28 @@ impl Tree {
         registry.reaper_table.add(child.id());
         drop(registry);
 
-        let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
-        let tree = Self { call: Some(Call { number, child, _permit: permit }) };
-        let ((stdin, stdout), stderr) = pipes.ok_or_else(|| io::Error::other("a stream is not piped"))?;
-        Ok((tree, Pipes { stdin, stdout, stderr }))
+        let pipes = child
+            .stdin
+            .take()
+            .zip(child.stdout.take())
+            .zip(child.stderr.take());
+        let tree = Self {
+            call: Some(Call {
+                number,
+                child,
+                _permit: permit,
+            }),
+        };
+        let ((stdin, stdout), stderr) =
+            pipes.ok_or_else(|| io::Error::other("a stream is not piped"))?;
+        Ok((
+            tree,
+            Pipes {
+                stdin,
+                stdout,
+                stderr,
+            },
+        ))
     }
 
     /// Makes the child, and what it starts from now on, less urgent than the host.
@@ -98,7 +122,8 @@ impl Tree {
         let own = rustix::process::getpriority_process(None).unwrap_or(0);
         let group = self.call.as_ref().and_then(|call| as_pid(call.child.id()));
         // An error means that the child has ended already.
-        let _ = group.map(|group| rustix::process::setpriority_pgrp(Some(group), (own + NICENESS).min(19)));
+        let _ = group
+            .map(|group| rustix::process::setpriority_pgrp(Some(group), (own + NICENESS).min(19)));
     }
 
     /// Waits for the child itself to exit. It stays a zombie until
@@ -108,9 +133,14 @@ impl Tree {
             return Ok(());
         };
         #[cfg(target_os = "linux")]
-        if let Some(Ok(pidfd)) = as_pid(child).map(|pid| rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)) {
+        if let Some(Ok(pidfd)) =
+            as_pid(child).map(|pid| rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK))
+        {
             use tokio::io::{Interest, unix::AsyncFd};
-            #[allow(deprecated, reason = "its successor is unsafe; an OwnedFd can't be closed by others")]
+            #[allow(
+                deprecated,
+                reason = "its successor is unsafe; an OwnedFd can't be closed by others"
+            )]
             let pidfd = AsyncFd::with_interest(pidfd, Interest::READABLE)?;
             pidfd.readable().await?.retain_ready();
             return Ok(());
@@ -125,7 +155,10 @@ impl Tree {
 
     /// Kills what is left after the child has exited, and returns its status.
     pub(super) fn finish(mut self) -> io::Result<ExitStatus> {
-        let call = self.call.take().ok_or_else(|| io::Error::other("already finished"))?;
+        let call = self
+            .call
+            .take()
+            .ok_or_else(|| io::Error::other("already finished"))?;
         end(call, Leader::Exited)?.ok_or_else(|| io::Error::other("the child is still running"))
     }
 }
@@ -134,7 +167,8 @@ impl Drop for Tree {
     fn drop(&mut self) {
         let Some(call) = self.call.take() else { return };
         let mut registry = registry();
-        // The deadlines of a crowd may strike at once, and no answer is to wait until the others' processes are killed.
+        // The deadlines of a crowd may strike at once, and no answer is to wait until the others'
+        // processes are killed.
         if is_crowd(registry.live.len())
             && let Some(janitor) = &*JANITOR
         {
@@ -163,7 +197,11 @@ pub(super) fn tidy() {
 /// Kills what still runs, because the process is about to end; waits for that, at most for so long.
 pub fn leave(time: Duration) {
     let until = Instant::now() + time;
-    let leaders: Vec<u32> = registry().live.drain().filter_map(|(_, leader)| leader).collect();
+    let leaders: Vec<u32> = registry()
+        .live
+        .drain()
+        .filter_map(|(_, leader)| leader)
+        .collect();
     for leader in leaders {
         let below = descendants(leader);
         kill_group(leader);
@@ -189,11 +227,17 @@ fn end(mut call: Call, leader: Leader) -> io::Result<Option<ExitStatus>> {
     let mut registry = registry();
     registry.live.remove(&number);
     registry.reaper_table.remove(group);
-    registry.doomed.extend(below.into_iter().map(|pid| (pid, number)));
+    registry
+        .doomed
+        .extend(below.into_iter().map(|pid| (pid, number)));
     let status = call.child.try_wait();
     let reaped = matches!(status, Ok(Some(_)));
     let leader = (!reaped).then_some(call);
-    registry.ended.push(Ended { number, group, leader });
+    registry.ended.push(Ended {
+        number,
+        group,
+        leader,
+    });
     // The rest of a killed call is left to the janitor: many deadlines may
     // strike at once, and one round then serves them all.
     if !reaped || registry.tidy() {
@@ -264,7 +308,11 @@ impl Orphan {
     fn is_undecided(&self) -> bool {
         match self {
             Self::Of { .. } => false,
-            Self::Unknown { since, zombie_since, .. } => zombie_since.is_some() || since.elapsed() < PATIENCE,
+            Self::Unknown {
+                since,
+                zombie_since,
+                ..
+            } => zombie_since.is_some() || since.elapsed() < PATIENCE,
         }
     }
 }
@@ -276,13 +324,18 @@ impl Registry {
     fn tidy(&mut self) -> bool {
         for ended in &mut self.ended {
             // An error means that there is no such child any more.
-            if ended.leader.as_mut().is_some_and(|call| !matches!(call.child.try_wait(), Ok(None))) {
+            if ended
+                .leader
+                .as_mut()
+                .is_some_and(|call| !matches!(call.child.try_wait(), Ok(None)))
+            {
                 ended.leader = None;
             }
         }
         let busy = self.tidy_orphans();
         // What dies of a group may hand us children that have left it.
-        self.ended.retain(|it| it.leader.is_some() || busy.contains(&it.number) || is_group(it.group));
+        self.ended
+            .retain(|it| it.leader.is_some() || busy.contains(&it.number) || is_group(it.group));
         if !self.ended.is_empty() || !busy.is_empty() {
             return true;
         }
@@ -308,10 +361,14 @@ impl Registry {
                 && REAPER.get().is_some()
                 && !suspects.iter().any(|call| self.live.contains_key(call))
             {
-                orphan = Orphan::Of { call: ENDED_CALL, killed: false };
+                orphan = Orphan::Of {
+                    call: ENDED_CALL,
+                    killed: false,
+                };
             }
             match &mut orphan {
-                // A call may last as long as the host: what it leaves behind dead is not kept till its end.
+                // A call may last as long as the host: what it leaves behind dead is not kept till
+                // its end.
                 Orphan::Of { call, .. } if self.live.contains_key(call) => {
                     if reap(pid) {
                         self.orphans.remove(&pid);
@@ -348,30 +405,53 @@ impl Registry {
 
     fn unknown(&self) -> Orphan {
         let suspects = self.live.keys().copied().collect();
-        Orphan::Unknown { since: Instant::now(), zombie_since: None, suspects }
+        Orphan::Unknown {
+            since: Instant::now(),
+            zombie_since: None,
+            suspects,
+        }
     }
 
     fn leads(&self, pid: u32) -> bool {
         self.live.values().any(|leader| *leader == Some(pid))
-            || self.ended.iter().any(|it| it.group == pid && it.leader.is_some())
+            || self
+                .ended
+                .iter()
+                .any(|it| it.group == pid && it.leader.is_some())
     }
 
     /// By what we did to it, by its group, or by its marker. A zombie shows no marker.
     fn identify(&self, pid: u32) -> Option<Orphan> {
         if let Some(call) = self.doomed.get(&pid) {
-            return Some(Orphan::Of { call: *call, killed: true });
+            return Some(Orphan::Of {
+                call: *call,
+                killed: true,
+            });
         }
         let of_group = || {
             let group = Stat::read(pid)?.group;
-            let ended = self.ended.iter().find(|it| it.group == group).map(|it| it.number);
-            ended.or_else(|| self.live.iter().find(|it| *it.1 == Some(group)).map(|it| *it.0))
+            let ended = self
+                .ended
+                .iter()
+                .find(|it| it.group == group)
+                .map(|it| it.number);
+            ended.or_else(|| {
+                self.live
+                    .iter()
+                    .find(|it| *it.1 == Some(group))
+                    .map(|it| *it.0)
+            })
         };
         let call = of_group().or_else(|| call_of(pid))?;
-        Some(Orphan::Of { call, killed: false })
+        Some(Orphan::Of {
+            call,
+            killed: false,
+        })
     }
 }
 
-/// Ends the calls that were dropped, and does one round of killing and reaping; `true` if another one is needed.
+/// Ends the calls that were dropped, and does one round of killing and reaping; `true` if another
+/// one is needed.
 fn tidy_up_round() -> bool {
     // Apart from the loop, which would keep the registry locked.
     let dropped = std::mem::take(&mut registry().dropped);
@@ -397,7 +477,10 @@ static JANITOR: LazyLock<Option<SyncSender<()>>> = LazyLock::new(|| {
             }
         }
     };
-    match std::thread::Builder::new().name("hook-janitor".into()).spawn(tidy_up) {
+    match std::thread::Builder::new()
+        .name("hook-janitor".into())
+        .spawn(tidy_up)
+    {
         Ok(_) => Some(wake),
         Err(error) => {
             warn!(%error, "Thread that reaps killed hooks could not be started.");
@@ -417,7 +500,9 @@ static SETUP: LazyLock<()> = LazyLock::new(|| {
         // A host started with SIGCHLD ignored would never see an exit status.
         // Installing a handler, which then stays, ends that.
         let ignored = read_text("/proc/self/status").ok().and_then(|status| {
-            let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+            let mask = status
+                .lines()
+                .find_map(|line| line.strip_prefix("SigIgn:"))?;
             u64::from_str_radix(mask.trim(), 16).ok()
         });
         if ignored.is_some_and(|mask| mask & (1 << (Signal::CHILD.as_raw() - 1)) != 0) {
@@ -430,12 +515,22 @@ static SETUP: LazyLock<()> = LazyLock::new(|| {
 /// children. Those opened since are close-on-exec anyway.
 fn seal_descriptors() {
     let listed = std::fs::read_dir("/proc/self/fd").or_else(|_| std::fs::read_dir("/dev/fd"));
-    let names = listed.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    for fd in names.filter_map(|name| name.parse::<i32>().ok()).filter(|fd| *fd > 2) {
+    let names = listed
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
+    for fd in names
+        .filter_map(|name| name.parse::<i32>().ok())
+        .filter(|fd| *fd > 2)
+    {
         // SAFETY: the descriptor is used for this one call, which changes no
         // more than a flag. Closed by another thread meanwhile, it is an error;
         // reused, it has the flag already.
-        #[allow(unsafe_code, reason = "a descriptor that nobody in this process owns has only a number")]
+        #[allow(
+            unsafe_code,
+            reason = "a descriptor that nobody in this process owns has only a number"
+        )]
         let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
         let _ = rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC);
     }
@@ -450,18 +545,26 @@ struct Host {
 
 static HOST: LazyLock<Host> = LazyLock::new(|| {
     let nonce = RandomState::new().build_hasher().finish();
-    let outer = std::env::var(CALL_ID).map(|outer| outer + "/").unwrap_or_default();
-    Host { id: format!("{}-{nonce:016x}", std::process::id()), outer }
+    let outer = std::env::var(CALL_ID)
+        .map(|outer| outer + "/")
+        .unwrap_or_default();
+    Host {
+        id: format!("{}-{nonce:016x}", std::process::id()),
+        outer,
+    }
 });
 
 /// The number of the call of this host that a process was started by.
 fn call_of(pid: u32) -> Option<u64> {
-    marks(pid).split('/').find_map(|mark| mark.strip_prefix(&HOST.id)?.strip_prefix('-')?.parse().ok())
+    marks(pid)
+        .split('/')
+        .find_map(|mark| mark.strip_prefix(&HOST.id)?.strip_prefix('-')?.parse().ok())
 }
 
 /// A process's marker; empty if it has none or doesn't show it.
 fn marks(pid: u32) -> String {
-    let environ = read_small(Path::new(&format!("/proc/{pid}/environ")), MAX_FILE).unwrap_or_default();
+    let environ =
+        read_small(Path::new(&format!("/proc/{pid}/environ")), MAX_FILE).unwrap_or_default();
     let value = environ.split(|byte| *byte == 0).find_map(|entry| {
         let value = entry.strip_prefix(CALL_ID.as_bytes())?.strip_prefix(b"=")?;
         Some(String::from_utf8_lossy(value).into_owned())
@@ -478,7 +581,10 @@ impl Stat {
     fn read(pid: u32) -> Option<Self> {
         let fields = stat(pid)?;
         let mut fields = fields.split(' ').skip(1);
-        Some(Self { parent: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()? })
+        Some(Self {
+            parent: fields.next()?.parse().ok()?,
+            group: fields.next()?.parse().ok()?,
+        })
     }
 }
 
@@ -504,10 +610,18 @@ fn children(pid: u32) -> Vec<u32> {
     });
     if !*LISTED {
         // A kernel without those lists.
-        return processes().filter(|it| Stat::read(*it).is_some_and(|stat| stat.parent == pid)).collect();
+        return processes()
+            .filter(|it| Stat::read(*it).is_some_and(|stat| stat.parent == pid))
+            .collect();
     }
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    tasks.filter_map(|task| read_text(task.path().join("children")).ok()).flat_map(|text| parse_pids(&text)).collect()
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    tasks
+        .filter_map(|task| read_text(task.path().join("children")).ok())
+        .flat_map(|text| parse_pids(&text))
+        .collect()
 }
 
 fn descendants(pid: u32) -> Vec<u32> {
@@ -515,7 +629,10 @@ fn descendants(pid: u32) -> Vec<u32> {
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
         // A pid that comes twice was reused while we looked.
-        let below: Vec<u32> = children(parent).into_iter().filter(|it| !found.contains(it)).collect();
+        let below: Vec<u32> = children(parent)
+            .into_iter()
+            .filter(|it| !found.contains(it))
+            .collect();
         found.extend(below);
         next += 1;
     }
@@ -529,7 +646,9 @@ fn processes() -> impl Iterator<Item = u32> {
 }
 
 fn parse_pids(text: &str) -> Vec<u32> {
-    text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    text.split_ascii_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
 }
 
 /// `None` for what must never be signalled: 0 is our own group, 1 is init.
@@ -548,18 +667,26 @@ fn kill_group(leader: u32) {
 
 /// Whether a group has processes, dead ones included.
 fn is_group(leader: u32) -> bool {
-    as_pid(leader).is_some_and(|pid| rustix::process::test_kill_process_group(pid) != Err(rustix::io::Errno::SRCH))
+    as_pid(leader).is_some_and(|pid| {
+        rustix::process::test_kill_process_group(pid) != Err(rustix::io::Errno::SRCH)
+    })
 }
 
 /// Never waits for "any child": those of others are theirs to wait for.
 fn reap(pid: u32) -> bool {
-    as_pid(pid).is_some_and(|pid| !matches!(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)))
+    as_pid(pid).is_some_and(|pid| {
+        !matches!(
+            rustix::process::waitpid(Some(pid), WaitOptions::NOHANG),
+            Ok(None)
+        )
+    })
 }
 
 /// Whether a child of ours has exited.
 fn is_zombie(pid: u32) -> bool {
     let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    as_pid(pid).is_some_and(|pid| matches!(rustix::process::waitid(WaitId::Pid(pid), peek), Ok(Some(_))))
+    as_pid(pid)
+        .is_some_and(|pid| matches!(rustix::process::waitid(WaitId::Pid(pid), peek), Ok(Some(_))))
 }
 
 // The helper that outlives the host.
@@ -586,7 +713,9 @@ const REAPER_FOR: &str = "HOOKWIRE_REAPER_FOR";
 /// Started by the host only. Stdin is the table of live groups; stdout is a
 /// pipe that is never read and whose reading end dies with the host.
 pub fn reaper_main() -> ! {
-    let Ok(host) = std::env::var(REAPER_FOR) else { std::process::exit(2) };
+    let Ok(host) = std::env::var(REAPER_FOR) else {
+        std::process::exit(2)
+    };
     // Away from the terminal's and the client's signals to the host's group.
     let _ = rustix::process::setsid();
     let stdout = io::stdout();
@@ -597,7 +726,10 @@ pub fn reaper_main() -> ! {
         }
     }
 
-    let groups = io::stdin().as_fd().try_clone_to_owned().map(|table| ReaperTable::read(&table.into()));
+    let groups = io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map(|table| ReaperTable::read(&table.into()));
     for group in groups.unwrap_or_default() {
         let below = descendants(group);
         kill_group(group);
@@ -607,9 +739,14 @@ pub fn reaper_main() -> ! {
     // A process in the middle of a fork or of its start shows no mark yet, but in a later round.
     let mut pause = Duration::from_millis(5);
     for _ in 0..100 {
-        let left: Vec<u32> =
-            processes().filter(|pid| marks(*pid).split('/').any(|mark| mark.starts_with(&host))).collect();
-        pause = if left.is_empty() { pause * 2 } else { Duration::from_millis(5) };
+        let left: Vec<u32> = processes()
+            .filter(|pid| marks(*pid).split('/').any(|mark| mark.starts_with(&host)))
+            .collect();
+        pause = if left.is_empty() {
+            pause * 2
+        } else {
+            Duration::from_millis(5)
+        };
         if pause > Duration::from_secs(1) {
             break;
         }
@@ -642,8 +779,13 @@ impl ReaperTable {
         let Some((program, args)) = REAPER.get() else {
             return;
         };
-        let is_running = self.helper.as_mut().is_some_and(|helper| matches!(helper.process.try_wait(), Ok(None)));
-        let may_start = self.last_start.is_none_or(|last| last.elapsed() >= BETWEEN_HELPERS);
+        let is_running = self
+            .helper
+            .as_mut()
+            .is_some_and(|helper| matches!(helper.process.try_wait(), Ok(None)));
+        let may_start = self
+            .last_start
+            .is_none_or(|last| last.elapsed() >= BETWEEN_HELPERS);
         if !is_running && may_start {
             self.last_start = Some(Instant::now());
             self.helper = Helper::start(program, args, &self.slots)
@@ -656,16 +798,22 @@ impl ReaperTable {
         if REAPER.get().is_none() {
             return;
         }
-        let slot = self.slots.iter().position(|it| *it == 0).unwrap_or_else(|| {
-            self.slots.push(0);
-            self.slots.len() - 1
-        });
+        let slot = self
+            .slots
+            .iter()
+            .position(|it| *it == 0)
+            .unwrap_or_else(|| {
+                self.slots.push(0);
+                self.slots.len() - 1
+            });
         self.slots[slot] = group;
         self.write(slot);
     }
 
     fn is_helper(&self, pid: u32) -> bool {
-        self.helper.as_ref().is_some_and(|helper| helper.process.id() == pid)
+        self.helper
+            .as_ref()
+            .is_some_and(|helper| helper.process.id() == pid)
     }
 
     fn remove(&mut self, group: u32) {
@@ -677,7 +825,9 @@ impl ReaperTable {
 
     fn write(&self, slot: usize) {
         if let Some(helper) = &self.helper {
-            let _ = helper.table.write_all_at(&self.slots[slot].to_ne_bytes(), slot as u64 * 4);
+            let _ = helper
+                .table
+                .write_all_at(&self.slots[slot].to_ne_bytes(), slot as u64 * 4);
         }
     }
 
@@ -722,7 +872,12 @@ fn anonymous_file() -> io::Result<File> {
 fn anonymous_file() -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let path = std::env::temp_dir().join(format!("hookwire-{}", HOST.id));
-    let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)?;
     std::fs::remove_file(&path)?;
     Ok(file)
 }
@@ -745,8 +900,15 @@ mod tests {
         let Ok(script) = std::env::var("DOOMED_SCRIPT") else {
             return;
         };
-        let args = ["--exact", "handlers::process_tree::tests::helper", "--ignored"];
-        enable_reaper(std::env::current_exe().expect("exe"), args.map(OsString::from).to_vec());
+        let args = [
+            "--exact",
+            "handlers::process_tree::tests::helper",
+            "--ignored",
+        ];
+        enable_reaper(
+            std::env::current_exe().expect("exe"),
+            args.map(OsString::from).to_vec(),
+        );
         let spec = super::super::process::Spec {
             argv: ["sh", "-c", &script].map(String::from).to_vec(),
             env: vec![("PATH".into(), std::env::var("PATH").expect("PATH"))],
@@ -771,29 +933,43 @@ mod tests {
         // One in the group, one that wiped its environment, two that left.
         let time = format!("3{}", std::process::id());
         let words = format!("sleep {time}");
-        let script = format!("{words} & env -i {words} & setsid {words} & (setsid {words} &) ; wait");
+        let script =
+            format!("{words} & env -i {words} & setsid {words} & (setsid {words} &) ; wait");
         let mut host = Command::new(std::env::current_exe().expect("exe"))
-            .args(["--exact", "handlers::process_tree::tests::doomed_host", "--ignored"])
+            .args([
+                "--exact",
+                "handlers::process_tree::tests::doomed_host",
+                "--ignored",
+            ])
             .env("DOOMED_SCRIPT", script)
             .stdout(Stdio::null())
             .spawn()
             .expect("host");
         eventually(|| running(&words).len() == 4);
-        // It is a helper as soon as it has a session of its own: before, this one writes to the host as tests
-        // do, and fails if nobody reads.
+        // It is a helper as soon as it has a session of its own: before, this one writes to the
+        // host as tests do, and fails if nobody reads.
         let helper = "handlers::process_tree::tests::helper --ignored";
         let is_ready = |pid: &u32| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+            let fields: Vec<_> = stat
+                .rsplit(')')
+                .next()
+                .unwrap_or_default()
+                .split_whitespace()
+                .collect();
             matches!(fields[..], [_, parent, _, session, ..]
                 if parent == host.id().to_string() && session == pid.to_string())
         };
         let ends_in = |pid: &u32| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&line).replace('\0', " ").trim().ends_with(helper)
+            String::from_utf8_lossy(&line)
+                .replace('\0', " ")
+                .trim()
+                .ends_with(helper)
         };
         eventually(|| processes().any(|pid| is_ready(&pid) && ends_in(&pid)));
-        // How long a process takes to be gone and missed, at the least, on a machine as busy as this one is now.
+        // How long a process takes to be gone and missed, at the least, on a machine as busy as
+        // this one is now.
         let floor = Instant::now();
         Command::new("true").status().expect("true");
         running(&words);
@@ -803,7 +979,10 @@ mod tests {
         host.wait().expect("wait");
         eventually(|| running(&words).is_empty());
         let took = killed.elapsed();
-        assert!(took < Duration::from_secs(1) + 50 * floor, "{took:?} against {floor:?}");
+        assert!(
+            took < Duration::from_secs(1) + 50 * floor,
+            "{took:?} against {floor:?}"
+        );
     }
 
     fn eventually(condition: impl Fn() -> bool) {

@@ -1,10 +1,10 @@
 //! `prompt`: a language model judges the event, by the author's instructions.
 //!
-//! A judge can be talked to by what it judges, so the form leaves nothing to talk about: the author's
-//! text is instructions and holds no event text, not even in its placeholders; the event is JSON
-//! between two lines that can't be foreseen; a reply counts only as exactly one object of the
-//! verdict's form, with a number that stands in the instructions alone. Whatever else comes is an
-//! error, and what that means is up to the hook's `fail`.
+//! A judge can be talked to by what it judges, so the form leaves nothing to talk about: the
+//! author's text is instructions and holds no event text, not even in its placeholders; the event
+//! is JSON between two lines that can't be foreseen; a reply counts only as exactly one object of
+//! the verdict's form, with a number that stands in the instructions alone. Whatever else comes is
+//! an error, and what that means is up to the hook's `fail`.
 
 use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
@@ -36,14 +36,16 @@ pub(crate) struct RawPrompt(RawLong);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "PromptMap")]
 struct RawLong {
-    /// What to judge, and how: instructions to the model. `${tool.name}` names a value of the event, which
-    /// is then all that the model sees of it; without any it sees the whole event.
+    /// What to judge, and how: instructions to the model. `${tool.name}` names a value of the
+    /// event, which is then all that the model sees of it; without any it sees the whole event.
     text: String,
-    /// The model. Default: the file's, else the one that hookwire was started with, else the agent's own.
+    /// The model. Default: the file's, else the one that hookwire was started with, else the
+    /// agent's own.
     model: Option<RawModel>,
     /// Give the same verdict for the same values for so long without asking again.
     cache: Option<RawDuration>,
-    /// At most so many tokens in the reply, thoughts included; 4096 unless the model says otherwise.
+    /// At most so many tokens in the reply, thoughts included; 4096 unless the model says
+    /// otherwise.
     #[schemars(range(min = 1))]
     max_tokens: Option<u32>,
 }
@@ -53,7 +55,12 @@ text_or_map!(
     "Prompt",
     "instructions for a model or a map with `text`",
     "Instructions for a model, or a map with `text`.",
-    |text| RawLong { text, model: None, cache: None, max_tokens: None }
+    |text| RawLong {
+        text,
+        model: None,
+        cache: None,
+        max_tokens: None
+    }
 );
 
 #[derive(Debug)]
@@ -73,18 +80,28 @@ const MAX_REASON: usize = 1000;
 impl Kind for Prompt {
     type Raw = RawPrompt;
 
-    const TEXTS: &'static [(&'static str, TextKind)] = &[("", TextKind::Template), ("text", TextKind::Template)];
+    const TEXTS: &'static [(&'static str, TextKind)] =
+        &[("", TextKind::Template), ("text", TextKind::Template)];
 
     fn compile(RawPrompt(raw): RawPrompt, cx: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.text.trim().is_empty() {
-            return Err(Mistake::new("text", "a prompt needs a text").help("say what the model is to judge, and how"));
+            return Err(Mistake::new("text", "a prompt needs a text")
+                .help("say what the model is to judge, and how"));
         }
         if raw.max_tokens == Some(0) {
             return Err(Mistake::new("maxTokens", "0 tokens leave no reply"));
         }
         let instructions = Instructions::new("text", &raw.text, cx.placeholders)?;
-        let cache = raw.cache.map(|time| Cache { time: time.get(), verdicts: Mutex::default() });
-        Ok(Prompt { instructions, model: cx.model(raw.model)?, max_tokens: raw.max_tokens, cache })
+        let cache = raw.cache.map(|time| Cache {
+            time: time.get(),
+            verdicts: Mutex::default(),
+        });
+        Ok(Prompt {
+            instructions,
+            model: cx.model(raw.model)?,
+            max_tokens: raw.max_tokens,
+            cache,
+        })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -103,15 +120,20 @@ impl Kind for Prompt {
         let form = Form::from_judgement(call.hook.contract.judgement);
         let request = Request {
             system: system(&text, &boundary, &form.instructions(&nonce)),
-            messages: vec![Message::User { text: format!("{boundary}\n{data}\n{boundary}") }],
+            messages: vec![Message::User {
+                text: format!("{boundary}\n{data}\n{boundary}"),
+            }],
             schema: form.schema(),
             max_tokens: self.max_tokens,
             ..Request::default()
         };
         let started = Instant::now();
         let reply = model.complete(&request).await?;
-        let verdict =
-            if reply.calls.is_empty() { form.read(&reply.text, &nonce) } else { Err("it calls tools".into()) };
+        let verdict = if reply.calls.is_empty() {
+            form.read(&reply.text, &nonce)
+        } else {
+            Err("it calls tools".into())
+        };
         let mut step = json!({
             "model": name,
             "millis": millis(started.elapsed()),
@@ -123,7 +145,8 @@ impl Kind for Prompt {
             step["reply"] = json!(clean(&reply.text, 200));
         }
         call.transcript.note(step);
-        let verdict = verdict.map_err(|error| HandlerError(format!("read the verdict of `{name}`: {error}")))?;
+        let verdict = verdict
+            .map_err(|error| HandlerError(format!("read the verdict of `{name}`: {error}")))?;
         if let Some(cache) = cache {
             cache.keep(key(), verdict.clone());
         }
@@ -136,8 +159,16 @@ impl Kind for Prompt {
     }
 
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
-        let obstacle = means.model_obstacle(self.model.as_ref(), hook.source.layer, hook.contract.has_small_model)?;
-        Some(if self.model.is_some() { obstacle.at("model") } else { obstacle })
+        let obstacle = means.model_obstacle(
+            self.model.as_ref(),
+            hook.source.layer,
+            hook.contract.has_small_model,
+        )?;
+        Some(if self.model.is_some() {
+            obstacle.at("model")
+        } else {
+            obstacle
+        })
     }
 
     fn effect(&self) -> Option<Effect> {
@@ -157,25 +188,33 @@ pub(super) struct Instructions {
 
 impl Instructions {
     /// Takes the author's text, which the definition's `field` holds, apart.
-    pub(super) fn new(field: &'static str, text: &str, placeholders: &Placeholders) -> Result<Instructions, Mistake> {
-        let template = Template::new(text, placeholders).map_err(|message| Mistake::new(field, message))?;
+    pub(super) fn new(
+        field: &'static str,
+        text: &str,
+        placeholders: &Placeholders,
+    ) -> Result<Instructions, Mistake> {
+        let template =
+            Template::new(text, placeholders).map_err(|message| Mistake::new(field, message))?;
         let mut paths: Vec<String> = Vec::new();
         for path in template.paths() {
             if placeholders.style == Style::Paths && path.contains(char::is_whitespace) {
                 let message = format!("`${{{}}}` names no member", path.escape_debug());
-                return Err(
-                    Mistake::new(field, message).help("a placeholder ends with `}`: write `${tool.input.command}`")
-                );
+                return Err(Mistake::new(field, message)
+                    .help("a placeholder ends with `}`: write `${tool.input.command}`"));
             }
             if !paths.iter().any(|known| known == path) {
                 paths.push(path.to_string());
             }
         }
-        Ok(Instructions { text: template.text(&|path| Some(Value::String(format!("`{path}`")))), template, paths })
+        Ok(Instructions {
+            text: template.text(&|path| Some(Value::String(format!("`{path}`")))),
+            template,
+            paths,
+        })
     }
 
-    /// The text for one event. In the system whose variables are text, a value that is one plain word stands in its place:
-    /// it can say nothing to a model. All others are data.
+    /// The text for one event. In the system whose variables are text, a value that is one plain
+    /// word stands in its place: it can say nothing to a model. All others are data.
     fn text_at(&self, call: &Call<'_>) -> Result<String, HandlerError> {
         if call.hook.contract.placeholders.style != Style::Braces {
             return Ok(self.text.clone());
@@ -221,7 +260,10 @@ impl Instructions {
 
 /// One short word, as names of tools and events are.
 fn is_plain(word: &str) -> bool {
-    (1..=48).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte))
+    (1..=48).contains(&word.len())
+        && word
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte))
 }
 
 /// The part that doesn't change comes first, because providers cache the beginning of a request.
@@ -253,22 +295,38 @@ enum Form {
         yes_denies: bool,
     },
     /// Any text that says yes or no in one of these words.
-    Words { deny: &'static [&'static str], allow: &'static str },
+    Words {
+        deny: &'static [&'static str],
+        allow: &'static str,
+    },
 }
 
 impl Form {
     fn from_judgement(judgement: Judgement) -> Form {
         match judgement {
-            Judgement::Verdict => Form::Verdict { may_ask: true, yes_denies: false },
-            Judgement::AllowOrDeny => Form::Verdict { may_ask: false, yes_denies: false },
-            Judgement::YesDenies => Form::Verdict { may_ask: false, yes_denies: true },
+            Judgement::Verdict => Form::Verdict {
+                may_ask: true,
+                yes_denies: false,
+            },
+            Judgement::AllowOrDeny => Form::Verdict {
+                may_ask: false,
+                yes_denies: false,
+            },
+            Judgement::YesDenies => Form::Verdict {
+                may_ask: false,
+                yes_denies: true,
+            },
             Judgement::Words { deny, allow } => Form::Words { deny, allow },
         }
     }
 
     /// What the instructions say about it.
     fn instructions(self, nonce: &str) -> String {
-        let Form::Verdict { may_ask, yes_denies } = self else {
+        let Form::Verdict {
+            may_ask,
+            yes_denies,
+        } = self
+        else {
             return "Answer as the instructions say, with the word ALLOW or DENY.".into();
         };
         let meaning = match (yes_denies, may_ask) {
@@ -293,7 +351,10 @@ impl Form {
 
     fn schema(self) -> Option<Value> {
         let decisions: &[&str] = match self {
-            Form::Verdict { yes_denies: false, may_ask: true } => &["deny", "allow", "ask", "none"],
+            Form::Verdict {
+                yes_denies: false,
+                may_ask: true,
+            } => &["deny", "allow", "ask", "none"],
             Form::Verdict { .. } => &["deny", "allow"],
             Form::Words { .. } => return None,
         };
@@ -311,11 +372,18 @@ impl Form {
 
     fn read(self, text: &str, nonce: &str) -> Result<Verdict, String> {
         match self {
-            Form::Verdict { yes_denies, may_ask } => {
-                // A model that was asked for one word may say that word: YES with whatever it has to say
-                // about it, NO only alone, since to allow takes certainty.
-                let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-                let is = |word: Option<&str>, wanted: &str| word.is_some_and(|it| it.eq_ignore_ascii_case(wanted));
+            Form::Verdict {
+                yes_denies,
+                may_ask,
+            } => {
+                // A model that was asked for one word may say that word: YES with whatever it has
+                // to say about it, NO only alone, since to allow takes certainty.
+                let mut words = text
+                    .split(|c: char| !c.is_alphanumeric())
+                    .filter(|word| !word.is_empty());
+                let is = |word: Option<&str>, wanted: &str| {
+                    word.is_some_and(|it| it.eq_ignore_ascii_case(wanted))
+                };
                 let (first, second) = (words.next(), words.next());
                 let decision = if is(first, "yes") {
                     Some(Decision::Deny)
@@ -325,12 +393,20 @@ impl Form {
                     None
                 };
                 match decision.filter(|_| yes_denies) {
-                    Some(_) => Ok(Verdict { decision, reason: clean(text.trim(), MAX_REASON) }),
-                    None if yes_denies && first.is_some() && !without_fence(text.trim()).trim().starts_with('{') => {
+                    Some(_) => Ok(Verdict {
+                        decision,
+                        reason: clean(text.trim(), MAX_REASON),
+                    }),
+                    None if yes_denies
+                        && first.is_some()
+                        && !without_fence(text.trim()).trim().starts_with('{') =>
+                    {
                         Err("it is neither YES nor NO".into())
                     }
                     None => read(text, nonce).and_then(|verdict| match verdict.decision {
-                        Some(Decision::Ask) | None if !may_ask => Err("its decision is not `allow` or `deny`".into()),
+                        Some(Decision::Ask) | None if !may_ask => {
+                            Err("its decision is not `allow` or `deny`".into())
+                        }
                         _ => Ok(verdict),
                     }),
                 }
@@ -346,7 +422,10 @@ impl Form {
                     (false, true) => Decision::Allow,
                     (false, false) => return Err("it says neither ALLOW nor DENY".into()),
                 };
-                Ok(Verdict { decision: Some(decision), reason: clean(text, MAX_REASON) })
+                Ok(Verdict {
+                    decision: Some(decision),
+                    reason: clean(text, MAX_REASON),
+                })
             }
         }
     }
@@ -361,7 +440,11 @@ pub(super) struct Verdict {
 impl Verdict {
     pub(super) fn answer(self) -> Answer {
         let reason = Some(self.reason).filter(|reason| !reason.is_empty());
-        Answer { decision: self.decision, reason, ..Answer::default() }
+        Answer {
+            decision: self.decision,
+            reason,
+            ..Answer::default()
+        }
     }
 }
 
@@ -396,7 +479,8 @@ pub(super) fn read(text: &str, nonce: &str) -> Result<Verdict, String> {
     if !value.is_object() {
         return Err("it is not one JSON object".into());
     }
-    let said: Said = serde_json::from_value(value).map_err(|error| clean(&error.to_string(), 200))?;
+    let said: Said =
+        serde_json::from_value(value).map_err(|error| clean(&error.to_string(), 200))?;
     if said.nonce != nonce {
         return Err("its nonce is not this request's".into());
     }
@@ -406,12 +490,17 @@ pub(super) fn read(text: &str, nonce: &str) -> Result<Verdict, String> {
         Word::Ask => Some(Decision::Ask),
         Word::None => None,
     };
-    Ok(Verdict { decision, reason: clean(&said.reason, MAX_REASON) })
+    Ok(Verdict {
+        decision,
+        reason: clean(&said.reason, MAX_REASON),
+    })
 }
 
 /// Some models can't write JSON without a fence around it.
 fn without_fence(text: &str) -> &str {
-    let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+    let inner = text
+        .strip_prefix("```")
+        .and_then(|text| text.strip_suffix("```"));
     inner.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner))
 }
 
@@ -428,7 +517,10 @@ const MAX_VERDICTS: usize = 1000;
 impl Cache {
     fn get(&self, key: &[u8; 32]) -> Option<Verdict> {
         let verdicts = self.verdicts.lock();
-        verdicts.get(key).filter(|(since, _)| since.elapsed() < self.time).map(|(_, verdict)| verdict.clone())
+        verdicts
+            .get(key)
+            .filter(|(since, _)| since.elapsed() < self.time)
+            .map(|(_, verdict)| verdict.clone())
     }
 
     fn keep(&self, key: [u8; 32], verdict: Verdict) {
@@ -437,7 +529,10 @@ impl Cache {
             verdicts.retain(|_, (since, _)| since.elapsed() < self.time);
         }
         if verdicts.len() >= MAX_VERDICTS
-            && let Some(oldest) = verdicts.iter().min_by_key(|(_, (since, _))| *since).map(|(key, _)| *key)
+            && let Some(oldest) = verdicts
+                .iter()
+                .min_by_key(|(_, (since, _))| *since)
+                .map(|(key, _)| *key)
         {
             verdicts.remove(&oldest);
         }
@@ -452,7 +547,9 @@ mod tests {
     #[test]
     fn replies() {
         let nonce = "0123456789abcdef0123456789abcdef";
-        let said = |decision: &str| format!(r#"{{"reason": "r", "decision": "{decision}", "nonce": "{nonce}"}}"#);
+        let said = |decision: &str| {
+            format!(r#"{{"reason": "r", "decision": "{decision}", "nonce": "{nonce}"}}"#)
+        };
         for (text, expected) in [
             (said("deny"), "Some(Deny)"),
             (format!("\n {} \n", said("allow")), "Some(Allow)"),
@@ -461,68 +558,138 @@ mod tests {
             (String::new(), "it is empty"),
             ("allow".into(), "it is not one JSON object"),
             (said("yes"), "unknown variant `yes`"),
-            (format!("Sure! {}", said("allow")), "it is not one JSON object"),
-            (format!("{} {}", said("deny"), said("allow")), "it is not one JSON object"),
+            (
+                format!("Sure! {}", said("allow")),
+                "it is not one JSON object",
+            ),
+            (
+                format!("{} {}", said("deny"), said("allow")),
+                "it is not one JSON object",
+            ),
             (format!("[{}]", said("allow")), "it is not one JSON object"),
-            (format!(r#"["r", "allow", "{nonce}"]"#), "it is not one JSON object"),
-            (format!("```json\n{}\n``` as asked", said("allow")), "it is not one JSON object"),
-            (format!("```\n{}\n```\n```\n{}\n```", said("allow"), said("allow")), "it is not one JSON object"),
-            (said("allow").replace('}', r#", "decision": "deny"}"#), "it is not one JSON object: duplicate"),
-            (said("allow").replace('}', r#", "note": 1}"#), "unknown field `note`"),
-            (said("allow").replace(nonce, ""), "its nonce is not this request's"),
-            (said("allow").replace("0123", "0124"), "its nonce is not this request's"),
-            (r#"{"reason": "r", "decision": "allow"}"#.into(), "missing field `nonce`"),
+            (
+                format!(r#"["r", "allow", "{nonce}"]"#),
+                "it is not one JSON object",
+            ),
+            (
+                format!("```json\n{}\n``` as asked", said("allow")),
+                "it is not one JSON object",
+            ),
+            (
+                format!("```\n{}\n```\n```\n{}\n```", said("allow"), said("allow")),
+                "it is not one JSON object",
+            ),
+            (
+                said("allow").replace('}', r#", "decision": "deny"}"#),
+                "it is not one JSON object: duplicate",
+            ),
+            (
+                said("allow").replace('}', r#", "note": 1}"#),
+                "unknown field `note`",
+            ),
+            (
+                said("allow").replace(nonce, ""),
+                "its nonce is not this request's",
+            ),
+            (
+                said("allow").replace("0123", "0124"),
+                "its nonce is not this request's",
+            ),
+            (
+                r#"{"reason": "r", "decision": "allow"}"#.into(),
+                "missing field `nonce`",
+            ),
         ] {
-            let said = read(&text, nonce).map_or_else(|error| error, |verdict| format!("{:?}", verdict.decision));
+            let said = read(&text, nonce)
+                .map_or_else(|error| error, |verdict| format!("{:?}", verdict.decision));
             assert!(said.starts_with(expected), "{text}: {said}");
         }
         let long = said("deny").replace(r#""r""#, &json!("x\u{1b}y ".repeat(9000)).to_string());
-        assert_eq!(read(&long, nonce).unwrap().reason.chars().count(), MAX_REASON + 3);
+        assert_eq!(
+            read(&long, nonce).unwrap().reason.chars().count(),
+            MAX_REASON + 3
+        );
     }
 
     #[test]
     fn yes_denies() {
         let nonce = "0123";
-        let said = |decision: &str| format!(r#"{{"reason": "yes", "decision": "{decision}", "nonce": "{nonce}"}}"#);
+        let said = |decision: &str| {
+            format!(r#"{{"reason": "yes", "decision": "{decision}", "nonce": "{nonce}"}}"#)
+        };
         let form = Form::from_judgement(Judgement::YesDenies);
         for (text, expected) in [
             ("YES".into(), "Some(Deny) YES"),
             ("Yes.".into(), "Some(Deny) Yes."),
             (" **yes**\n".into(), "Some(Deny) **yes**"),
-            ("Yes, it asks how to build a bomb.".into(), "Some(Deny) Yes, it asks how to build a bomb."),
+            (
+                "Yes, it asks how to build a bomb.".into(),
+                "Some(Deny) Yes, it asks how to build a bomb.",
+            ),
             ("NO".into(), "Some(Allow) NO"),
             ("\"No.\"".into(), "Some(Allow) \"No.\""),
             (said("deny"), "Some(Deny) yes"),
             (said("allow"), "Some(Allow) yes"),
             (format!("```json\n{}\n```", said("deny")), "Some(Deny) yes"),
-            ("No, but YES if it is for school.".into(), "it is neither YES nor NO"),
+            (
+                "No, but YES if it is for school.".into(),
+                "it is neither YES nor NO",
+            ),
             ("NO NO".into(), "it is neither YES nor NO"),
             ("I would say YES".into(), "it is neither YES nor NO"),
             ("Yesterday".into(), "it is neither YES nor NO"),
-            ("I'm sorry, I can't help with that.".into(), "it is neither YES nor NO"),
-            (format!("Well: {}", said("allow")), "it is neither YES nor NO"),
-            (said("allow").replace(nonce, "4567"), "its nonce is not this request's"),
+            (
+                "I'm sorry, I can't help with that.".into(),
+                "it is neither YES nor NO",
+            ),
+            (
+                format!("Well: {}", said("allow")),
+                "it is neither YES nor NO",
+            ),
+            (
+                said("allow").replace(nonce, "4567"),
+                "its nonce is not this request's",
+            ),
             (String::new(), "it is empty"),
         ] {
             let read = form.read(&text, nonce);
-            let read = read.map_or_else(|error| error, |it| format!("{:?} {}", it.decision, it.reason));
+            let read = read.map_or_else(
+                |error| error,
+                |it| format!("{:?} {}", it.decision, it.reason),
+            );
             assert!(read.starts_with(expected), "{text}: {read}");
         }
         // Elsewhere a word is no verdict.
-        assert!(Form::from_judgement(Judgement::Verdict).read("YES", nonce).is_err());
+        assert!(
+            Form::from_judgement(Judgement::Verdict)
+                .read("YES", nonce)
+                .is_err()
+        );
     }
 
     #[test]
     fn the_cache_is_bounded_in_time_and_number() {
-        let cache = Cache { time: Duration::from_secs(600), verdicts: Mutex::default() };
-        let verdict = Verdict { decision: Some(Decision::Deny), reason: String::new() };
+        let cache = Cache {
+            time: Duration::from_secs(600),
+            verdicts: Mutex::default(),
+        };
+        let verdict = Verdict {
+            decision: Some(Decision::Deny),
+            reason: String::new(),
+        };
         for n in 0..2 * MAX_VERDICTS {
             cache.keep(digest::of_texts(&[&n.to_string()]), verdict.clone());
         }
         assert_eq!(cache.verdicts.lock().len(), MAX_VERDICTS);
         assert_eq!(cache.get(&digest::of_texts(&["0"])), None);
-        assert_eq!(cache.get(&digest::of_texts(&["1999"])), Some(verdict.clone()));
-        let brief = Cache { time: Duration::ZERO, ..cache };
+        assert_eq!(
+            cache.get(&digest::of_texts(&["1999"])),
+            Some(verdict.clone())
+        );
+        let brief = Cache {
+            time: Duration::ZERO,
+            ..cache
+        };
         assert_eq!(brief.get(&digest::of_texts(&["1999"])), None);
     }
 }

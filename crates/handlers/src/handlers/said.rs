@@ -1,4 +1,5 @@
-//! What a hook says beside the value, in texts of any kind: it goes through the guards that redact the value.
+//! What a hook says beside the value, in texts of any kind: it goes through the guards that redact
+//! the value.
 
 use super::error::HandlerError;
 use super::text::{self, Abandoned};
@@ -13,7 +14,10 @@ pub type Redactor = Arc<dyn Fn(&Value, &Abandoned) -> Option<Value> + Send + Syn
 ///
 /// # Errors
 /// The handler's own; or it says too much to be looked through.
-pub async fn redact(redactors: Vec<Redactor>, result: Result<Answer, HandlerError>) -> Result<Answer, HandlerError> {
+pub async fn redact(
+    redactors: Vec<Redactor>,
+    result: Result<Answer, HandlerError>,
+) -> Result<Answer, HandlerError> {
     if redactors.is_empty() {
         return result;
     }
@@ -24,17 +28,54 @@ pub async fn redact(redactors: Vec<Redactor>, result: Result<Answer, HandlerErro
             return Err(HandlerError(error.as_str().unwrap_or_default().to_string()));
         }
     };
-    let Answer { reason, stop, user_messages, additional_context, context, remarks, signals, said, .. } = &mut answer;
-    let messages: Vec<_> = signals.iter().map(|signal| (&signal.message, &signal.source, &signal.context)).collect();
+    let Answer {
+        reason,
+        stop,
+        user_messages,
+        additional_context,
+        context,
+        remarks,
+        signals,
+        said,
+        ..
+    } = &mut answer;
+    let messages: Vec<_> = signals
+        .iter()
+        .map(|signal| (&signal.message, &signal.source, &signal.context))
+        .collect();
     // No keys: what a text stands under here says nothing about it.
-    let all = json!([reason, stop, user_messages, additional_context, remarks, context, said, messages]);
-    let [new_reason, new_stop, new_messages, new_additional, new_remarks, new_context, new_said, new_signals] =
-        <[Value; 8]>::try_from(items(redact_value(redactors, all).await?)).unwrap_or_default();
+    let all = json!([
+        reason,
+        stop,
+        user_messages,
+        additional_context,
+        remarks,
+        context,
+        said,
+        messages
+    ]);
+    let [
+        new_reason,
+        new_stop,
+        new_messages,
+        new_additional,
+        new_remarks,
+        new_context,
+        new_said,
+        new_signals,
+    ] = <[Value; 8]>::try_from(items(redact_value(redactors, all).await?)).unwrap_or_default();
     (*reason, *stop) = (text(new_reason), text(new_stop));
-    for (texts, new) in [(user_messages, new_messages), (additional_context, new_additional), (remarks, new_remarks)] {
+    for (texts, new) in [
+        (user_messages, new_messages),
+        (additional_context, new_additional),
+        (remarks, new_remarks),
+    ] {
         *texts = items(new).into_iter().filter_map(text).collect();
     }
-    (*context, *said) = (context.is_some().then_some(new_context), said.is_some().then_some(new_said));
+    (*context, *said) = (
+        context.is_some().then_some(new_context),
+        said.is_some().then_some(new_said),
+    );
     for (signal, new) in signals.iter_mut().zip(items(new_signals)) {
         if let Ok([message, source, context]) = <[Value; 3]>::try_from(items(new)) {
             (signal.message, signal.source) = (text(message).unwrap_or_default(), text(source));
@@ -47,10 +88,13 @@ pub async fn redact(redactors: Vec<Redactor>, result: Result<Answer, HandlerErro
     Ok(answer)
 }
 
-/// The steps of a run of which the redactors have taken out what must not pass; none if they are too large to be
-/// looked through.
+/// The steps of a run of which the redactors have taken out what must not pass; none if they are
+/// too large to be looked through.
 pub async fn redact_steps(redactors: Vec<Redactor>, steps: Vec<Value>) -> Vec<Value> {
-    redact_value(redactors, Value::Array(steps)).await.map(items).unwrap_or_default()
+    redact_value(redactors, Value::Array(steps))
+        .await
+        .map(items)
+        .unwrap_or_default()
 }
 
 /// A value of which the redactors have taken out what must not pass.
@@ -64,9 +108,9 @@ async fn redact_value(redactors: Vec<Redactor>, value: Value) -> Result<Value, H
     let shared = Arc::new(value);
     let work = shared.clone();
     let redacted = text::look_through(&shared, move |abandoned| {
-        redactors
-            .iter()
-            .fold(None, |redacted, redactor| redactor(redacted.as_ref().unwrap_or(&work), abandoned).or(redacted))
+        redactors.iter().fold(None, |redacted, redactor| {
+            redactor(redacted.as_ref().unwrap_or(&work), abandoned).or(redacted)
+        })
     });
     let redacted = redacted.await?;
     Ok(redacted.unwrap_or_else(|| Arc::unwrap_or_clone(shared)))

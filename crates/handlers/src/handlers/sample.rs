@@ -1,6 +1,6 @@
 //! A commented sample of a handler kind. Copy this file, rename, and add two lines to
-//! `handlers/mod.rs`: its `mod`, and its row in the table. Help, schema, diagnostics and `check --list` follow from
-//! the row. It is compiled and run by tests, so it can't go stale.
+//! `handlers/mod.rs`: its `mod`, and its row in the table. Help, schema, diagnostics and `check
+//! --list` follow from the row. It is compiled and run by tests, so it can't go stale.
 //!
 //! The sample says no to events after a given number of characters in the prompt:
 //!
@@ -37,9 +37,14 @@ impl Kind for Sample {
     fn compile(raw: RawSample, _: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.max_chars == 0 {
             // The field's name places the message at its value.
-            return Err(Mistake::new("maxChars", "a limit of 0 would refuse every prompt"));
+            return Err(Mistake::new(
+                "maxChars",
+                "a limit of 0 would refuse every prompt",
+            ));
         }
-        Ok(Sample { max_chars: raw.max_chars })
+        Ok(Sample {
+            max_chars: raw.max_chars,
+        })
     }
 
     // It only answers. A kind that doesn't say so counts as one that does more.
@@ -50,7 +55,11 @@ impl Kind for Sample {
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         // "No" is an answer; not being able to tell is an error, and what that means is up to the
         // hook's `fail`. Time limits and cancellation are the engine's: this future is dropped.
-        let prompt = call.moment.event().text("/prompt").ok_or_else(|| HandlerError("find a prompt".into()))?;
+        let prompt = call
+            .moment
+            .event()
+            .text("/prompt")
+            .ok_or_else(|| HandlerError("find a prompt".into()))?;
         Ok(self.judge(prompt))
     }
 }
@@ -62,7 +71,13 @@ impl Sample {
         if length <= self.max_chars {
             return Answer::default();
         }
-        Answer::decide(Decision::Deny, format!("{length} characters; at most {} are allowed", self.max_chars))
+        Answer::decide(
+            Decision::Deny,
+            format!(
+                "{length} characters; at most {} are allowed",
+                self.max_chars
+            ),
+        )
     }
 }
 

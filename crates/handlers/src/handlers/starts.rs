@@ -1,9 +1,10 @@
 //! When the next child may start.
 //!
-//! Every child takes processors from the host, which has to answer each event by its deadline and to run scripts. A crowd
-//! that computes would leave it none, and would come to no end itself. So children start one after the other; where many
-//! live, the next one waits until the host gets a processor promptly, and yields to it. Children that only wait, for a
-//! server or for a file, hold up nobody.
+//! Every child takes processors from the host, which has to answer each event by its deadline and
+//! to run scripts. A crowd that computes would leave it none, and would come to no end itself. So
+//! children start one after the other; where many live, the next one waits until the host gets a
+//! processor promptly, and yields to it. Children that only wait, for a server or for a file, hold
+//! up nobody.
 
 use parking_lot::Mutex;
 use std::num::NonZeroUsize;
@@ -23,13 +24,14 @@ pub(super) const LONGEST: Duration = Duration::from_millis(100);
 const NAP: Duration = Duration::from_millis(2);
 /// A host that wakes later than this waits for processors.
 const LATE: Duration = Duration::from_millis(6);
-/// A child starts after so long even if the host is late: others may be the cause, and children that wait cost nothing. It is
-/// the longer the larger the crowd is.
+/// A child starts after so long even if the host is late: others may be the cause, and children
+/// that wait cost nothing. It is the longer the larger the crowd is.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// How much less urgent a child of a crowd is than the host: the kernel's niceness.
 pub(super) const NICENESS: i32 = 10;
 
-static PROCESSORS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZeroUsize::get));
+static PROCESSORS: LazyLock<usize> =
+    LazyLock::new(|| available_parallelism().map_or(1, NonZeroUsize::get));
 static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new((*PROCESSORS / 2).max(1)));
 static LAST: Mutex<Option<Instant>> = Mutex::new(None);
 

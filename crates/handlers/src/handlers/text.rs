@@ -38,15 +38,18 @@ impl Drop for Waiting {
     }
 }
 
-/// Looks through a value whose size is bounded; beside the threads that answer other events, if it is large or has
-/// many members. The work looks at times whether it is abandoned, and may then return anything.
+/// Looks through a value whose size is bounded; beside the threads that answer other events, if it
+/// is large or has many members. The work looks at times whether it is abandoned, and may then
+/// return anything.
 pub(super) async fn look_through<T: Send + 'static>(
     value: &Value,
     work: impl FnOnce(&Abandoned) -> T + Send + 'static,
 ) -> Result<T, HandlerError> {
     let bytes = size(value);
     if bytes > MOST {
-        return Err(HandlerError(format!("look through {bytes} bytes of text: the most is {MOST}")));
+        return Err(HandlerError(format!(
+            "look through {bytes} bytes of text: the most is {MOST}"
+        )));
     }
     let abandoned = Abandoned::default();
     if bytes + EACH_VALUE * count(value, LARGE / EACH_VALUE) < LARGE {
@@ -99,7 +102,10 @@ pub(super) enum Place<'v> {
 }
 
 /// The value with texts replaced, or `None` if none was.
-pub(super) fn rewrite(value: &Value, change: &mut impl FnMut(Place<'_>, &str) -> Option<String>) -> Option<Value> {
+pub(super) fn rewrite(
+    value: &Value,
+    change: &mut impl FnMut(Place<'_>, &str) -> Option<String>,
+) -> Option<Value> {
     rewrite_under(None, value, change)
 }
 
@@ -112,17 +118,29 @@ fn rewrite_under(
     match value {
         Value::String(text) => change(Place::Value(under), text).map(Value::String),
         Value::Array(items) => {
-            let changed: Vec<_> = items.iter().map(|item| rewrite_under(under, item, change)).collect();
+            let changed: Vec<_> = items
+                .iter()
+                .map(|item| rewrite_under(under, item, change))
+                .collect();
             changed.iter().any(Option::is_some).then(|| {
-                items.iter().zip(changed).map(|(item, changed)| changed.unwrap_or_else(|| item.clone())).collect()
+                items
+                    .iter()
+                    .zip(changed)
+                    .map(|(item, changed)| changed.unwrap_or_else(|| item.clone()))
+                    .collect()
             })
         }
         Value::Object(members) => {
             let one = |(key, value): (&String, &Value)| {
-                (change(Place::Key, key), rewrite_under(named(under, members, key), value, change))
+                (
+                    change(Place::Key, key),
+                    rewrite_under(named(under, members, key), value, change),
+                )
             };
             let changed: Vec<_> = members.iter().map(one).collect();
-            let is_changed = changed.iter().any(|(key, value)| key.is_some() || value.is_some());
+            let is_changed = changed
+                .iter()
+                .any(|(key, value)| key.is_some() || value.is_some());
             is_changed.then(|| Value::Object(renamed(members, changed)))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
@@ -130,17 +148,29 @@ fn rewrite_under(
 }
 
 /// What a member is called: the key, or for the value of something what that is called.
-fn named<'v>(under: Option<&'v str>, members: &'v Map<String, Value>, key: &'v str) -> Option<&'v str> {
+fn named<'v>(
+    under: Option<&'v str>,
+    members: &'v Map<String, Value>,
+    key: &'v str,
+) -> Option<&'v str> {
     const VALUES: [&str; 6] = ["value", "plain", "plaintext", "raw", "#text", "_text"];
     const NAMES: [&str; 4] = ["name", "key", "Name", "Key"];
     if !VALUES.iter().any(|it| it.eq_ignore_ascii_case(key)) {
         return Some(key);
     }
-    NAMES.iter().find_map(|name| members.get(*name)?.as_str()).or(under).or(Some(key))
+    NAMES
+        .iter()
+        .find_map(|name| members.get(*name)?.as_str())
+        .or(under)
+        .or(Some(key))
 }
 
-/// The members with what has changed of them. No two get the same key: a number behind it tells them apart.
-fn renamed(members: &Map<String, Value>, changed: Vec<(Option<String>, Option<Value>)>) -> Map<String, Value> {
+/// The members with what has changed of them. No two get the same key: a number behind it tells
+/// them apart.
+fn renamed(
+    members: &Map<String, Value>,
+    changed: Vec<(Option<String>, Option<Value>)>,
+) -> Map<String, Value> {
     let mut all = Map::new();
     // It only goes up, so that many equal keys take no more time than as many others.
     let mut number = 1;
@@ -185,17 +215,30 @@ mod tests {
                 told.send(is_beside).unwrap();
             });
             let result = futures_util::FutureExt::now_or_never(work);
-            assert_eq!((result.is_none(), abandoned.recv().unwrap()), (is_beside, is_beside));
+            assert_eq!(
+                (result.is_none(), abandoned.recv().unwrap()),
+                (is_beside, is_beside)
+            );
         }
     }
 
     #[test]
     fn keys_are_rewritten_and_no_member_is_lost() {
         let value = json!({"a1": 1, "a2": {"a3": "a4"}, "x": 2, "x 2": [3, "a5"], "b": 4});
-        let rewritten = rewrite(&value, &mut |_, text| text.starts_with('a').then(|| "x".to_string()));
-        assert_eq!(rewritten, Some(json!({"x 3": 1, "x 4": {"x": "x"}, "x": 2, "x 2": [3, "x"], "b": 4})));
-        let values = rewrite(&value, &mut |place, _| matches!(place, Place::Value(Some("x 2"))).then(|| "y".into()));
-        assert_eq!(values, Some(json!({"a1": 1, "a2": {"a3": "a4"}, "x": 2, "x 2": [3, "y"], "b": 4})));
+        let rewritten = rewrite(&value, &mut |_, text| {
+            text.starts_with('a').then(|| "x".to_string())
+        });
+        assert_eq!(
+            rewritten,
+            Some(json!({"x 3": 1, "x 4": {"x": "x"}, "x": 2, "x 2": [3, "x"], "b": 4}))
+        );
+        let values = rewrite(&value, &mut |place, _| {
+            matches!(place, Place::Value(Some("x 2"))).then(|| "y".into())
+        });
+        assert_eq!(
+            values,
+            Some(json!({"a1": 1, "a2": {"a3": "a4"}, "x": 2, "x 2": [3, "y"], "b": 4}))
+        );
         assert_eq!(rewrite(&value, &mut |_, _| None), None);
     }
 }

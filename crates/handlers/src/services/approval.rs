@@ -43,7 +43,11 @@ pub struct ApprovalRequest {
 
 /// What a person says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object with `decision`")]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = "an object with `decision`"
+)]
 pub struct ApprovalReply {
     /// Yes or no.
     pub decision: Approval,
@@ -51,7 +55,11 @@ pub struct ApprovalReply {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
     /// With an approval: do this instead; null is a value.
-    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "hookwire_base::verdict::present")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        default,
+        deserialize_with = "hookwire_base::verdict::present"
+    )]
     pub subject: Option<Value>,
     /// Give the same answer to the same question for the rest of the session.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
@@ -62,11 +70,15 @@ pub struct ApprovalReply {
 pub const DENIED: &str = "denied by a person";
 
 impl ApprovalReply {
-    /// The decision that it comes to, and why. `by` is who has answered, where that is known. In other systems what a
-    /// person says is the whole reason of a "no".
+    /// The decision that it comes to, and why. `by` is who has answered, where that is known. In
+    /// other systems what a person says is the whole reason of a "no".
     pub fn decided(&self, question: &str, is_native: bool, by: Option<&str>) -> (Decision, String) {
         let by = by.map(|by| format!(", {by}")).unwrap_or_default();
-        let said = self.reason.as_deref().map(|said| format!("{by}: {said}")).unwrap_or(by);
+        let said = self
+            .reason
+            .as_deref()
+            .map(|said| format!("{by}: {said}"))
+            .unwrap_or(by);
         match (self.decision, &self.reason) {
             (Approval::Approve, _) => (Decision::Allow, format!("approved by a person{said}")),
             (Approval::Deny, Some(bare)) if !is_native => (Decision::Deny, bare.clone()),

@@ -1,5 +1,6 @@
-//! Threads apart, for work that takes time: a file system that hangs, a text that is long. Who waits for it does so as long
-//! as it likes; the work learns by its [patience] when nobody waits any more.
+//! Threads apart, for work that takes time: a file system that hangs, a text that is long. Who
+//! waits for it does so as long as it likes; the work learns by its [patience] when nobody waits
+//! any more.
 
 use hookwire_rules::matching::patience;
 use std::sync::Arc;
@@ -29,8 +30,12 @@ impl Drop for GiveUp {
 }
 
 impl Aside {
-    /// Does work on a thread apart; once this is dropped, the work's patience is over. `None`: it has panicked.
-    pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    /// Does work on a thread apart; once this is dropped, the work's patience is over. `None`: it
+    /// has panicked.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
         let given_up = Arc::new(AtomicBool::new(false));
         let _give_up = GiveUp(given_up.clone());
         // It is never closed.

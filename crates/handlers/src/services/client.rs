@@ -7,7 +7,8 @@ use std::pin::Pin;
 
 /// The way back to a client.
 pub trait Client: Send + Sync {
-    /// Sends a request and gives the client's reply, or why there is none. Dropping the future cancels.
+    /// Sends a request and gives the client's reply, or why there is none. Dropping the future
+    /// cancels.
     fn request(&self, method: &'static str, params: Value) -> Reply;
 
     /// Tells it something.

@@ -139,5 +139,8 @@ impl std::error::Error for ModelError {}
 /// Something that completes conversations; tests have their own.
 pub trait Model: Send + Sync {
     /// Asks once. Dropping the future cancels.
-    fn complete(&self, request: &Request) -> impl Future<Output = Result<ModelReply, ModelError>> + Send;
+    fn complete(
+        &self,
+        request: &Request,
+    ) -> impl Future<Output = Result<ModelReply, ModelError>> + Send;
 }

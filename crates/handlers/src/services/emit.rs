@@ -1,4 +1,5 @@
-//! What listeners hear of, such as the events that hooks send: outward only, and free of charge without a listener.
+//! What listeners hear of, such as the events that hooks send: outward only, and free of charge
+//! without a listener.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,14 +18,18 @@ pub struct AgentEvent {
 impl AgentEvent {
     /// An event of this name.
     pub fn new(name: impl Into<String>, data: Value) -> AgentEvent {
-        AgentEvent { name: name.into(), data }
+        AgentEvent {
+            name: name.into(),
+            data,
+        }
     }
 }
 
 /// How many a slow listener may fall behind before it loses the oldest.
 const QUEUE: usize = 1024;
 
-/// Where hooks put events, and the engine what runs come to, for listeners. Clones lead to the same listeners.
+/// Where hooks put events, and the engine what runs come to, for listeners. Clones lead to the same
+/// listeners.
 #[derive(Clone, Debug)]
 pub struct EventSender<T = AgentEvent>(Arc<OnceLock<broadcast::Sender<T>>>);
 
@@ -45,7 +50,10 @@ impl<T: Clone> EventSender<T> {
 
     /// Every event from now on. A listener that falls behind loses the oldest.
     pub fn subscribe(&self) -> broadcast::Receiver<T> {
-        // Most hosts never have a listener: the queue is made for the first, because it takes up to half a megabyte.
-        self.0.get_or_init(|| broadcast::Sender::new(QUEUE)).subscribe()
+        // Most hosts never have a listener: the queue is made for the first, because it takes up to
+        // half a megabyte.
+        self.0
+            .get_or_init(|| broadcast::Sender::new(QUEUE))
+            .subscribe()
     }
 }

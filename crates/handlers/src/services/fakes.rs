@@ -1,7 +1,8 @@
 //! What stands for language models, web services, a person and the clock while hooks are tested.
 //!
-//! Where a host has fakes, nobody outside of it is asked: a question that no fake answers is an error of its hook, and
-//! is kept for whoever runs the test, because a hook that fails open would hide it.
+//! Where a host has fakes, nobody outside of it is asked: a question that no fake answers is an
+//! error of its hook, and is kept for whoever runs the test, because a hook that fails open would
+//! hide it.
 
 use super::approval::{Approval, ApprovalReply};
 use super::conversation::{ModelReply, Request, ToolCall};
@@ -129,10 +130,14 @@ impl Answers {
     /// These, and where they say nothing, the others.
     pub fn or(mut self, others: &Answers) -> Answers {
         for (hook, answers) in &others.models {
-            self.models.entry(hook.clone()).or_insert_with(|| answers.clone());
+            self.models
+                .entry(hook.clone())
+                .or_insert_with(|| answers.clone());
         }
         for (url, answer) in &others.http {
-            self.http.entry(url.clone()).or_insert_with(|| answer.clone());
+            self.http
+                .entry(url.clone())
+                .or_insert_with(|| answer.clone());
         }
         self.person = self.person.or_else(|| others.person.clone());
         self
@@ -183,14 +188,18 @@ impl Fakes {
         self.ahead.load(Ordering::Relaxed)
     }
 
-    /// The time of day in a case that began when the clock was so far ahead: the same in every test.
+    /// The time of day in a case that began when the clock was so far ahead: the same in every
+    /// test.
     pub fn time(&self, began: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + START + Duration::from_millis(self.ahead().saturating_sub(began))
     }
 
-    /// Notes that nothing answers, and says what to write. The text stands behind "failed to ask somebody: ".
+    /// Notes that nothing answers, and says what to write. The text stands behind "failed to ask
+    /// somebody: ".
     fn miss(&self, who: &str, write: &str) -> String {
-        let why = format!("nothing is asked in a test, and no fake answers; write `fakes: {{ {write} }}`");
+        let why = format!(
+            "nothing is asked in a test, and no fake answers; write `fakes: {{ {write} }}`"
+        );
         self.unanswered.lock().push(format!("{who}: {why}"));
         why
     }
@@ -212,8 +221,7 @@ impl Fakes {
     /// For what is more than a POST, which no fake stands for.
     #[cfg(feature = "mcp")]
     pub fn connect(&self, url: &str) -> String {
-        let why =
-            "nothing is asked in a test, and servers at a URL have no fake; name one that is started by a command";
+        let why = "nothing is asked in a test, and servers at a URL have no fake; name one that is started by a command";
         self.unanswered.lock().push(format!("{url}: {why}"));
         why.to_string()
     }
@@ -231,12 +239,22 @@ impl Fakes {
             return Err(self.miss(&format!("the model of `{hook}`"), &write));
         };
         Ok(match answer {
-            ModelAnswer::Text(text) => ModelReply { text, ..ModelReply::default() },
+            ModelAnswer::Text(text) => ModelReply {
+                text,
+                ..ModelReply::default()
+            },
             ModelAnswer::Verdict { decision, reason } => {
                 // A judge repeats the number at the end of its instructions.
-                let nonce = request.system.rsplit_once("nonce: ").map_or("", |(_, nonce)| nonce);
-                let text = json!({ "reason": reason, "decision": decision, "nonce": nonce }).to_string();
-                ModelReply { text, ..ModelReply::default() }
+                let nonce = request
+                    .system
+                    .rsplit_once("nonce: ")
+                    .map_or("", |(_, nonce)| nonce);
+                let text =
+                    json!({ "reason": reason, "decision": decision, "nonce": nonce }).to_string();
+                ModelReply {
+                    text,
+                    ..ModelReply::default()
+                }
             }
             ModelAnswer::Calls(calls) => {
                 let call = |(n, FakeCall { name, input }): (usize, FakeCall)| ToolCall {
@@ -245,7 +263,10 @@ impl Fakes {
                     input,
                     signature: None,
                 };
-                ModelReply { calls: calls.into_iter().enumerate().map(call).collect(), ..ModelReply::default() }
+                ModelReply {
+                    calls: calls.into_iter().enumerate().map(call).collect(),
+                    ..ModelReply::default()
+                }
             }
         })
     }

@@ -1,7 +1,8 @@
-//! What guards count on all hosts of a fleet together: quotas and budgets. A host that is in no fleet has none, and a guard
-//! that needs one fails; what that means is up to its `fail`.
+//! What guards count on all hosts of a fleet together: quotas and budgets. A host that is in no
+//! fleet has none, and a guard that needs one fails; what that means is up to its `fail`.
 //!
-//! Where nothing happens really, such as in tests of definitions and in a replay, guards count in this host instead.
+//! Where nothing happens really, such as in tests of definitions and in a replay, guards count in
+//! this host instead.
 
 use hookwire_base::support::digest;
 use std::sync::{Arc, OnceLock};
@@ -65,12 +66,19 @@ impl FleetCounts {
     }
 }
 
-/// Why a name can't be one of a quota, a budget or a period; for people. They stand in subjects of the bus.
+/// Why a name can't be one of a quota, a budget or a period; for people. They stand in subjects of
+/// the bus.
 pub fn bad_name(name: &str) -> Option<String> {
     let is_name = !name.is_empty()
         && name.len() <= MAX_NAME
-        && name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_' || it == b'-');
-    (!is_name).then(|| format!("a name has 1 to {MAX_NAME} of the characters A-Z, a-z, 0-9, _ and -, found `{name}`"))
+        && name
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || it == b'_' || it == b'-');
+    (!is_name).then(|| {
+        format!(
+            "a name has 1 to {MAX_NAME} of the characters A-Z, a-z, 0-9, _ and -, found `{name}`"
+        )
+    })
 }
 
 /// The longest name: with the limits behind it, it must still be a name of the bus.
@@ -78,7 +86,14 @@ const MAX_NAME: usize = 40;
 
 /// The part of a quota that a value of `by` counts in: the values themselves don't go to the bus.
 pub fn key_of(by: &str) -> String {
-    if by.is_empty() { "all".into() } else { digest::hex(&digest::of_texts(&[by])).chars().take(32).collect() }
+    if by.is_empty() {
+        "all".into()
+    } else {
+        digest::hex(&digest::of_texts(&[by]))
+            .chars()
+            .take(32)
+            .collect()
+    }
 }
 
 #[cfg(feature = "fleet")]
@@ -107,25 +122,47 @@ mod joined {
         /// The system gives no random numbers.
         pub fn join(&self, server: &Server) -> std::io::Result<()> {
             let spender = Spender::new(server.clone())?;
-            let process = format!("{}:{:x}:{:x}", server.host(), std::process::id(), millis_now());
+            let process = format!(
+                "{}:{:x}:{:x}",
+                server.host(),
+                std::process::id(),
+                millis_now()
+            );
             // A host joins one fleet.
-            let _ = self.0.joined.set(Joined { server: server.clone(), spender, process });
+            let _ = self.0.joined.set(Joined {
+                server: server.clone(),
+                spender,
+                process,
+            });
             Ok(())
         }
 
         fn joined(&self) -> Result<&Joined, String> {
-            self.0.joined.get().ok_or_else(|| "this host is in no fleet; start it with `--fleet`".into())
+            self.0
+                .joined
+                .get()
+                .ok_or_else(|| "this host is in no fleet; start it with `--fleet`".into())
         }
 
-        /// Takes one of a quota; says whether it was admitted. `id` names what takes, so that it counts once.
+        /// Takes one of a quota; says whether it was admitted. `id` names what takes, so that it
+        /// counts once.
         ///
         /// # Errors
         /// Finishes "failed to ...".
-        pub async fn take(&self, quota: &Quota, key: &str, id: &str, within: Duration) -> Result<bool, String> {
-            let failed = |problem: String| format!("take one of the fleet's quota `{}`: {problem}", quota.name);
+        pub async fn take(
+            &self,
+            quota: &Quota,
+            key: &str,
+            id: &str,
+            within: Duration,
+        ) -> Result<bool, String> {
+            let failed = |problem: String| {
+                format!("take one of the fleet's quota `{}`: {problem}", quota.name)
+            };
             let joined = self.joined().map_err(failed)?;
             let name = quota.name.parse().ok();
-            let name = name.and_then(|name: Name| quota::full_name(&name, quota.limit, quota.window));
+            let name =
+                name.and_then(|name: Name| quota::full_name(&name, quota.limit, quota.window));
             let name = name.ok_or_else(|| failed("it has no name that the bus takes".into()))?;
             let key: Name = key.parse().map_err(|error| failed(format!("{error}")))?;
             let id = format!("{}:{id}", joined.process);
@@ -150,22 +187,50 @@ mod joined {
         /// # Errors
         /// Finishes "failed to ...".
         pub async fn ask(&self, budget: &Budget, within: Duration) -> Result<Standing, String> {
-            let failed = |problem: String| format!("ask for a part of the fleet's budget `{}`: {problem}", budget.name);
+            let failed = |problem: String| {
+                format!(
+                    "ask for a part of the fleet's budget `{}`: {problem}",
+                    budget.name
+                )
+            };
             let joined = self.joined().map_err(failed)?;
-            let asked = joined.spender.ask(&of_bus(budget).map_err(failed)?, within.min(PATIENCE)).await;
-            asked.map(standing).map_err(|error| failed(error.to_string()))
+            let asked = joined
+                .spender
+                .ask(&of_bus(budget).map_err(failed)?, within.min(PATIENCE))
+                .await;
+            asked
+                .map(standing)
+                .map_err(|error| failed(error.to_string()))
         }
 
         /// Counts what was spent of a budget.
         ///
         /// # Errors
         /// Finishes "failed to ...". It counts all the same, as soon as a server is reached.
-        pub async fn spend(&self, budget: &Budget, amount: i64, within: Duration) -> Result<Standing, String> {
-            let failed =
-                |problem: String| format!("count what the fleet's budget `{}` has paid: {problem}", budget.name);
+        pub async fn spend(
+            &self,
+            budget: &Budget,
+            amount: i64,
+            within: Duration,
+        ) -> Result<Standing, String> {
+            let failed = |problem: String| {
+                format!(
+                    "count what the fleet's budget `{}` has paid: {problem}",
+                    budget.name
+                )
+            };
             let joined = self.joined().map_err(failed)?;
-            let spent = joined.spender.spend(&of_bus(budget).map_err(failed)?, amount, within.min(PATIENCE)).await;
-            spent.map(standing).map_err(|error| failed(error.to_string()))
+            let spent = joined
+                .spender
+                .spend(
+                    &of_bus(budget).map_err(failed)?,
+                    amount,
+                    within.min(PATIENCE),
+                )
+                .await;
+            spent
+                .map(standing)
+                .map_err(|error| failed(error.to_string()))
         }
 
         /// Gives back what budgets have left that are idle; all of them if the host ends.
@@ -179,15 +244,25 @@ mod joined {
     fn of_bus(budget: &Budget) -> Result<spend::Budget, String> {
         let name = |text: &str| text.parse::<Name>().map_err(|error| error.to_string());
         let max = budget.max.min(spend::MAX_AMOUNT);
-        Ok(spend::Budget { name: name(&budget.name)?, period: name(&budget.period)?, max })
+        Ok(spend::Budget {
+            name: name(&budget.name)?,
+            period: name(&budget.period)?,
+            max,
+        })
     }
 
     fn standing(it: spend::Standing) -> Standing {
-        Standing { may_spend: it.may_spend, counted: it.counted }
+        Standing {
+            may_spend: it.may_spend,
+            counted: it.counted,
+        }
     }
 
     fn millis_now() -> u128 {
-        std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis()
+        std::time::SystemTime::now()
+            .duration_since(std::time::SystemTime::UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_millis()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What handlers use and share: the way back to the client, a person, language models, the network,
-//! shared values, and events for listeners; and what stands for all that is outside while hooks are tested.
+//! shared values, and events for listeners; and what stands for all that is outside while hooks are
+//! tested.
 
 pub mod approval;
 pub mod approvals;

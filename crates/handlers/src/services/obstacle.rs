@@ -28,28 +28,50 @@ impl Obstacle {
     pub const DEPENDS_ON_HOST: [&'static str; 3] = ["no-model", "no-key", Obstacle::UNREACHABLE];
 
     pub fn new(code: &'static str, message: impl Into<String>) -> Obstacle {
-        Obstacle { code, field: None, message: message.into(), part: None, help: None, fix: None }
+        Obstacle {
+            code,
+            field: None,
+            message: message.into(),
+            part: None,
+            help: None,
+            fix: None,
+        }
     }
 
     pub fn help(self, help: impl Into<String>) -> Obstacle {
-        Obstacle { help: Some(help.into()), ..self }
+        Obstacle {
+            help: Some(help.into()),
+            ..self
+        }
     }
 
     pub fn within(self, part: Range<usize>) -> Obstacle {
-        Obstacle { part: Some(part), ..self }
+        Obstacle {
+            part: Some(part),
+            ..self
+        }
     }
 
     pub fn fix(self, fix: Fix) -> Obstacle {
-        Obstacle { fix: Some(Box::new(fix)), ..self }
+        Obstacle {
+            fix: Some(Box::new(fix)),
+            ..self
+        }
     }
 
     pub fn at(self, field: &'static str) -> Obstacle {
-        Obstacle { field: Some(field), ..self }
+        Obstacle {
+            field: Some(field),
+            ..self
+        }
     }
 
     /// A URL that requests with these grants never reach.
     pub(crate) fn from_url(url: &str, grants: &Grants) -> Option<Obstacle> {
-        let error = check_url(url, grants).err().filter(|error| error.is_about_address())?.to_string();
+        let error = check_url(url, grants)
+            .err()
+            .filter(|error| error.is_about_address())?
+            .to_string();
         let (what, help) = error.split_once("; ").unwrap_or((&error, ""));
         let obstacle = Obstacle::new(Obstacle::UNREACHABLE, format!("the hook can't {what}"));
         Some(if help.is_empty() {

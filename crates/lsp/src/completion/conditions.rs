@@ -18,21 +18,41 @@ impl Writer<'_> {
     pub(super) fn expression(&self, seen: &Seen) -> Vec<Item> {
         let typed = self.reading.typed.as_str();
         let events = self.of_tool(self.here.relevant(&seen.events));
-        let rest_len = self.reading.rest.find(|c: char| !is_name_char(c)).unwrap_or(self.reading.rest.len());
+        let rest_len = self
+            .reading
+            .rest
+            .find(|c: char| !is_name_char(c))
+            .unwrap_or(self.reading.rest.len());
         let rest = self.reading.rest.get(..rest_len).unwrap_or_default();
-        let calls = self.reading.rest.get(rest_len..).is_some_and(|it| it.starts_with('('));
+        let calls = self
+            .reading
+            .rest
+            .get(rest_len..)
+            .is_some_and(|it| it.starts_with('('));
         if let Some((before, text)) = open_string(typed) {
             return self.compared(before, text, &events);
         }
         let start = typed
             .rfind(|c: char| !is_name_char(c) && c != '.')
-            .map_or(0, |at| at + typed.get(at..).and_then(|it| it.chars().next()).map_or(1, char::len_utf8));
+            .map_or(0, |at| {
+                at + typed
+                    .get(at..)
+                    .and_then(|it| it.chars().next())
+                    .map_or(1, char::len_utf8)
+            });
         let chain = typed.get(start..).unwrap_or_default();
-        let follows_value = chain.starts_with('.') || chain.starts_with(|c: char| c.is_ascii_digit());
-        let (base, word) = chain.rsplit_once('.').map_or((None, chain), |(base, word)| (Some(base), word));
-        let Some(span) = self.part(word, rest) else { return Vec::new() };
+        let follows_value =
+            chain.starts_with('.') || chain.starts_with(|c: char| c.is_ascii_digit());
+        let (base, word) = chain
+            .rsplit_once('.')
+            .map_or((None, chain), |(base, word)| (Some(base), word));
+        let Some(span) = self.part(word, rest) else {
+            return Vec::new();
+        };
         // Only members of something can be there or not.
-        let is_tested = typed.get(..start).is_some_and(|it| it.trim_end().ends_with("has("));
+        let is_tested = typed
+            .get(..start)
+            .is_some_and(|it| it.trim_end().ends_with("has("));
         let mut items = Vec::new();
         if let Some(base) = base.filter(|_| !follows_value) {
             let path: Vec<&str> = base.split('.').collect();
@@ -43,22 +63,38 @@ impl Writer<'_> {
         }
         if base.is_some() {
             let values: Vec<&Value> = match base.filter(|_| !follows_value) {
-                Some(base) => events.iter().filter_map(|it| at_path(it.data(), base)).collect(),
+                Some(base) => events
+                    .iter()
+                    .filter_map(|it| at_path(it.data(), base))
+                    .collect(),
                 None => Vec::new(),
             };
             let is_map = !values.is_empty() && values.iter().all(|it| it.is_object());
             let fits = |it: &&Function| {
-                it.is_method && (values.is_empty() || is_map || values.iter().any(|value| (it.fits)(value)))
+                it.is_method
+                    && (values.is_empty() || is_map || values.iter().any(|value| (it.fits)(value)))
             };
-            items.extend(FUNCTIONS.iter().filter(fits).filter_map(|it| self.function(it, &span, calls)));
+            items.extend(
+                FUNCTIONS
+                    .iter()
+                    .filter(fits)
+                    .filter_map(|it| self.function(it, &span, calls)),
+            );
             return items;
         }
         if let Some(path) = compared_path(typed.get(..start).unwrap_or_default()) {
-            let quote = if self.reading.quote.is_some_and(|it| it.starts_with('"')) { '\'' } else { '"' };
+            let quote = if self.reading.quote.is_some_and(|it| it.starts_with('"')) {
+                '\''
+            } else {
+                '"'
+            };
             items.extend(self.said(path, &events).into_iter().filter_map(|value| {
                 let label = format!("{quote}{value}{quote}");
                 let text = self.inner(&label)?;
-                Some(Item { text, ..Item::named(ItemKind::VALUE, label, "", &span) })
+                Some(Item {
+                    text,
+                    ..Item::named(ItemKind::VALUE, label, "", &span)
+                })
             }));
         }
         if !is_tested {
@@ -66,41 +102,67 @@ impl Writer<'_> {
         }
         let chosen = paths(&events);
         let identifiers = |path: &str| path.split('.').all(is_member);
-        let deep = chosen.iter().filter(|(path, _)| path.contains('.') && identifiers(path));
+        let deep = chosen
+            .iter()
+            .filter(|(path, _)| path.contains('.') && identifiers(path));
         items.extend(deep.map(|(path, value)| path_item(path, value, &span)));
         if chosen.is_empty() {
-            for (path, about) in shape().into_iter().filter(|(path, _)| path.contains('.') && self.may_have(path)) {
+            for (path, about) in shape()
+                .into_iter()
+                .filter(|(path, _)| path.contains('.') && self.may_have(path))
+            {
                 items.push(Item::named(ItemKind::FIELD, path, about, &span));
             }
         }
         if is_tested {
             return items;
         }
-        items.extend(FUNCTIONS.iter().filter(|it| !it.is_method).filter_map(|it| self.function(it, &span, calls)));
+        items.extend(
+            FUNCTIONS
+                .iter()
+                .filter(|it| !it.is_method)
+                .filter_map(|it| self.function(it, &span, calls)),
+        );
         items
     }
 
     /// The texts that a value may be compared with.
     fn compared(&self, before: &str, text: &str, events: &[&Event]) -> Vec<Item> {
-        let Some(path) = compared_path(before) else { return Vec::new() };
+        let Some(path) = compared_path(before) else {
+            return Vec::new();
+        };
         let values = self.said(path, events);
         let is_end = |c: char| matches!(c, '"' | '\'' | '\\') || c.is_whitespace();
         let rest = self.reading.rest.split(is_end).next().unwrap_or_default();
-        let Some(span) = self.part(text, rest) else { return Vec::new() };
+        let Some(span) = self.part(text, rest) else {
+            return Vec::new();
+        };
         let item = |value: String| {
             let text = self.inner(&value)?;
-            Some(Item { text, ..Item::named(ItemKind::VALUE, value, "", &span) })
+            Some(Item {
+                text,
+                ..Item::named(ItemKind::VALUE, value, "", &span)
+            })
         };
         values.into_iter().filter_map(item).collect()
     }
 
     /// The texts that a path is known to lead to.
     fn said(&self, path: &str, events: &[&Event]) -> Vec<String> {
-        let said = events.iter().filter_map(|it| at_path(it.data(), path)?.as_str()).filter(|it| is_word(it));
+        let said = events
+            .iter()
+            .filter_map(|it| at_path(it.data(), path)?.as_str())
+            .filter(|it| is_word(it));
         let mut values: Vec<String> = said.map(str::to_string).collect();
         match path {
             "tool.name" => values.extend(TOOLS.iter().map(|tool| tool.name.to_string())),
-            "event" => values.extend(self.here.events().into_iter().flatten().map(|name| name.to_string())),
+            "event" => values.extend(
+                self.here
+                    .events()
+                    .into_iter()
+                    .flatten()
+                    .map(|name| name.to_string()),
+            ),
             _ => {}
         }
         let mut told = BTreeSet::new();
@@ -117,17 +179,35 @@ impl Writer<'_> {
 
     /// Whether the hook is for a tool of this name.
     fn tools_of_hook(&self) -> impl Fn(&str) -> bool {
-        let of_hook = |key: &str| self.here.hook.and_then(|hook| hook.get(key)).and_then(Node::text);
-        let rules = self.here.hook.and_then(|hook| hook.get("if")).map(|node| match &node.value {
-            NodeValue::Seq(items) => items.iter().filter_map(Node::text).collect(),
-            _ => node.text().into_iter().collect::<Vec<_>>(),
+        let of_hook = |key: &str| {
+            self.here
+                .hook
+                .and_then(|hook| hook.get(key))
+                .and_then(Node::text)
+        };
+        let rules = self
+            .here
+            .hook
+            .and_then(|hook| hook.get("if"))
+            .map(|node| match &node.value {
+                NodeValue::Seq(items) => items.iter().filter_map(Node::text).collect(),
+                _ => node.text().into_iter().collect::<Vec<_>>(),
+            });
+        let rules: Option<Vec<_>> = rules.map(|it| {
+            it.into_iter()
+                .filter_map(|rule| ToolRule::new(rule).ok())
+                .collect()
         });
-        let rules: Option<Vec<_>> =
-            rules.map(|it| it.into_iter().filter_map(|rule| ToolRule::new(rule).ok()).collect());
         let matcher = of_hook("matcher").filter(|it| !matches!(*it, "" | "*"));
-        let matcher = matcher.map(|it| RegexBuilder::new(&format!("^(?:{it})$")).size_limit(MAX_MATCHER).build());
+        let matcher = matcher.map(|it| {
+            RegexBuilder::new(&format!("^(?:{it})$"))
+                .size_limit(MAX_MATCHER)
+                .build()
+        });
         let is_of_rule = move |tool: &str| {
-            rules.as_ref().is_none_or(|it| it.is_empty() || it.iter().any(|rule| rule.is_about(tool)))
+            rules
+                .as_ref()
+                .is_none_or(|it| it.is_empty() || it.iter().any(|rule| rule.is_about(tool)))
         };
         move |tool| is_of_rule(tool) && !matches!(&matcher, Some(Ok(it)) if !it.is_match(tool))
     }
@@ -135,19 +215,30 @@ impl Writer<'_> {
     /// Whether the hook's events may have what a path begins with.
     fn may_have(&self, path: &str) -> bool {
         let is_of_tool = path == "tool" || path.starts_with("tool.");
-        !is_of_tool || self.here.events().is_none_or(|events| events.iter().any(|it| may_be_about_a_tool(it)))
+        !is_of_tool
+            || self
+                .here
+                .events()
+                .is_none_or(|events| events.iter().any(|it| may_be_about_a_tool(it)))
     }
 
     /// How many of the hook's events are about this member, and where it stands among all.
     fn root_rank(&self, member: &str) -> (std::cmp::Reverse<usize>, usize) {
         let events = self.here.events();
-        let is_meant = |name: &str| events.as_ref().is_none_or(|it| it.iter().any(|it| **it == *name));
+        let is_meant = |name: &str| {
+            events
+                .as_ref()
+                .is_none_or(|it| it.iter().any(|it| **it == *name))
+        };
         let is_about = |spec: &&EventSpec| {
             let subject = spec.subject.and_then(|it| it.split('/').nth(1));
             is_meant(spec.name) && (subject == Some(member) || member == "tool" && spec.tool)
         };
         let at = MEMBERS.iter().position(|it| *it == member);
-        (std::cmp::Reverse(EVENTS.iter().filter(is_about).count()), at.unwrap_or(MEMBERS.len()))
+        (
+            std::cmp::Reverse(EVENTS.iter().filter(is_about).count()),
+            at.unwrap_or(MEMBERS.len()),
+        )
     }
 
     /// The members of what a path leads to.
@@ -156,17 +247,35 @@ impl Writer<'_> {
         let mut items = Vec::new();
         let steps: Vec<Step<'_>> = path.iter().map(|key| Step::Key(key)).collect();
         let shape = docs::EVENT.at(&steps).members();
-        let about = |key: &str| shape.iter().find(|it| it.name == key).map(|it| it.docs.text()).unwrap_or_default();
+        let about = |key: &str| {
+            shape
+                .iter()
+                .find(|it| it.name == key)
+                .map(|it| it.docs.text())
+                .unwrap_or_default()
+        };
         let whole = path.join(".");
         for event in events {
-            let found = if path.is_empty() { Some(event.data()) } else { at_path(event.data(), &whole) };
-            for (key, value) in found.and_then(Value::as_object).into_iter().flatten().take(MAX_PATHS) {
+            let found = if path.is_empty() {
+                Some(event.data())
+            } else {
+                at_path(event.data(), &whole)
+            };
+            for (key, value) in found
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+                .take(MAX_PATHS)
+            {
                 if key.len() > MAX_WORD || !told.insert(key.to_string()) {
                     continue;
                 }
                 let item = path_item(key, value, span);
                 let about = [about(key), item.about].join("\n\n");
-                let item = Item { about: about.trim().into(), ..item };
+                let item = Item {
+                    about: about.trim().into(),
+                    ..item
+                };
                 if is_member(key) {
                     items.push(item);
                 } else if !path.is_empty() && !is_tested {
@@ -178,10 +287,15 @@ impl Writer<'_> {
         let known = known.chain(MEMBERS.iter().copied().filter(|_| path.is_empty()));
         // Arguments of calls that no host has told of yet.
         let is_for_tool = self.tools_of_hook();
-        let tools = TOOLS.iter().filter(|tool| path == ["tool", "input"] && is_for_tool(tool.name));
+        let tools = TOOLS
+            .iter()
+            .filter(|tool| path == ["tool", "input"] && is_for_tool(tool.name));
         let arguments = tools.flat_map(|tool| tool.arguments.iter().copied());
         let is_unseen = told.is_empty();
-        for key in known.chain(arguments.filter(|_| is_unseen)).filter(|key| self.may_have(key)) {
+        for key in known
+            .chain(arguments.filter(|_| is_unseen))
+            .filter(|key| self.may_have(key))
+        {
             if told.insert(key.to_string()) {
                 items.push(Item::named(ItemKind::FIELD, key, about(key), span));
             }
@@ -197,15 +311,30 @@ impl Writer<'_> {
         if key.contains(['"', '\'', '\\']) || !is_word(key) {
             return None;
         }
-        let quote = if self.reading.quote.is_some_and(|it| it.starts_with('"')) { '\'' } else { '"' };
+        let quote = if self.reading.quote.is_some_and(|it| it.starts_with('"')) {
+            '\''
+        } else {
+            '"'
+        };
         let start = item.span.start.checked_sub(1)?;
-        self.text.get(start..item.span.start).filter(|it| *it == ".")?;
+        self.text
+            .get(start..item.span.start)
+            .filter(|it| *it == ".")?;
         let text = self.inner(&format!("[{quote}{key}{quote}]"))?;
-        Some(Item { text, filter: Some(format!(".{key}")), span: start..item.span.end, ..item })
+        Some(Item {
+            text,
+            filter: Some(format!(".{key}")),
+            span: start..item.span.end,
+            ..item
+        })
     }
 
     fn function(&self, function: &Function, span: &Span, calls: bool) -> Option<Item> {
-        let quote = if self.reading.quote.is_some_and(|it| it.starts_with('\'')) { "\"" } else { "'" };
+        let quote = if self.reading.quote.is_some_and(|it| it.starts_with('\'')) {
+            "\""
+        } else {
+            "'"
+        };
         let call = function.call.replace('\'', quote);
         let (text, is_snippet) = match (calls, self.snippets) {
             (true, _) => (function.name.to_string(), false),
@@ -214,7 +343,11 @@ impl Writer<'_> {
         };
         Some(Item {
             label: function.name.into(),
-            kind: Some(if function.is_method { ItemKind::METHOD } else { ItemKind::FUNCTION }),
+            kind: Some(if function.is_method {
+                ItemKind::METHOD
+            } else {
+                ItemKind::FUNCTION
+            }),
             detail: Some(function.call.replace(STOP, "…")),
             about: function.about.into(),
             span: span.clone(),
@@ -228,11 +361,22 @@ impl Writer<'_> {
 /// The path whose value is compared with what follows this.
 fn compared_path(before: &str) -> Option<&str> {
     let before = before.trim_end();
-    let listed = || before.rsplit_once(" in [").filter(|(_, items)| !items.contains(']')).map(|(path, _)| path);
-    let path = ["==", "!="].iter().find_map(|it| before.strip_suffix(it)).or_else(listed)?.trim_end();
+    let listed = || {
+        before
+            .rsplit_once(" in [")
+            .filter(|(_, items)| !items.contains(']'))
+            .map(|(path, _)| path)
+    };
+    let path = ["==", "!="]
+        .iter()
+        .find_map(|it| before.strip_suffix(it))
+        .or_else(listed)?
+        .trim_end();
     let start = path
         .rfind(|c: char| !is_name_char(c) && c != '.')
-        .map_or(Some(0), |at| Some(at + path.get(at..)?.chars().next()?.len_utf8()))?;
+        .map_or(Some(0), |at| {
+            Some(at + path.get(at..)?.chars().next()?.len_utf8())
+        })?;
     path.get(start..)
 }
 
@@ -257,28 +401,103 @@ pub(super) struct Function {
     pub(super) fits: fn(&Value) -> bool,
 }
 
-const fn method(name: &'static str, call: &'static str, fits: fn(&Value) -> bool, about: &'static str) -> Function {
-    Function { name, is_method: true, call, about, fits }
+const fn method(
+    name: &'static str,
+    call: &'static str,
+    fits: fn(&Value) -> bool,
+    about: &'static str,
+) -> Function {
+    Function {
+        name,
+        is_method: true,
+        call,
+        about,
+        fits,
+    }
 }
 
 const fn global(name: &'static str, call: &'static str, about: &'static str) -> Function {
-    Function { name, is_method: false, call, about, fits: |_| true }
+    Function {
+        name,
+        is_method: false,
+        call,
+        about,
+        fits: |_| true,
+    }
 }
 
 /// The functions that the CEL interpreter has.
 pub(super) static FUNCTIONS: &[Function] = &[
-    global("has", "has(\u{1})", "whether a member is there: `has(tool.input.path)`"),
-    method("contains", "contains('\u{1}')", Value::is_string, "whether the text has this in it"),
-    method("startsWith", "startsWith('\u{1}')", Value::is_string, "whether the text begins with this"),
-    method("endsWith", "endsWith('\u{1}')", Value::is_string, "whether the text ends with this"),
-    method("matches", "matches('\u{1}')", Value::is_string, "whether a regex is found in the text"),
-    method("size", "size()", |it| it.is_string() || it.is_array(), "how many characters, items or members there are"),
-    method("exists", "exists(it, \u{1})", Value::is_array, "whether the condition holds for one item at least"),
-    method("exists_one", "exists_one(it, \u{1})", Value::is_array, "whether the condition holds for one item only"),
-    method("all", "all(it, \u{1})", Value::is_array, "whether the condition holds for every item"),
-    method("filter", "filter(it, \u{1})", Value::is_array, "the items for which the condition holds"),
-    method("map", "map(it, \u{1})", Value::is_array, "what becomes of each item"),
-    global("size", "size(\u{1})", "how many characters, items or members there are"),
+    global(
+        "has",
+        "has(\u{1})",
+        "whether a member is there: `has(tool.input.path)`",
+    ),
+    method(
+        "contains",
+        "contains('\u{1}')",
+        Value::is_string,
+        "whether the text has this in it",
+    ),
+    method(
+        "startsWith",
+        "startsWith('\u{1}')",
+        Value::is_string,
+        "whether the text begins with this",
+    ),
+    method(
+        "endsWith",
+        "endsWith('\u{1}')",
+        Value::is_string,
+        "whether the text ends with this",
+    ),
+    method(
+        "matches",
+        "matches('\u{1}')",
+        Value::is_string,
+        "whether a regex is found in the text",
+    ),
+    method(
+        "size",
+        "size()",
+        |it| it.is_string() || it.is_array(),
+        "how many characters, items or members there are",
+    ),
+    method(
+        "exists",
+        "exists(it, \u{1})",
+        Value::is_array,
+        "whether the condition holds for one item at least",
+    ),
+    method(
+        "exists_one",
+        "exists_one(it, \u{1})",
+        Value::is_array,
+        "whether the condition holds for one item only",
+    ),
+    method(
+        "all",
+        "all(it, \u{1})",
+        Value::is_array,
+        "whether the condition holds for every item",
+    ),
+    method(
+        "filter",
+        "filter(it, \u{1})",
+        Value::is_array,
+        "the items for which the condition holds",
+    ),
+    method(
+        "map",
+        "map(it, \u{1})",
+        Value::is_array,
+        "what becomes of each item",
+    ),
+    global(
+        "size",
+        "size(\u{1})",
+        "how many characters, items or members there are",
+    ),
     global("string", "string(\u{1})", "as a text"),
     global("int", "int(\u{1})", "as a whole number"),
     global("double", "double(\u{1})", "as a number with a fraction"),

@@ -31,9 +31,14 @@ impl Writer<'_> {
         }
         let path_is_root = self.here.path.is_empty();
         let rank = |member: &Member<'_>| {
-            let kind = KINDS.iter().position(|kind| kind.key == member.name).filter(|_| is_hook);
-            let first =
-                ["on", "matcher", "if", "unless", "when"].iter().position(|it| *it == member.name).filter(|_| is_hook);
+            let kind = KINDS
+                .iter()
+                .position(|kind| kind.key == member.name)
+                .filter(|_| is_hook);
+            let first = ["on", "matcher", "if", "unless", "when"]
+                .iter()
+                .position(|it| *it == member.name)
+                .filter(|_| is_hook);
             match (first, kind) {
                 _ if member.is_required || path_is_root && member.name == "hooks" => (0, 0),
                 (Some(at), _) => (1, at),
@@ -47,11 +52,17 @@ impl Writer<'_> {
         if self.reading.lead == "- " && members.iter().any(|it| it.is_required) {
             members.retain(|it| it.is_required);
         }
-        let mut items: Vec<Item> = members.iter().map(|it| self.key(it.name, &it.docs, it.docs.text())).collect();
+        let mut items: Vec<Item> = members
+            .iter()
+            .map(|it| self.key(it.name, &it.docs, it.docs.text()))
+            .collect();
         if self.here.path.last() == Some(&Step::Key("hooks")) && self.here.dialect.files.is_some() {
             items.extend(self.event_keys(&there));
         }
-        let line = self.text.get(..self.reading.token.start).and_then(|it| it.rsplit('\n').next());
+        let line = self
+            .text
+            .get(..self.reading.token.start)
+            .and_then(|it| it.rsplit('\n').next());
         let begins_line = line.is_some_and(|it| it.trim().is_empty());
         if self.format == Format::Toml && !path_is_root && !self.reading.in_flow && begins_line {
             items.extend(self.tables());
@@ -70,8 +81,18 @@ impl Writer<'_> {
         }
         let behind = self.text.get(offset..)?;
         let behind = behind.get(..behind.find(['\n', '\r']).unwrap_or(behind.len()))?;
-        let n_closed = |at: usize| if behind.get(at..).is_some_and(|it| it.starts_with("]]")) { 2 } else { 1 };
-        let end = behind.split('#').next().and_then(|it| it.find(']')).map(|at| offset + at + n_closed(at));
+        let n_closed = |at: usize| {
+            if behind.get(at..).is_some_and(|it| it.starts_with("]]")) {
+                2
+            } else {
+                1
+            }
+        };
+        let end = behind
+            .split('#')
+            .next()
+            .and_then(|it| it.find(']'))
+            .map(|at| offset + at + n_closed(at));
         let end = end.unwrap_or(self.reading.token.end);
         Some(offset - opened.len()..end)
     }
@@ -79,12 +100,26 @@ impl Writer<'_> {
     /// The tables that may be named in a header.
     fn headers(&self, docs: &Docs<'_>, header: &Span) -> Vec<Item> {
         if self.here.path.is_empty() {
-            let mut behind = self.text.get(header.end..).unwrap_or_default().lines().skip(1).map(str::trim_start);
+            let mut behind = self
+                .text
+                .get(header.end..)
+                .unwrap_or_default()
+                .lines()
+                .skip(1)
+                .map(str::trim_start);
             let next = behind.find(|it| !it.is_empty() && !it.starts_with('#'));
             let has_members = next.is_some_and(|it| !it.starts_with('['));
             let within = |it: Item| match has_members {
-                true => Item { span: header.clone(), text: it.label.clone(), is_snippet: false, ..it },
-                false => Item { span: header.clone(), ..it },
+                true => Item {
+                    span: header.clone(),
+                    text: it.label.clone(),
+                    is_snippet: false,
+                    ..it
+                },
+                false => Item {
+                    span: header.clone(),
+                    ..it
+                },
             };
             return self.tables().into_iter().map(within).collect();
         }
@@ -95,19 +130,34 @@ impl Writer<'_> {
             (false, true) => "]]",
             (false, false) => "]",
         };
-        let is_table = |it: &Member<'_>| it.docs.kinds().contains(&Kind::Map) && !there.contains(&it.name);
+        let is_table =
+            |it: &Member<'_>| it.docs.kinds().contains(&Kind::Map) && !there.contains(&it.name);
         let item = |it: Member<'_>| Item {
             text: format!("{}{close}", it.name),
-            ..Item::named(ItemKind::MODULE, it.name, it.docs.text(), &self.reading.token)
+            ..Item::named(
+                ItemKind::MODULE,
+                it.name,
+                it.docs.text(),
+                &self.reading.token,
+            )
         };
-        docs.members().into_iter().filter(is_table).map(item).collect()
+        docs.members()
+            .into_iter()
+            .filter(is_table)
+            .map(item)
+            .collect()
     }
 
     /// The tables that a file may have, with their headers.
     fn tables(&self) -> Vec<Item> {
         let members = docs::FILE.at(&[]).members();
-        let mut members: Vec<_> = members.iter().filter_map(|it| Some((it, self.table(it.name, &it.docs)?))).collect();
-        members.retain(|(it, _)| it.docs.is_only(Kind::List) || self.reading.root.get(it.name).is_none());
+        let mut members: Vec<_> = members
+            .iter()
+            .filter_map(|it| Some((it, self.table(it.name, &it.docs)?)))
+            .collect();
+        members.retain(|(it, _)| {
+            it.docs.is_only(Kind::List) || self.reading.root.get(it.name).is_none()
+        });
         members.sort_by_key(|(it, _)| it.name != "hooks");
         let item = |(it, text): (&Member<'_>, String)| {
             let header = text.lines().next().unwrap_or_default().to_string();
@@ -117,8 +167,17 @@ impl Writer<'_> {
                 span: self.reading.token.clone(),
                 ..Item::default()
             };
-            let text = if self.snippets { with_stops(&text) } else { header.clone() };
-            Item { label: header, text, is_snippet: self.snippets, ..item }
+            let text = if self.snippets {
+                with_stops(&text)
+            } else {
+                header.clone()
+            };
+            Item {
+                label: header,
+                text,
+                is_snippet: self.snippets,
+                ..item
+            }
         };
         members.into_iter().map(item).collect()
     }
@@ -128,7 +187,10 @@ impl Writer<'_> {
         if docs.is_only(Kind::Map) {
             Some(format!("[{name}]\n{STOP}"))
         } else if docs.is_only(Kind::List) {
-            Some(format!("[[{name}]]\n{}", members_of(&docs.items(), self.format, "\n")))
+            Some(format!(
+                "[[{name}]]\n{}",
+                members_of(&docs.items(), self.format, "\n")
+            ))
         } else {
             None
         }
@@ -137,8 +199,14 @@ impl Writer<'_> {
     /// Other systems list their hooks under the events.
     fn event_keys(&self, there: &BTreeSet<&str>) -> Vec<Item> {
         let list = docs::FILE.at(&[Step::Key("hooks")]);
-        let rows = self.here.dialect.events.iter().filter(|row| !there.contains(row.name));
-        rows.map(|row| self.key(row.name, &list, about_event(row.canonical))).collect()
+        let rows = self
+            .here
+            .dialect
+            .events
+            .iter()
+            .filter(|row| !there.contains(row.name));
+        rows.map(|row| self.key(row.name, &list, about_event(row.canonical)))
+            .collect()
     }
 
     fn key(&self, name: &str, docs: &Docs<'_>, about: String) -> Item {
@@ -159,22 +227,45 @@ impl Writer<'_> {
         let filter = is_in_quotes.then(|| quoted.clone());
         let comma = if reading.wants_comma { "," } else { "" };
         if reading.has_value {
-            return Item { text: format!("{}{quoted}", reading.lead), filter, ..item };
+            return Item {
+                text: format!("{}{quoted}", reading.lead),
+                filter,
+                ..item
+            };
         }
-        let joint = if self.format == Format::Toml { " =" } else { ":" };
+        let joint = if self.format == Format::Toml {
+            " ="
+        } else {
+            ":"
+        };
         let bare = if docs.is_only(Kind::Map) { ":" } else { ": " };
         let is_table = self.format == Format::Toml && self.here.path.is_empty() && !reading.in_flow;
         let table = is_table.then(|| self.table(name, docs)).flatten();
         let skeleton = table.clone().unwrap_or_else(|| {
-            format!("{}{quoted}{joint}{}{comma}", reading.lead, self.skeleton(docs, self.indent(), reading.in_flow))
+            format!(
+                "{}{quoted}{joint}{}{comma}",
+                reading.lead,
+                self.skeleton(docs, self.indent(), reading.in_flow)
+            )
         });
         let (item, filter) = match reading.lead {
             // Further items of a list would else be told by nothing but what they begin with.
-            "- " => (Item { label: format!("- {name}: …"), ..item }, Some(name.to_string())),
+            "- " => (
+                Item {
+                    label: format!("- {name}: …"),
+                    ..item
+                },
+                Some(name.to_string()),
+            ),
             _ => (item, filter),
         };
         if self.snippets {
-            return Item { text: with_stops(&skeleton), is_snippet: true, filter, ..item };
+            return Item {
+                text: with_stops(&skeleton),
+                is_snippet: true,
+                filter,
+                ..item
+            };
         }
         let text = match (table, self.format) {
             (Some(table), _) => table.lines().next().unwrap_or_default().into(),
@@ -182,13 +273,22 @@ impl Writer<'_> {
             // Without a value it would be a mistake.
             (None, Format::Toml | Format::Json) => without_stops(&skeleton),
         };
-        Item { text, filter, ..item }
+        Item {
+            text,
+            filter,
+            ..item
+        }
     }
 
     /// How far right of its line's first character the key begins: editors indent as that line is.
     fn indent(&self) -> usize {
-        let before = self.text.get(..self.reading.token.start).unwrap_or_default();
-        let line = before.get(before.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
+        let before = self
+            .text
+            .get(..self.reading.token.start)
+            .unwrap_or_default();
+        let line = before
+            .get(before.rfind('\n').map_or(0, |at| at + 1)..)
+            .unwrap_or_default();
         let content = line.trim_start_matches(' ');
         let dashes: usize = if content.starts_with("- ") { 2 } else { 0 };
         if self.reading.lead == "- " { 2 } else { dashes }
@@ -201,20 +301,37 @@ impl Writer<'_> {
         }
         let inner = " ".repeat(indent + 2);
         if docs.is_only(Kind::Map) {
-            let required: Vec<_> = docs.members().into_iter().filter(|it| it.is_required).collect();
-            let lines = required
-                .iter()
-                .map(|it| format!("\n{inner}{}:{}", it.name, self.skeleton(&it.docs, indent + 2, false)));
+            let required: Vec<_> = docs
+                .members()
+                .into_iter()
+                .filter(|it| it.is_required)
+                .collect();
+            let lines = required.iter().map(|it| {
+                format!(
+                    "\n{inner}{}:{}",
+                    it.name,
+                    self.skeleton(&it.docs, indent + 2, false)
+                )
+            });
             let lines: String = lines.collect();
-            return if lines.is_empty() { format!("\n{inner}{STOP}") } else { lines };
+            return if lines.is_empty() {
+                format!("\n{inner}{STOP}")
+            } else {
+                lines
+            };
         }
         if docs.is_only(Kind::List) && docs.items().is_only(Kind::Map) {
             let items = docs.items();
             let first = items.members().into_iter().find(|it| it.is_required);
-            let first = first.map(|it| format!("{}:{}", it.name, self.skeleton(&it.docs, indent + 4, false)));
+            let first = first
+                .map(|it| format!("{}:{}", it.name, self.skeleton(&it.docs, indent + 4, false)));
             return format!("\n{inner}- {}", first.unwrap_or_else(|| STOP.to_string()));
         }
-        if docs.is_only(Kind::List) { format!(" [{STOP}]") } else { format!(" {STOP}") }
+        if docs.is_only(Kind::List) {
+            format!(" [{STOP}]")
+        } else {
+            format!(" {STOP}")
+        }
     }
 
     /// A value that is a map of one member, each with what it can't do without.
@@ -232,12 +349,20 @@ impl Writer<'_> {
         }
         let indent = self.indent();
         // No blanks at the end of a line.
-        let start = if is_block { before.trim_end_matches(' ').len() } else { token.start };
+        let start = if is_block {
+            before.trim_end_matches(' ').len()
+        } else {
+            token.start
+        };
         let blanks = self.text.get(start..token.start).unwrap_or_default();
         let item = |member: &Member<'_>| {
             let skeleton = if is_block {
                 let inner = " ".repeat(indent + 2);
-                format!("\n{inner}{}:{}", member.name, self.skeleton(&member.docs, indent + 2, false))
+                format!(
+                    "\n{inner}{}:{}",
+                    member.name,
+                    self.skeleton(&member.docs, indent + 2, false)
+                )
             } else {
                 let value = inline(&member.docs, self.format);
                 let member = quoting::member(&key(member.name, self.format), &value, self.format);

@@ -1,7 +1,7 @@
 //! Completion: the texts that could be written at a place.
 //!
-//! Keys and fixed values come from the schema; names of tools, paths into events and their values come from the events
-//! of running hosts.
+//! Keys and fixed values come from the schema; names of tools, paths into events and their values
+//! come from the events of running hosts.
 
 mod about;
 mod conditions;
@@ -22,8 +22,8 @@ use hookwire_base::syntax::formats::Format;
 use hookwire_base::syntax::node::Span;
 use hookwire_base::syntax::node::Step;
 use ls_types::{
-    CompletionItem, CompletionItemKind as ItemKind, CompletionItemLabelDetails, CompletionTextEdit, Documentation,
-    InsertTextFormat, InsertTextMode, MarkupContent, MarkupKind, Position, TextEdit,
+    CompletionItem, CompletionItemKind as ItemKind, CompletionItemLabelDetails, CompletionTextEdit,
+    Documentation, InsertTextFormat, InsertTextMode, MarkupContent, MarkupKind, Position, TextEdit,
 };
 use std::collections::BTreeSet;
 use writer::{Item, Seen, Writer};
@@ -34,27 +34,61 @@ pub(super) use rules::about_rule;
 
 /// The most items of one answer; nobody reads more.
 const MAX_ITEMS: usize = 500;
-pub(super) fn completion(document: &Document, position: Position, around: &Surroundings<'_>) -> Vec<CompletionItem> {
+pub(super) fn completion(
+    document: &Document,
+    position: Position,
+    around: &Surroundings<'_>,
+) -> Vec<CompletionItem> {
     let lines = document.lines();
-    let seen = Seen { events: around.events(), tools: around.live.tools() };
+    let seen = Seen {
+        events: around.events(),
+        tools: around.live.tools(),
+    };
     let abilities = around.abilities;
-    let items = items(&document.text, document.format(), lines.offset(position), &seen, abilities.snippets);
+    let items = items(
+        &document.text,
+        document.format(),
+        lines.offset(position),
+        &seen,
+        abilities.snippets,
+    );
     let ranked = items.into_iter().enumerate();
-    ranked.map(|(rank, item)| as_lsp(rank, item, &document.text, &lines, abilities)).collect()
+    ranked
+        .map(|(rank, item)| as_lsp(rank, item, &document.text, &lines, abilities))
+        .collect()
 }
 
-fn as_lsp(rank: usize, item: Item, text: &str, lines: &Lines<'_>, abilities: &Abilities) -> CompletionItem {
-    let details = |it| CompletionItemLabelDetails { detail: None, description: Some(it) };
+fn as_lsp(
+    rank: usize,
+    item: Item,
+    text: &str,
+    lines: &Lines<'_>,
+    abilities: &Abilities,
+) -> CompletionItem {
+    let details = |it| CompletionItemLabelDetails {
+        detail: None,
+        description: Some(it),
+    };
     let has_lines = item.text.contains('\n');
     let adjusts = abilities.adjusts_indentation;
-    let new_text = if has_lines && !adjusts { indented(&item.text, text, item.span.start) } else { item.text };
-    let also = item.also.map(|(at, text)| TextEdit { range: lines.range(&(at..at)), new_text: text });
+    let new_text = if has_lines && !adjusts {
+        indented(&item.text, text, item.span.start)
+    } else {
+        item.text
+    };
+    let also = item.also.map(|(at, text)| TextEdit {
+        range: lines.range(&(at..at)),
+        new_text: text,
+    });
     CompletionItem {
         label_details: item.origin.map(details),
         kind: item.kind,
         detail: item.detail,
         documentation: (!item.about.is_empty()).then_some(if abilities.markdown_completions {
-            Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: item.about })
+            Documentation::MarkupContent(MarkupContent {
+                kind: MarkupKind::Markdown,
+                value: item.about,
+            })
         } else {
             Documentation::String(item.about)
         }),
@@ -63,18 +97,27 @@ fn as_lsp(rank: usize, item: Item, text: &str, lines: &Lines<'_>, abilities: &Ab
         label: item.label,
         insert_text_format: item.is_snippet.then_some(InsertTextFormat::SNIPPET),
         insert_text_mode: (has_lines && adjusts).then_some(InsertTextMode::ADJUST_INDENTATION),
-        text_edit: Some(CompletionTextEdit::Edit(TextEdit { range: lines.range(&item.span), new_text })),
+        text_edit: Some(CompletionTextEdit::Edit(TextEdit {
+            range: lines.range(&item.span),
+            new_text,
+        })),
         additional_text_edits: also.map(|it| vec![it]),
         ..CompletionItem::default()
     }
 }
 
-/// Further lines as far right as the line that they go into, for editors that insert them as they are.
+/// Further lines as far right as the line that they go into, for editors that insert them as they
+/// are.
 fn indented(inserted: &str, text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or_default();
-    let line = before.get(before.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
+    let line = before
+        .get(before.rfind('\n').map_or(0, |at| at + 1)..)
+        .unwrap_or_default();
     let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
-    inserted.replace('\n', &format!("\n{}", line.get(..indent).unwrap_or_default()))
+    inserted.replace(
+        '\n',
+        &format!("\n{}", line.get(..indent).unwrap_or_default()),
+    )
 }
 
 fn items(text: &str, format: Format, offset: usize, seen: &Seen, snippets: bool) -> Vec<Item> {
@@ -82,23 +125,43 @@ fn items(text: &str, format: Format, offset: usize, seen: &Seen, snippets: bool)
     let mut told = BTreeSet::new();
     let mut readings = completing(text, format, offset);
     // Where a hook may begin, that is what is meant.
-    readings.sort_by_key(|it| !(it.lead == "- " && matches!(it.path()[..], [Step::Key("hooks"), Step::Index(_)])));
+    readings.sort_by_key(|it| {
+        !(it.lead == "- " && matches!(it.path()[..], [Step::Key("hooks"), Step::Index(_)]))
+    });
     for reading in &readings {
         let path = reading.path();
         let here = Here::new(&reading.root, &path, text);
-        let writer = Writer { text, format, offset, reading, here: &here, snippets };
-        let offered = if reading.is_key { writer.keys() } else { writer.values(seen) };
+        let writer = Writer {
+            text,
+            format,
+            offset,
+            reading,
+            here: &here,
+            snippets,
+        };
+        let offered = if reading.is_key {
+            writer.keys()
+        } else {
+            writer.values(seen)
+        };
         for mut item in offered {
             match reading.comma {
                 Some(at) if at == item.span.start => item.text = format!(", {}", item.text),
                 Some(at) => item.also = Some((at, ",".into())),
                 None => {}
             }
-            items.extend(told.insert((item.label.clone(), item.kind == Some(ItemKind::METHOD))).then_some(item));
+            items.extend(
+                told.insert((item.label.clone(), item.kind == Some(ItemKind::METHOD)))
+                    .then_some(item),
+            );
         }
     }
     // A whole document's text has to be on one line: editors take no other edits here.
-    items.retain(|item| text.get(item.span.clone()).is_some_and(|it| !it.contains('\n')) && holds(&item.span, offset));
+    items.retain(|item| {
+        text.get(item.span.clone())
+            .is_some_and(|it| !it.contains('\n'))
+            && holds(&item.span, offset)
+    });
     items.truncate(MAX_ITEMS);
     items
 }
@@ -124,15 +187,24 @@ mod tests {
             event(
                 json!({"event": "PreToolUse", "session": "s", "agent": {"name": "coder"}, "tool": {"name": "Bash", "input": {"command": "git push --force", "odd-key": "x${y}"}}}),
             ),
-            event(json!({"event": "PreToolUse", "tool": {"name": "mcp__pay", "input": {"amount": 12, "to": ["bob"]}}})),
+            event(
+                json!({"event": "PreToolUse", "tool": {"name": "mcp__pay", "input": {"amount": 12, "to": ["bob"]}}}),
+            ),
             event(json!({"event": "UserPromptSubmit", "prompt": "hi"})),
             event(
                 json!({"event": "PreToolUse", "cwd": "/p", "tool": {"name": "Write", "input": {"file_path": "/p/src/a.rs", "in": 1}}}),
             ),
-            event(json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "echo \"a: *\""}}})),
-            event(json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "ls #x"}}})),
+            event(
+                json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "echo \"a: *\""}}}),
+            ),
+            event(
+                json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "ls #x"}}}),
+            ),
         ];
-        Seen { events, tools: BTreeSet::from(["mcp__pay".to_string()]) }
+        Seen {
+            events,
+            tools: BTreeSet::from(["mcp__pay".to_string()]),
+        }
     }
 
     fn marked(text: &str) -> (String, usize) {
@@ -154,10 +226,13 @@ mod tests {
         }
     }
 
-    /// The text after the item of this label was taken, its cursor included; empty if it isn't offered.
+    /// The text after the item of this label was taken, its cursor included; empty if it isn't
+    /// offered.
     fn taken(text: &str, label: &str, snippets: bool) -> String {
         let (source, items) = of(format_of(text), text, &seen(), snippets);
-        let Some(item) = items.iter().find(|it| it.label == label) else { return String::new() };
+        let Some(item) = items.iter().find(|it| it.label == label) else {
+            return String::new();
+        };
         let mut source = source;
         source.replace_range(item.span.clone(), &item.text);
         if let Some((at, text)) = &item.also {
@@ -175,20 +250,37 @@ mod tests {
             label: String,
             after: String,
         }
-        rows::compare("lsp/taken.jsonl", |row: Row| (taken(&row.text, &row.label, true), row.after));
+        rows::compare("lsp/taken.jsonl", |row: Row| {
+            (taken(&row.text, &row.label, true), row.after)
+        });
         // Without snippets.
-        assert_eq!(taken("hooks:\n  - name: a\n    ht¦", "http", false), "hooks:\n  - name: a\n    http:");
-        assert_eq!(taken("{\"ho¦\"}", "hooks", false), "{\"hooks\": [{ \"name\": \"\" }]}");
+        assert_eq!(
+            taken("hooks:\n  - name: a\n    ht¦", "http", false),
+            "hooks:\n  - name: a\n    http:"
+        );
+        assert_eq!(
+            taken("{\"ho¦\"}", "hooks", false),
+            "{\"hooks\": [{ \"name\": \"\" }]}"
+        );
         assert_eq!(
             taken("{\"hooks\": [{\"name\": \"a\", ¦}]}", "async", false),
             "{\"hooks\": [{\"name\": \"a\", \"async\": true}]}"
         );
         // With nothing there yet.
         let (_, items) = of(Format::Json, "\n¦", &seen(), true);
-        assert_eq!(items.first().map(|it| &*it.text), Some("{ \"hooks\": [{ \"name\": \"$0\" }] }"));
+        assert_eq!(
+            items.first().map(|it| &*it.text),
+            Some("{ \"hooks\": [{ \"name\": \"$0\" }] }")
+        );
         let (_, items) = of(Format::Toml, "¦", &seen(), true);
-        assert!(items.iter().any(|it| it.text == "\"\\$schema\" = \"$0\""), "{items:?}");
-        assert_eq!(taken("hooks:\n- name: a\n  if: ¦", "Bash", false), "hooks:\n- name: a\n  if: Bash");
+        assert!(
+            items.iter().any(|it| it.text == "\"\\$schema\" = \"$0\""),
+            "{items:?}"
+        );
+        assert_eq!(
+            taken("hooks:\n- name: a\n  if: ¦", "Bash", false),
+            "hooks:\n- name: a\n  if: Bash"
+        );
     }
 
     #[test]
@@ -204,14 +296,33 @@ mod tests {
             let (_, items) = of(format_of(&row.text), &row.text, &seen(), true);
             let labels: Vec<String> = items.into_iter().map(|it| it.label).collect();
             assert!(!labels.contains(&row.never), "{}: {labels:?}", row.text);
-            (labels.into_iter().take(row.first.len()).collect(), row.first)
+            (
+                labels.into_iter().take(row.first.len()).collect(),
+                row.first,
+            )
         });
-        let own = of(Format::Yaml, "dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &seen(), true).1;
+        let own = of(
+            Format::Yaml,
+            "dialect: agentpool\nhooks:\n  - name: a\n    on: ¦",
+            &seen(),
+            true,
+        )
+        .1;
         let place = |label: &str| own.iter().position(|it| it.label == label);
         assert!(place("pre_run") < place("Stop") && place("Stop") < place("PreToolCall"));
-        let filter = |label: &str| own.iter().find(|it| it.label == label).and_then(|it| it.filter.as_deref());
-        assert_eq!((filter("pre_run"), filter("PreToolCall")), (None, Some("workflow-framework PreToolCall")));
-        let row = own.iter().find(|it| it.label == "pre_run").map(|it| (it.origin.as_deref(), it.detail.as_deref()));
+        let filter = |label: &str| {
+            own.iter()
+                .find(|it| it.label == label)
+                .and_then(|it| it.filter.as_deref())
+        };
+        assert_eq!(
+            (filter("pre_run"), filter("PreToolCall")),
+            (None, Some("workflow-framework PreToolCall"))
+        );
+        let row = own
+            .iter()
+            .find(|it| it.label == "pre_run")
+            .map(|it| (it.origin.as_deref(), it.detail.as_deref()));
         assert_eq!(row, Some((Some("agentpool"), Some("RunStart"))));
     }
 
@@ -227,9 +338,17 @@ mod tests {
                 _ if (function.fits)(&json!([])) => "it == 'a'",
                 _ => "a",
             };
-            let on = if (function.fits)(&json!([])) { "messages" } else { "prompt" };
+            let on = if (function.fits)(&json!([])) {
+                "messages"
+            } else {
+                "prompt"
+            };
             let call = function.call.replace(STOP, argument);
-            let source = if function.is_method { format!("{on}.{call}") } else { call };
+            let source = if function.is_method {
+                format!("{on}.{call}")
+            } else {
+                call
+            };
             let when = hookwire_rules::matching::when::When::new(&source).unwrap();
             let truth = when.holds(&text);
             let is_known = !format!("{truth:?}").contains("failed") || function.name == "has";
@@ -237,7 +356,8 @@ mod tests {
         }
     }
 
-    /// All places would take half an hour in a build that isn't optimised. It has no part in 3, so that each way has its turn.
+    /// All places would take half an hour in a build that isn't optimised. It has no part in 3, so
+    /// that each way has its turn.
     const STRIDE: usize = 11;
     /// The same where no variable asks for all that there is to try.
     const LONG_STRIDE: usize = 430;
@@ -258,7 +378,11 @@ mod tests {
             }
         }
         assert!(files.len() > 50);
-        let stride = if std::env::var_os("HOOKWIRE_FULL").is_some() { STRIDE } else { LONG_STRIDE };
+        let stride = if std::env::var_os("HOOKWIRE_FULL").is_some() {
+            STRIDE
+        } else {
+            LONG_STRIDE
+        };
         for (format, text) in &files {
             for (n, (offset, _)) in text.char_indices().enumerate().step_by(stride) {
                 // In turn: as it is, cut off there, in another format.
@@ -267,13 +391,24 @@ mod tests {
                     0 => items(text, *format, offset, &seen, true),
                     1 => items(&text[..offset], *format, offset, &seen, n % 2 == 0),
                     _ => {
-                        let other = if *format == Format::Yaml { Format::Toml } else { Format::Yaml };
+                        let other = if *format == Format::Yaml {
+                            Format::Toml
+                        } else {
+                            Format::Yaml
+                        };
                         items(text, other, offset, &seen, true)
                     }
                 };
-                assert!(offered.iter().all(|it| holds(&it.span, offset) && text.is_char_boundary(it.span.start)));
+                assert!(
+                    offered
+                        .iter()
+                        .all(|it| holds(&it.span, offset) && text.is_char_boundary(it.span.start))
+                );
                 // A build that isn't optimised is some twenty times slower.
-                assert!((processor_time() - begun).as_millis() < 2000, "{offset} of {text}");
+                assert!(
+                    (processor_time() - begun).as_millis() < 2000,
+                    "{offset} of {text}"
+                );
             }
         }
     }
@@ -281,7 +416,10 @@ mod tests {
     /// What this thread has used; a busy machine doesn't count.
     fn processor_time() -> std::time::Duration {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        std::time::Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap())
+        std::time::Duration::new(
+            time.tv_sec.cast_unsigned(),
+            u32::try_from(time.tv_nsec).unwrap(),
+        )
     }
 
     #[test]
@@ -311,7 +449,10 @@ mod tests {
             }
         }
         for text in &texts[7..9] {
-            assert!(!items(text, Format::Yaml, text.len(), &seen(), true).is_empty(), "{text}");
+            assert!(
+                !items(text, Format::Yaml, text.len(), &seen(), true).is_empty(),
+                "{text}"
+            );
         }
     }
 }

@@ -16,7 +16,10 @@ const MAX_PATH_DEPTH: usize = 8;
 
 /// A path into an event with what was there.
 pub(super) fn path_item(path: &str, value: &Value, span: &Span) -> Item {
-    Item { origin: Some("seen".into()), ..Item::named(ItemKind::FIELD, path, sample(value), span) }
+    Item {
+        origin: Some("seen".into()),
+        ..Item::named(ItemKind::FIELD, path, sample(value), span)
+    }
 }
 
 /// A value from an event, as Markdown.
@@ -49,20 +52,28 @@ fn flatten<'v>(
         if found.len() >= MAX_PATHS || depth >= MAX_PATH_DEPTH || !is_fit {
             return;
         }
-        let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+        let path = if path.is_empty() {
+            key.to_string()
+        } else {
+            format!("{path}.{key}")
+        };
         if told.insert(path.clone()) {
             found.push((path.clone(), value));
         }
         flatten(value, &path, depth + 1, found, told);
     };
     match value {
-        Value::Object(members) => members.iter().take(MAX_PATHS).for_each(|(key, value)| member(key, value)),
+        Value::Object(members) => members
+            .iter()
+            .take(MAX_PATHS)
+            .for_each(|(key, value)| member(key, value)),
         Value::Array(items) => items.iter().take(1).for_each(|item| member("0", item)),
         _ => {}
     }
 }
 
-/// The paths that an event may have by the schema, with their descriptions, for when no event was seen.
+/// The paths that an event may have by the schema, with their descriptions, for when no event was
+/// seen.
 pub(super) fn shape() -> Vec<(String, String)> {
     let mut found = Vec::new();
     for member in docs::EVENT.at(&[]).members() {

@@ -32,9 +32,17 @@ impl Writer<'_> {
         if !name.chars().all(fits) || (style != Style::Braces && before.ends_with('$')) {
             return None;
         }
-        let rest_len = self.reading.rest.find(|c: char| !fits(c)).unwrap_or(self.reading.rest.len());
+        let rest_len = self
+            .reading
+            .rest
+            .find(|c: char| !fits(c))
+            .unwrap_or(self.reading.rest.len());
         let (rest, next) = self.reading.rest.split_at_checked(rest_len)?;
-        let close = if open == "$" || next.starts_with('}') { "" } else { "}" };
+        let close = if open == "$" || next.starts_with('}') {
+            ""
+        } else {
+            "}"
+        };
         let span = self.part(name, rest)?;
         let events = self.here.relevant(&seen.events);
         let mut items = Vec::new();
@@ -53,7 +61,10 @@ impl Writer<'_> {
                 let named = |(path, about)| Item::named(ItemKind::FIELD, path, about, &span);
                 items.extend(shape().into_iter().map(named));
             }
-            let others = [("timestamp", "the time in RFC 3339"), ("hook", "the hook's name")];
+            let others = [
+                ("timestamp", "the time in RFC 3339"),
+                ("hook", "the hook's name"),
+            ];
             for (name, about) in OF_CALLS.into_iter().chain(others) {
                 items.push(Item::named(ItemKind::VARIABLE, name, about, &span));
             }
@@ -66,21 +77,30 @@ impl Writer<'_> {
         Some(items)
     }
 
-    /// Whether the text at hand may name values of the event, and variables. What the schema says of
-    /// a field tells.
+    /// Whether the text at hand may name values of the event, and variables. What the schema says
+    /// of a field tells.
     fn takes_placeholders(&self) -> Option<(bool, bool)> {
         let path = &self.here.path;
         let mentions = |what: &str| {
             (3..=path.len()).any(|n| {
                 let docs = docs::FILE.at(path.get(..n).unwrap_or_default());
-                let of_members = docs.members().into_iter().filter(|_| n == path.len()).flat_map(|it| it.docs.about);
-                docs.about.iter().copied().chain(of_members).any(|it| it.contains(what))
+                let of_members = docs
+                    .members()
+                    .into_iter()
+                    .filter(|_| n == path.len())
+                    .flat_map(|it| it.docs.about);
+                docs.about
+                    .iter()
+                    .copied()
+                    .chain(of_members)
+                    .any(|it| it.contains(what))
             })
         };
         let is_shell = self.here.within().first() == Some(&Step::Key("command"))
             && !matches!(path.last(), Some(Step::Index(index)) if *index > 0);
         let is_own = self.here.dialect.contract.placeholders.style != Style::Paths;
-        // The schema describes placeholders for the text of a command; they work in its list of arguments too.
+        // The schema describes placeholders for the text of a command; they work in its list of
+        // arguments too.
         let is_argument = matches!(self.here.within(), [Step::Key("command"), Step::Index(_)]);
         let is_path = (mentions("${tool.name}") || is_argument) && (is_own || !is_shell);
         let is_env = mentions("${env.NAME}");
@@ -91,32 +111,66 @@ impl Writer<'_> {
     fn variables(&self) -> Vec<String> {
         let path = self.reading.path();
         let parent = path.get(..path.len().saturating_sub(2)).unwrap_or_default();
-        let parent = parent.iter().try_fold(&self.reading.root, |node, step| match (step, &node.value) {
-            (Step::Key(key), _) => node.get(key),
-            (Step::Index(index), NodeValue::Seq(items)) => items.get(*index),
-            _ => None,
-        });
-        let names = parent.and_then(|it| it.get("inheritEnv")).map(Node::items).unwrap_or_default();
-        names.iter().filter_map(Node::text).map(str::to_string).collect()
+        let parent =
+            parent
+                .iter()
+                .try_fold(&self.reading.root, |node, step| match (step, &node.value) {
+                    (Step::Key(key), _) => node.get(key),
+                    (Step::Index(index), NodeValue::Seq(items)) => items.get(*index),
+                    _ => None,
+                });
+        let names = parent
+            .and_then(|it| it.get("inheritEnv"))
+            .map(Node::items)
+            .unwrap_or_default();
+        names
+            .iter()
+            .filter_map(Node::text)
+            .map(str::to_string)
+            .collect()
     }
 
     /// The names of another system's placeholders, as far as its table of members tells them.
     fn names(&self, events: &[&Event], span: &Span) -> Vec<Item> {
         let placeholders = &self.here.dialect.contract.placeholders;
-        let own = self.here.dialect.members.iter().filter_map(|(theirs, _)| theirs.rsplit('/').next());
+        let own = self
+            .here
+            .dialect
+            .members
+            .iter()
+            .filter_map(|(theirs, _)| theirs.rsplit('/').next());
         let mut names: Vec<String> = ["event", "timestamp"].map(String::from).into();
         for name in own {
             let (head, tail) = name.split_at_checked(1).unwrap_or((name, ""));
-            names.extend([name.to_string(), name.to_uppercase(), head.to_lowercase() + tail]);
+            names.extend([
+                name.to_string(),
+                name.to_uppercase(),
+                head.to_lowercase() + tail,
+            ]);
         }
-        for (of, pointer) in [("tool_input_", "/tool/input"), ("tool_output_", "/tool/output")] {
-            let members = events.iter().filter_map(|it| it.at(pointer)?.as_object()).flatten();
-            names.extend(members.filter(|(key, _)| is_word(key)).take(MAX_PATHS).map(|(key, _)| format!("{of}{key}")));
+        for (of, pointer) in [
+            ("tool_input_", "/tool/input"),
+            ("tool_output_", "/tool/output"),
+        ] {
+            let members = events
+                .iter()
+                .filter_map(|it| it.at(pointer)?.as_object())
+                .flatten();
+            names.extend(
+                members
+                    .filter(|(key, _)| is_word(key))
+                    .take(MAX_PATHS)
+                    .map(|(key, _)| format!("{of}{key}")),
+            );
         }
         let mut told = BTreeSet::new();
-        names.retain(|name| is_identifier(name) && (placeholders.knows)(name) && told.insert(name.clone()));
+        names.retain(|name| {
+            is_identifier(name) && (placeholders.knows)(name) && told.insert(name.clone())
+        });
         let item = |name: String| {
-            let value = events.iter().find_map(|event| (placeholders.value)(event, &name));
+            let value = events
+                .iter()
+                .find_map(|event| (placeholders.value)(event, &name));
             let about = value.map(|value| sample(&value)).unwrap_or_default();
             Item::named(ItemKind::VARIABLE, name, about, span)
         };

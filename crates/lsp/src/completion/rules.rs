@@ -25,7 +25,12 @@ impl Writer<'_> {
                 };
                 if has_pattern {
                     let span = self.part(&reading.typed, rest)?;
-                    return Some(Item { text: self.inner(&name)?, label: name, span, ..item });
+                    return Some(Item {
+                        text: self.inner(&name)?,
+                        label: name,
+                        span,
+                        ..item
+                    });
                 }
                 if !self.snippets {
                     return self.value(&name, item);
@@ -34,27 +39,43 @@ impl Writer<'_> {
                 // The stop is no character that any format would escape or quote away.
                 let (span, text) = self.written(&stop.replace(STOP, "_STOP_"))?;
                 let text = with_stops(&text.replace("_STOP_", &STOP.to_string()));
-                Some(Item { label: name, span, text, is_snippet: true, ..item })
+                Some(Item {
+                    label: name,
+                    span,
+                    text,
+                    is_snippet: true,
+                    ..item
+                })
             };
             return seen.tool_names().into_iter().filter_map(item).collect();
         };
         let tool = tool.trim();
         let mut told = BTreeSet::new();
         let mut arguments = Vec::new();
-        for event in seen.events.iter().filter(|it| tool.split('|').any(|name| it.tool_name() == Some(name.trim()))) {
-            let argument = event.at("/tool/input").and_then(|input| tools::main_argument(tool, input));
-            let Some((kind, argument)) = argument.filter(|(_, it)| is_word(it)) else { continue };
+        for event in seen.events.iter().filter(|it| {
+            tool.split('|')
+                .any(|name| it.tool_name() == Some(name.trim()))
+        }) {
+            let argument = event
+                .at("/tool/input")
+                .and_then(|input| tools::main_argument(tool, input));
+            let Some((kind, argument)) = argument.filter(|(_, it)| is_word(it)) else {
+                continue;
+            };
             let argument = &*argument;
             match kind {
                 ArgumentKind::Shell => arguments.extend(alike(argument).map(|it| (it, LIKE))),
                 ArgumentKind::Path => {
-                    let path = event.cwd().and_then(|cwd| Path::new(argument).strip_prefix(cwd).ok());
+                    let path = event
+                        .cwd()
+                        .and_then(|cwd| Path::new(argument).strip_prefix(cwd).ok());
                     let path = path.and_then(Path::to_str).unwrap_or(argument);
                     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
                     let stem = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
                     if !path.contains(GLOB) {
                         arguments.push((path.to_string(), "called"));
-                        arguments.extend((!folder.is_empty()).then(|| (format!("{folder}/**"), LIKE)));
+                        arguments
+                            .extend((!folder.is_empty()).then(|| (format!("{folder}/**"), LIKE)));
                         arguments.extend(stem.map(|(_, kind)| (format!("**/*.{kind}"), LIKE)));
                     }
                     continue;
@@ -71,19 +92,37 @@ impl Writer<'_> {
             _ => tools::known(tool).is_none_or(|it| it.kind != ArgumentKind::Path),
         });
         let rest = reading.rest.strip_suffix(')').unwrap_or(&reading.rest);
-        let close = if rest.len() == reading.rest.len() { ")" } else { "" };
+        let close = if rest.len() == reading.rest.len() {
+            ")"
+        } else {
+            ""
+        };
         let item = |(argument, origin): (String, &str)| {
             if !told.insert(argument.clone()) {
                 return None;
             }
             let whole = format!("{tool}({argument})");
             let origin = Some(origin.to_string());
-            let item = Item { label: argument.clone(), kind: Some(ItemKind::VALUE), origin, ..Item::default() };
-            let within = if reading.in_flow { Within::Map } else { Within::Line };
+            let item = Item {
+                label: argument.clone(),
+                kind: Some(ItemKind::VALUE),
+                origin,
+                ..Item::default()
+            };
+            let within = if reading.in_flow {
+                Within::Map
+            } else {
+                Within::Line
+            };
             let text = word(&whole, self.format, within);
             if reading.quote.is_none() && self.format == Format::Yaml && text != whole {
                 // The whole rule in quotes.
-                return Some(Item { span: reading.token.clone(), text, filter: Some(whole), ..item });
+                return Some(Item {
+                    span: reading.token.clone(),
+                    text,
+                    filter: Some(whole),
+                    ..item
+                });
             }
             let span = self.part(pattern, rest)?;
             let text = format!("{}{close}", self.inner(&argument)?);
@@ -99,8 +138,9 @@ const GLOB: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// The pattern of commands that begin like this one. What is in quotes isn't cut.
 fn alike(command: &str) -> Option<String> {
-    let is_fit =
-        |word: &&str| !word.is_empty() && !word.contains(GLOB) && !word.contains(['"', '\'', '(', ')', '$', '`']);
+    let is_fit = |word: &&str| {
+        !word.is_empty() && !word.contains(GLOB) && !word.contains(['"', '\'', '(', ')', '$', '`'])
+    };
     let words: Vec<&str> = command.split(' ').take(2).take_while(is_fit).collect();
     (!words.is_empty()).then(|| format!("{} *", words.join(" ")))
 }
@@ -110,7 +150,9 @@ pub(in super::super) fn about_rule(tool: &str) -> String {
     // Tools that share a pattern are mostly of one kind.
     let tool = tool.split('|').next().unwrap_or_default().trim();
     match tools::known(tool).map(|it| it.kind) {
-        Some(ArgumentKind::Shell) => "the pattern is held against every command that the text would run".into(),
+        Some(ArgumentKind::Shell) => {
+            "the pattern is held against every command that the text would run".into()
+        }
         Some(ArgumentKind::Path) => "the pattern is a glob on the path".into(),
         Some(ArgumentKind::Url) => "the pattern is matched part by part: scheme, host, path".into(),
         Some(ArgumentKind::Text) => "the pattern is a glob on the argument".into(),

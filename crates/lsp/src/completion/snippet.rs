@@ -1,4 +1,5 @@
-//! Skeletons: what a value or map can't do without, with stops where the cursor may go; and snippets made of them.
+//! Skeletons: what a value or map can't do without, with stops where the cursor may go; and
+//! snippets made of them.
 
 use super::super::docs::{Docs, Kind, Member};
 use hookwire_base::syntax::formats::Format;
@@ -13,11 +14,17 @@ pub(super) const CLOSE: char = '\u{3}';
 /// A value on one line: in TOML and JSON never none.
 pub(super) fn inline(docs: &Docs<'_>, format: Format) -> String {
     let kinds = docs.kinds();
-    if kinds.iter().any(|kind| matches!(kind, Kind::Text | Kind::Any)) && format != Format::Yaml {
+    if kinds
+        .iter()
+        .any(|kind| matches!(kind, Kind::Text | Kind::Any))
+        && format != Format::Yaml
+    {
         return format!("\"{STOP}\"");
     }
     match kinds[..] {
-        [Kind::List] if docs.items().is_only(Kind::Map) => format!("[{}]", inline(&docs.items(), format)),
+        [Kind::List] if docs.items().is_only(Kind::Map) => {
+            format!("[{}]", inline(&docs.items(), format))
+        }
         [Kind::List] => format!("[{STOP}]"),
         [Kind::Map] => format!("{{ {} }}", members_of(docs, format, ", ")),
         _ if format == Format::Yaml => STOP.to_string(),
@@ -32,11 +39,21 @@ pub(super) fn inline(docs: &Docs<'_>, format: Format) -> String {
 
 /// The members that a map can't do without.
 pub(super) fn members_of(docs: &Docs<'_>, format: Format, joint: &str) -> String {
-    let written = |it: &Member<'_>| member(&key(it.name, format), &inline(&it.docs, format), format);
+    let written =
+        |it: &Member<'_>| member(&key(it.name, format), &inline(&it.docs, format), format);
     // A file may have no hooks, but a new file is written for hooks.
     let is_needed = |it: &&Member<'_>| it.is_required || it.name == "hooks";
-    let required: Vec<_> = docs.members().iter().filter(is_needed).map(written).collect();
-    if required.is_empty() { STOP.to_string() } else { required.join(joint) }
+    let required: Vec<_> = docs
+        .members()
+        .iter()
+        .filter(is_needed)
+        .map(written)
+        .collect();
+    if required.is_empty() {
+        STOP.to_string()
+    } else {
+        required.join(joint)
+    }
 }
 
 /// A snippet of a skeleton: the last stop is where the cursor stays.
@@ -50,8 +67,16 @@ pub(super) fn with_stops(skeleton: &str) -> String {
             STOP | OPEN => {
                 n += 1;
                 // Choices can't be the last stop: editors would not show them.
-                let stop = if n == n_stops && chars.peek() != Some(&'|') { 0 } else { n };
-                snippet.push_str(&if c == OPEN { format!("${{{stop}") } else { format!("${stop}") });
+                let stop = if n == n_stops && chars.peek() != Some(&'|') {
+                    0
+                } else {
+                    n
+                };
+                snippet.push_str(&if c == OPEN {
+                    format!("${{{stop}")
+                } else {
+                    format!("${stop}")
+                });
             }
             CLOSE => snippet.push('}'),
             '$' | '\\' => snippet.extend(['\\', c]),
@@ -66,7 +91,11 @@ pub(super) fn without_stops(skeleton: &str) -> String {
     let mut text = String::new();
     for part in skeleton.split(CLOSE) {
         let (before, stop) = part.split_once(OPEN).unwrap_or((part, ""));
-        let stop = stop.trim_start_matches([':', '|']).split([',', '|']).next().unwrap_or_default();
+        let stop = stop
+            .trim_start_matches([':', '|'])
+            .split([',', '|'])
+            .next()
+            .unwrap_or_default();
         text.extend(before.chars().filter(|c| *c != STOP));
         text.push_str(stop);
     }

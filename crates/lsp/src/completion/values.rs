@@ -36,7 +36,9 @@ impl Writer<'_> {
         let docs = docs::FILE.at(&self.here.path);
         let there: Vec<&str> = self.reading.neighbours().collect();
         let choices = docs.choices();
-        let choices = choices.iter().filter(|it| it.value.as_str().is_none_or(|it| !there.contains(&it)));
+        let choices = choices
+            .iter()
+            .filter(|it| it.value.as_str().is_none_or(|it| !there.contains(&it)));
         let mut items: Vec<Item> = choices
             .filter_map(|choice| {
                 let (label, is_text) = match choice.value {
@@ -44,8 +46,16 @@ impl Writer<'_> {
                     other => (other.to_string(), false),
                 };
                 let about = choice.about.map(str::to_string).unwrap_or_default();
-                let item = Item { kind: Some(ItemKind::ENUM_MEMBER), about, ..Item::default() };
-                if is_text { self.value(&label, item) } else { self.literal(&label, item) }
+                let item = Item {
+                    kind: Some(ItemKind::ENUM_MEMBER),
+                    about,
+                    ..Item::default()
+                };
+                if is_text {
+                    self.value(&label, item)
+                } else {
+                    self.literal(&label, item)
+                }
             })
             .collect();
         if docs.is_tagged() {
@@ -53,7 +63,11 @@ impl Writer<'_> {
         }
         if self.format != Format::Yaml && docs.is_only(Kind::Map) && self.reading.quote.is_none() {
             let text = inline(&docs, self.format);
-            let text = if self.snippets { with_stops(&text) } else { without_stops(&text) };
+            let text = if self.snippets {
+                with_stops(&text)
+            } else {
+                without_stops(&text)
+            };
             let comma = if self.reading.wants_comma { "," } else { "" };
             let text = format!("{text}{comma}");
             let span = self.reading.token.clone();
@@ -73,16 +87,26 @@ impl Writer<'_> {
 
     fn dialects(&self) -> Vec<Item> {
         let of_product = docs::FILE.at(&[Step::Key("dialect")]).choices();
-        let dialects = of_product.iter().filter_map(|it| dialects::by_name(it.value.as_str()?).ok());
+        let dialects = of_product
+            .iter()
+            .filter_map(|it| dialects::by_name(it.value.as_str()?).ok());
         let item = |it: &'static dialects::Dialect| {
-            let item = Item { kind: Some(ItemKind::MODULE), about: it.about.into(), ..Item::default() };
+            let item = Item {
+                kind: Some(ItemKind::MODULE),
+                about: it.about.into(),
+                ..Item::default()
+            };
             self.value(it.name(), item)
         };
         dialects.filter_map(item).collect()
     }
 
     fn events(&self) -> Vec<Item> {
-        let guard = self.here.hook.and_then(|hook| hook.get("guard")).and_then(guard_name);
+        let guard = self
+            .here
+            .hook
+            .and_then(|hook| hook.get("guard"))
+            .and_then(guard_name);
         let guard = guard.and_then(|name| GUARDS.iter().find(|row| row.name == name));
         let own = self.here.dialect;
         let of_own = own.events.iter().filter(|_| own.name() != dialects::NATIVE);
@@ -92,14 +116,21 @@ impl Writer<'_> {
         });
         let native = EVENTS.iter().map(|spec| (spec.name, spec.name, None));
         let mut names: Vec<(&str, &str, Option<&str>)> = of_own.chain(native).collect();
-        let rank = |canonical: &str| COMMON.iter().position(|it| *it == canonical).unwrap_or(COMMON.len());
+        let rank = |canonical: &str| {
+            COMMON
+                .iter()
+                .position(|it| *it == canonical)
+                .unwrap_or(COMMON.len())
+        };
         names.sort_by_key(|(_, canonical, dialect)| (dialect.is_none(), rank(canonical)));
         if let Some(guard) = guard {
             names.sort_by_key(|(_, canonical, _)| {
                 hookwire_base::event::spec(canonical).is_none_or(|it| !(guard.acts_at)(it))
             });
         }
-        let others = DIALECTS.iter().filter(|it| it.name() != own.name() && it.name() != "sample");
+        let others = DIALECTS
+            .iter()
+            .filter(|it| it.name() != own.name() && it.name() != "sample");
         for dialect in others {
             for row in dialect.events {
                 let all = std::iter::once(row.name).chain(row.also.iter().copied());
@@ -118,12 +149,18 @@ impl Writer<'_> {
                 detail: dialect.map(|_| canonical.to_string()),
                 about: about_event(canonical),
                 // Editors sort by how well the start of this fits before they sort by rank.
-                filter: dialect.filter(|it| *it != own.name()).map(|dialect| format!("{dialect} {name}")),
+                filter: dialect
+                    .filter(|it| *it != own.name())
+                    .map(|dialect| format!("{dialect} {name}")),
                 ..Item::default()
             };
             items.extend(self.value(name, item));
         }
-        let every = Item { kind: Some(ItemKind::EVENT), about: "every event".into(), ..Item::default() };
+        let every = Item {
+            kind: Some(ItemKind::EVENT),
+            about: "every event".into(),
+            ..Item::default()
+        };
         if self.here.path.last() == Some(&Step::Key("on")) {
             items.extend(self.value("*", every));
         }
@@ -134,64 +171,125 @@ impl Writer<'_> {
         let contract = &self.here.dialect.contract;
         let events = self.here.events();
         let targets: Vec<(Option<Arc<str>>, Target)> = match &events {
-            Some(events) => events.iter().map(|it| (Some(it.clone()), (contract.matched)(it))).collect(),
+            Some(events) => events
+                .iter()
+                .map(|it| (Some(it.clone()), (contract.matched)(it)))
+                .collect(),
             None => vec![(None, (contract.matched)("PreToolUse"))],
         };
         let mut names: Vec<(String, Option<&str>)> = Vec::new();
         for (event, target) in &targets {
             match target {
                 Target::Nothing => {}
-                Target::Member(_) if target.is_tool() && event.as_ref().is_some_and(|it| !may_be_about_a_tool(it)) => {}
+                Target::Member(_)
+                    if target.is_tool()
+                        && event.as_ref().is_some_and(|it| !may_be_about_a_tool(it)) => {}
                 Target::Member(_) if target.is_tool() => {
                     let tools = seen.tool_names().into_iter();
-                    names.extend(tools.map(|(name, is_called)| (name, is_called.then_some("called"))));
+                    names.extend(
+                        tools.map(|(name, is_called)| (name, is_called.then_some("called"))),
+                    );
                 }
                 Target::Member(pointer) => {
-                    let of_event = seen.events.iter().filter(|it| event.as_ref().is_none_or(|name| *name == it.name));
-                    let texts = of_event.filter_map(|it| it.text(pointer)).filter(|text| is_word(text));
+                    let of_event = seen
+                        .events
+                        .iter()
+                        .filter(|it| event.as_ref().is_none_or(|name| *name == it.name));
+                    let texts = of_event
+                        .filter_map(|it| it.text(pointer))
+                        .filter(|text| is_word(text));
                     names.extend(texts.map(|text| (text.to_string(), Some("seen"))));
                 }
                 Target::Texts(texts) => {
-                    let of_event = seen.events.iter().filter(|it| event.as_ref().is_none_or(|name| *name == it.name));
-                    let texts = of_event.flat_map(|it| texts(it)).filter(|text| is_word(text));
+                    let of_event = seen
+                        .events
+                        .iter()
+                        .filter(|it| event.as_ref().is_none_or(|name| *name == it.name));
+                    let texts = of_event
+                        .flat_map(|it| texts(it))
+                        .filter(|text| is_word(text));
                     names.extend(texts.map(|text| (text, Some("seen"))));
                 }
             }
         }
         if contract.matcher_names_events {
-            names.extend(self.here.dialect.events.iter().map(|row| (row.name.to_string(), None)));
+            names.extend(
+                self.here
+                    .dialect
+                    .events
+                    .iter()
+                    .map(|row| (row.name.to_string(), None)),
+            );
         }
         // One of several: `Write|Ed`.
         let typed = &self.reading.typed;
         let part = typed.rfind(['|', ',', '(']).map_or(0, |at| at + 1);
         let part = typed.get(part..).unwrap_or_default().trim_start();
-        let rest = self.reading.rest.split(['|', ',', ')']).next().unwrap_or_default();
+        let rest = self
+            .reading
+            .rest
+            .split(['|', ',', ')'])
+            .next()
+            .unwrap_or_default();
         let mut told = BTreeSet::new();
         let item = |(name, origin): (String, Option<&str>)| {
             if !told.insert(name.clone()) {
                 return None;
             }
-            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ' | '/'));
-            let pattern = if is_name { name.clone() } else { regex::escape(&name) };
-            let item = Item { kind: Some(ItemKind::FUNCTION), origin: origin.map(str::to_string), ..Item::default() };
+            let is_name = name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ' | '/'));
+            let pattern = if is_name {
+                name.clone()
+            } else {
+                regex::escape(&name)
+            };
+            let item = Item {
+                kind: Some(ItemKind::FUNCTION),
+                origin: origin.map(str::to_string),
+                ..Item::default()
+            };
             let is_whole = part.len() == typed.len() && rest.len() == self.reading.rest.len();
             if is_whole {
                 return self
-                    .value(&pattern, Item { filter: Some(name.clone()), ..item })
+                    .value(
+                        &pattern,
+                        Item {
+                            filter: Some(name.clone()),
+                            ..item
+                        },
+                    )
                     .map(|it| Item { label: name, ..it });
             }
             let span = self.part(part, rest)?;
-            Some(Item { text: self.inner(&pattern)?, label: name, span, ..item })
+            Some(Item {
+                text: self.inner(&pattern)?,
+                label: name,
+                span,
+                ..item
+            })
         };
         names.into_iter().filter_map(item).collect()
     }
 
     fn agents(&self, seen: &Seen) -> Vec<Item> {
-        let names: BTreeSet<&str> =
-            seen.events.iter().filter_map(|it| it.text("/agent/name")).filter(|it| is_word(it)).collect();
+        let names: BTreeSet<&str> = seen
+            .events
+            .iter()
+            .filter_map(|it| it.text("/agent/name"))
+            .filter(|it| is_word(it))
+            .collect();
         let there: Vec<&str> = self.reading.neighbours().collect();
-        let item = || Item { kind: Some(ItemKind::VALUE), origin: Some("seen".into()), ..Item::default() };
-        names.iter().filter(|name| !there.contains(name)).filter_map(|name| self.value(name, item())).collect()
+        let item = || Item {
+            kind: Some(ItemKind::VALUE),
+            origin: Some("seen".into()),
+            ..Item::default()
+        };
+        names
+            .iter()
+            .filter(|name| !there.contains(name))
+            .filter_map(|name| self.value(name, item()))
+            .collect()
     }
 }
 

@@ -25,10 +25,21 @@ pub(super) struct Seen {
 impl Seen {
     /// Names of tools: those that were called before those that are known.
     pub(super) fn tool_names(&self) -> Vec<(String, bool)> {
-        let called = self.tools.iter().map(String::as_str).chain(self.events.iter().filter_map(|it| it.tool_name()));
+        let called = self
+            .tools
+            .iter()
+            .map(String::as_str)
+            .chain(self.events.iter().filter_map(|it| it.tool_name()));
         let called: BTreeSet<&str> = called.filter(|name| is_word(name)).collect();
-        let known = TOOLS.iter().map(|tool| tool.name).filter(|name| !called.contains(name));
-        called.iter().map(|name| (name.to_string(), true)).chain(known.map(|name| (name.to_string(), false))).collect()
+        let known = TOOLS
+            .iter()
+            .map(|tool| tool.name)
+            .filter(|name| !called.contains(name));
+        called
+            .iter()
+            .map(|name| (name.to_string(), true))
+            .chain(known.map(|name| (name.to_string(), false)))
+            .collect()
     }
 }
 
@@ -55,9 +66,21 @@ pub(super) struct Item {
 
 impl Item {
     /// What is written as it is called.
-    pub(super) fn named(kind: ItemKind, name: impl Into<String>, about: impl Into<String>, span: &Span) -> Item {
+    pub(super) fn named(
+        kind: ItemKind,
+        name: impl Into<String>,
+        about: impl Into<String>,
+        span: &Span,
+    ) -> Item {
         let (label, span) = (name.into(), span.clone());
-        Item { text: label.clone(), label, kind: Some(kind), about: about.into(), span, ..Item::default() }
+        Item {
+            text: label.clone(),
+            label,
+            kind: Some(kind),
+            about: about.into(),
+            span,
+            ..Item::default()
+        }
     }
 }
 
@@ -72,22 +95,34 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The place that a text replaces, and the text with quotes as they are needed there. `None` where it can't be
-    /// written.
+    /// The place that a text replaces, and the text with quotes as they are needed there. `None`
+    /// where it can't be written.
     pub(super) fn written(&self, value: &str) -> Option<(Span, String)> {
         let token = &self.reading.token;
         let comma = if self.reading.wants_comma { "," } else { "" };
         match self.reading.quote {
             Some(quote @ ("\"" | "'")) => {
                 let inner = escaped(value, quote, self.format)?;
-                let end = if self.reading.is_closed { token.end - 1 } else { token.end };
-                let close = if self.reading.is_closed { String::new() } else { format!("{quote}{comma}") };
+                let end = if self.reading.is_closed {
+                    token.end - 1
+                } else {
+                    token.end
+                };
+                let close = if self.reading.is_closed {
+                    String::new()
+                } else {
+                    format!("{quote}{comma}")
+                };
                 Some((token.start + 1..end, format!("{inner}{close}")))
             }
             Some(_) => None,
             None => {
                 let lead = self.reading.lead;
-                let within = if self.reading.in_flow { Within::Map } else { Within::Line };
+                let within = if self.reading.in_flow {
+                    Within::Map
+                } else {
+                    Within::Line
+                };
                 let value = word(value, self.format, within);
                 Some((token.clone(), format!("{lead}{value}{comma}")))
             }
@@ -96,7 +131,12 @@ impl Writer<'_> {
 
     pub(super) fn value(&self, value: &str, item: Item) -> Option<Item> {
         let (span, text) = self.written(value)?;
-        Some(Item { label: value.into(), span, text, ..item })
+        Some(Item {
+            label: value.into(),
+            span,
+            text,
+            ..item
+        })
     }
 
     /// A number or a truth value.
@@ -132,10 +172,14 @@ pub(super) fn is_name_char(c: char) -> bool {
 }
 
 pub(super) fn is_identifier(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(is_name_char) && !name.starts_with(|c: char| c.is_ascii_digit())
+    !name.is_empty()
+        && name.chars().all(is_name_char)
+        && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Whether a text from an event may be offered: one line, not too long, no invisible characters.
 pub(super) fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.len() <= MAX_WORD && !text.chars().any(|c| c.is_control() || is_invisible(c))
+    !text.is_empty()
+        && text.len() <= MAX_WORD
+        && !text.chars().any(|c| c.is_control() || is_invisible(c))
 }

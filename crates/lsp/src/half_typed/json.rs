@@ -23,7 +23,10 @@ fn scan(text: &str, start: usize, offset: usize) -> Json {
     let mut at = start;
     while let Some(byte) = bytes.get(at).copied() {
         let rest = text.get(at..).unwrap_or_default();
-        if let Some((open, close)) = COMMENTS.iter().find(|(open, _)| byte == b'/' && rest.starts_with(open)) {
+        if let Some((open, close)) = COMMENTS
+            .iter()
+            .find(|(open, _)| byte == b'/' && rest.starts_with(open))
+        {
             let body = rest.get(open.len()..).unwrap_or_default();
             let Some(end) = body.find(close) else {
                 state.in_comment = true;
@@ -55,7 +58,10 @@ fn scan(text: &str, start: usize, offset: usize) -> Json {
                     return state;
                 }
                 at += 1 + end + 1;
-                state.last = Some(Solid { byte: b'"', end: at });
+                state.last = Some(Solid {
+                    byte: b'"',
+                    end: at,
+                });
                 continue;
             }
             b'{' | b'[' => {
@@ -83,13 +89,24 @@ pub(super) fn form(text: &str, offset: usize, start: usize) -> Option<Form> {
     }
     let Some((bracket, _)) = state.open.last().copied() else {
         let is_empty = state.last.is_none() && state.string.is_none();
-        let is_empty = is_empty && next_solid(text, run_around(text, offset, is_bare).end, COMMENTS).is_empty();
-        let quoted = Quoted { text, offset, string: None, comments: COMMENTS };
+        let is_empty = is_empty
+            && next_solid(text, run_around(text, offset, is_bare).end, COMMENTS).is_empty();
+        let quoted = Quoted {
+            text,
+            offset,
+            string: None,
+            comments: COMMENTS,
+        };
         return is_empty.then(|| quoted.form(false, &[], None, "", ':'));
     };
     let is_key = bracket == b'{' && state.last.is_none_or(|it| it.byte != b':');
     let open: Vec<u8> = state.open.iter().map(|(bracket, _)| *bracket).collect();
-    let quoted = Quoted { text, offset, string: state.string.map(|at| (at, "\"")), comments: COMMENTS };
+    let quoted = Quoted {
+        text,
+        offset,
+        string: state.string.map(|at| (at, "\"")),
+        comments: COMMENTS,
+    };
     Some(quoted.form(is_key, &open, state.last, ": 0", ':'))
 }
 
@@ -97,7 +114,11 @@ pub(super) fn hook(text: &str, offset: usize) -> Option<Window> {
     let state = scan(text, 0, offset);
     let (_, start) = *state.open.get(2)?;
     let end = closing_bracket(text, start).unwrap_or(text.len());
-    (end >= offset).then_some(Window { span: start..end, before: "{\"hooks\":[", after: "]}" })
+    (end >= offset).then_some(Window {
+        span: start..end,
+        before: "{\"hooks\":[",
+        after: "]}",
+    })
 }
 
 /// Behind the bracket that closes the one at `start`.

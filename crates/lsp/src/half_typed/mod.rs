@@ -1,8 +1,8 @@
 //! What is being written at a place of a text that may be half typed.
 //!
-//! A made-up word is put there, with what is open around it closed, and the format's own parser reads
-//! the whole: where the word then stands in the tree is where the place is. What is open is looked for
-//! format by format.
+//! A made-up word is put there, with what is open around it closed, and the format's own parser
+//! reads the whole: where the word then stands in the tree is where the place is. What is open is
+//! looked for format by format.
 
 mod json;
 mod toml;
@@ -46,13 +46,17 @@ pub(super) struct Completing {
 /// Stands for what is being written while the text is parsed.
 const MARKER: &str = "hookwireIsBeingAsked";
 
-/// The key or value that is being written at a byte of a text. Several readings where the text would do for a key as
-/// well as for a value; which of them makes sense the schema knows.
+/// The key or value that is being written at a byte of a text. Several readings where the text
+/// would do for a key as well as for a value; which of them makes sense the schema knows.
 pub(super) fn completing(text: &str, format: Format, offset: usize) -> Vec<Completing> {
     if !text.is_char_boundary(offset) || text.len() > formats::MAX_BYTES || text.contains(MARKER) {
         return Vec::new();
     }
-    let whole = Window { span: 0..text.len(), before: "", after: "" };
+    let whole = Window {
+        span: 0..text.len(),
+        before: "",
+        after: "",
+    };
     let hook = hook_around(text, format, offset);
     // While another hook is broken the one at hand is read alone; while the text behind the place
     // makes no sense of it, without that.
@@ -68,8 +72,13 @@ pub(super) fn completing(text: &str, format: Format, offset: usize) -> Vec<Compl
         let Some(window) = window else { continue };
         let mut readings: Vec<Completing> = Vec::new();
         for form in forms(text, format, offset, window) {
-            let Some(reading) = read(text, format, offset, window, &form, mend) else { continue };
-            if !readings.iter().any(|it| it.is_key == reading.is_key && it.path() == reading.path()) {
+            let Some(reading) = read(text, format, offset, window, &form, mend) else {
+                continue;
+            };
+            if !readings
+                .iter()
+                .any(|it| it.is_key == reading.is_key && it.path() == reading.path())
+            {
                 readings.push(reading);
             }
         }
@@ -105,18 +114,26 @@ impl Completing {
 
     /// The map or list that it is in.
     pub(super) fn around(&self) -> Option<&Node> {
-        let hops = if self.is_key { &self.hops[..] } else { self.hops.split_last()?.1 };
-        hops.iter().try_fold(&self.root, |node, hop| match &node.value {
-            NodeValue::Map(entries) => entries.get(*hop).map(|entry| &entry.value),
-            NodeValue::Seq(items) => items.get(*hop),
-            _ => None,
-        })
+        let hops = if self.is_key {
+            &self.hops[..]
+        } else {
+            self.hops.split_last()?.1
+        };
+        hops.iter()
+            .try_fold(&self.root, |node, hop| match &node.value {
+                NodeValue::Map(entries) => entries.get(*hop).map(|entry| &entry.value),
+                NodeValue::Seq(items) => items.get(*hop),
+                _ => None,
+            })
     }
 
     /// The other keys of its map.
     pub(super) fn siblings(&self) -> impl Iterator<Item = &str> {
         let entries = self.around().map(Node::entries).unwrap_or_default();
-        entries.iter().map(|entry| entry.key.as_str()).filter(|key| !key.contains(MARKER))
+        entries
+            .iter()
+            .map(|entry| entry.key.as_str())
+            .filter(|key| !key.contains(MARKER))
     }
 
     /// The other texts of its list.
@@ -188,13 +205,23 @@ impl Draft {
     }
 }
 
-fn read(text: &str, format: Format, offset: usize, window: &Window, form: &Form, mend: Mend) -> Option<Completing> {
+fn read(
+    text: &str,
+    format: Format,
+    offset: usize,
+    window: &Window,
+    form: &Form,
+    mend: Mend,
+) -> Option<Completing> {
     if mend == Mend::Close && (form.closers.is_empty() || format == Format::Json) {
         return None;
     }
     let mut draft = Draft::default();
     draft.text.push_str(window.before);
-    match form.comma.filter(|at| (window.span.start..=form.word.start).contains(at)) {
+    match form
+        .comma
+        .filter(|at| (window.span.start..=form.word.start).contains(at))
+    {
         Some(at) => {
             draft.keep(text, window.span.start..at);
             draft.text.push(',');
@@ -221,9 +248,18 @@ fn read(text: &str, format: Format, offset: usize, window: &Window, form: &Form,
     let (typed, rest) = (typed.to_string(), rest.to_string());
     let token = draft.back(span.start)..draft.back(span.end);
     let source = text.get(token.clone()).unwrap_or_default();
-    let quote = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| source.starts_with(quote));
+    let quote = ["\"\"\"", "'''", "\"", "'"]
+        .into_iter()
+        .find(|quote| source.starts_with(quote));
     let is_closed = quote.is_some_and(|it| source.len() >= 2 * it.len() && source.ends_with(it));
-    let Form { lead, has_value, wants_comma, comma, in_flow, .. } = *form;
+    let Form {
+        lead,
+        has_value,
+        wants_comma,
+        comma,
+        in_flow,
+        ..
+    } = *form;
     Some(Completing {
         root,
         hops,
@@ -244,19 +280,29 @@ fn read(text: &str, format: Format, offset: usize, window: &Window, form: &Form,
 /// The key or value that has the marker in it: its place, its text, and whether it is a key.
 fn marked<'t>(node: &'t Node, hops: &mut Vec<usize>) -> Option<(Span, &'t str, bool)> {
     match &node.value {
-        NodeValue::String(text) => text.contains(MARKER).then_some((node.span.clone(), text, false)),
+        NodeValue::String(text) => {
+            text.contains(MARKER)
+                .then_some((node.span.clone(), text, false))
+        }
         NodeValue::Map(entries) => entries.iter().enumerate().find_map(|(hop, entry)| {
             if entry.key.contains(MARKER) {
                 return Some((entry.key_span.clone(), entry.key.as_str(), true));
             }
             into_child(hop, &entry.value, hops)
         }),
-        NodeValue::Seq(items) => items.iter().enumerate().find_map(|(hop, item)| into_child(hop, item, hops)),
+        NodeValue::Seq(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(hop, item)| into_child(hop, item, hops)),
         _ => None,
     }
 }
 
-fn into_child<'t>(hop: usize, child: &'t Node, hops: &mut Vec<usize>) -> Option<(Span, &'t str, bool)> {
+fn into_child<'t>(
+    hop: usize,
+    child: &'t Node,
+    hops: &mut Vec<usize>,
+) -> Option<(Span, &'t str, bool)> {
     hops.push(hop);
     let found = marked(child, hops);
     if found.is_none() {
@@ -268,8 +314,12 @@ fn into_child<'t>(hop: usize, child: &'t Node, hops: &mut Vec<usize>) -> Option<
 fn forms(text: &str, format: Format, offset: usize, window: &Window) -> Vec<Form> {
     match format {
         Format::Yaml => yaml::forms(text, offset, window.span.start),
-        Format::Toml => toml::form(text, offset, window.span.start).into_iter().collect(),
-        Format::Json => json::form(text, offset, window.span.start).into_iter().collect(),
+        Format::Toml => toml::form(text, offset, window.span.start)
+            .into_iter()
+            .collect(),
+        Format::Json => json::form(text, offset, window.span.start)
+            .into_iter()
+            .collect(),
     }
 }
 
@@ -284,8 +334,17 @@ fn line_around(text: &str, offset: usize) -> Span {
 pub(super) fn run_around(text: &str, offset: usize, holds: fn(char) -> bool) -> Span {
     let before = text.get(..offset).unwrap_or_default();
     let behind = text.get(offset..).unwrap_or_default();
-    let n_before: usize = before.chars().rev().take_while(|c| holds(*c)).map(char::len_utf8).sum();
-    let n_behind: usize = behind.chars().take_while(|c| holds(*c)).map(char::len_utf8).sum();
+    let n_before: usize = before
+        .chars()
+        .rev()
+        .take_while(|c| holds(*c))
+        .map(char::len_utf8)
+        .sum();
+    let n_behind: usize = behind
+        .chars()
+        .take_while(|c| holds(*c))
+        .map(char::len_utf8)
+        .sum();
     offset - n_before..offset + n_behind
 }
 
@@ -294,7 +353,10 @@ fn is_bare(c: char) -> bool {
 }
 
 fn closers(open: &[u8]) -> String {
-    open.iter().rev().map(|bracket| if *bracket == b'[' { ']' } else { '}' }).collect()
+    open.iter()
+        .rev()
+        .map(|bracket| if *bracket == b'[' { ']' } else { '}' })
+        .collect()
 }
 
 /// Where the string that a place is in ends on its line, behind the quote.
@@ -343,7 +405,14 @@ struct Quoted<'t> {
 }
 
 impl Quoted<'_> {
-    fn form(&self, is_key: bool, open: &[u8], last: Option<Solid>, value: &str, colon: char) -> Form {
+    fn form(
+        &self,
+        is_key: bool,
+        open: &[u8],
+        last: Option<Solid>,
+        value: &str,
+        colon: char,
+    ) -> Form {
         let (text, offset) = (self.text, self.offset);
         let line = line_around(text, offset);
         let bare = run_around(text, offset, is_bare);
@@ -365,15 +434,28 @@ impl Quoted<'_> {
         if is_key && !has_value {
             after.push_str(value);
         }
-        let begins = |c: char| c.is_alphanumeric() || matches!(c, '"' | '\'' | '{' | '[' | '-' | '_');
+        let begins =
+            |c: char| c.is_alphanumeric() || matches!(c, '"' | '\'' | '{' | '[' | '-' | '_');
         let wants_comma = !open.is_empty() && !has_value && next.is_some_and(begins);
         if wants_comma {
             after.push(',');
         }
         let ends_value = |it: &Solid| !matches!(it.byte, b'{' | b'[' | b',' | b':' | b'=');
-        let comma = last.filter(|it| !open.is_empty() && ends_value(it)).map(|it| it.end);
+        let comma = last
+            .filter(|it| !open.is_empty() && ends_value(it))
+            .map(|it| it.end);
         let (before, in_flow) = (before.to_string(), !open.is_empty());
-        Form { word, before, after, closers: closers(open), lead: "", has_value, wants_comma, comma, in_flow }
+        Form {
+            word,
+            before,
+            after,
+            closers: closers(open),
+            lead: "",
+            has_value,
+            wants_comma,
+            comma,
+            in_flow,
+        }
     }
 }
 
@@ -382,9 +464,14 @@ fn blanks(text: &str, comments: &[(&str, &str)]) -> usize {
     let mut rest = text;
     loop {
         rest = rest.trim_start();
-        let Some((open, close)) = comments.iter().find(|(open, _)| rest.starts_with(open)) else { break };
+        let Some((open, close)) = comments.iter().find(|(open, _)| rest.starts_with(open)) else {
+            break;
+        };
         let body = rest.get(open.len()..).unwrap_or_default();
-        rest = body.find(close).and_then(|at| body.get(at + close.len()..)).unwrap_or_default();
+        rest = body
+            .find(close)
+            .and_then(|at| body.get(at + close.len()..))
+            .unwrap_or_default();
     }
     text.len() - rest.len()
 }
@@ -413,9 +500,17 @@ mod tests {
                 })
                 .collect();
             let kind = if it.is_key { "key" } else { "value" };
-            format!("{kind} {path} {}‹{}› ‹{}›", it.lead, it.typed, &text[it.token.clone()])
+            format!(
+                "{kind} {path} {}‹{}› ‹{}›",
+                it.lead,
+                it.typed,
+                &text[it.token.clone()]
+            )
         };
-        completing(&text, format, before.len()).iter().map(show).collect()
+        completing(&text, format, before.len())
+            .iter()
+            .map(show)
+            .collect()
     }
 
     #[test]
@@ -428,7 +523,10 @@ mod tests {
             completing: Vec<String>,
         }
         rows::compare("lsp/half_typed.jsonl", |row: Row| {
-            (shown(&row.text, Format::from_extension(&row.format).unwrap()), row.completing)
+            (
+                shown(&row.text, Format::from_extension(&row.format).unwrap()),
+                row.completing,
+            )
         });
     }
 }

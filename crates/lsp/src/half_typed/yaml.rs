@@ -30,7 +30,11 @@ fn scan(text: &str, start: usize, offset: usize) -> Yaml {
         let is_blank = bare.trim().is_empty();
         state.content = start + indent;
         if let Some(column) = block {
-            let indent = if is_last && is_blank { offset.saturating_sub(start) } else { indent };
+            let indent = if is_last && is_blank {
+                offset.saturating_sub(start)
+            } else {
+                indent
+            };
             if indent > column || (is_blank && !is_last) {
                 if is_last {
                     state.in_block = true;
@@ -41,7 +45,11 @@ fn scan(text: &str, start: usize, offset: usize) -> Yaml {
             block = None;
         }
         let is_open = !state.open.is_empty() || state.quote.is_some();
-        if is_open && !is_blank && indent <= opener_indent && !bare.trim_start().starts_with([']', '}']) {
+        if is_open
+            && !is_blank
+            && indent <= opener_indent
+            && !bare.trim_start().starts_with([']', '}'])
+        {
             // It isn't closed, so it is half typed.
             state.open.clear();
             state.quote = None;
@@ -49,16 +57,31 @@ fn scan(text: &str, start: usize, offset: usize) -> Yaml {
         if state.open.is_empty() && state.quote.is_none() {
             opener_indent = indent;
         }
-        let until = if is_last { offset.saturating_sub(start).min(bare.len()) } else { bare.len() };
-        scan_line(bare.as_bytes().get(..until).unwrap_or_default(), bare.as_bytes(), start, &mut state);
+        let until = if is_last {
+            offset.saturating_sub(start).min(bare.len())
+        } else {
+            bare.len()
+        };
+        scan_line(
+            bare.as_bytes().get(..until).unwrap_or_default(),
+            bare.as_bytes(),
+            start,
+            &mut state,
+        );
         if is_last {
             return state;
         }
         state.in_comment = false;
         if state.open.is_empty() && state.quote.is_none() && is_block_header(bare) {
             let content = state.content - start;
-            let has_key = bare.get(content..).is_some_and(|it| it.contains(": ") || it.contains(":\t"));
-            block = Some(if has_key { content } else { content.saturating_sub(2) });
+            let has_key = bare
+                .get(content..)
+                .is_some_and(|it| it.contains(": ") || it.contains(":\t"));
+            block = Some(if has_key {
+                content
+            } else {
+                content.saturating_sub(2)
+            });
         }
     }
     state.content = line_start;
@@ -104,7 +127,12 @@ fn scan_line(line: &[u8], whole: &[u8], start: usize, state: &mut Yaml) {
             b',' if !state.open.is_empty() => starts_token = true,
             b':' if is_spaced => starts_token = true,
             _ if was_dash => {
-                let gap = whole.get(at + 1..).unwrap_or_default().iter().take_while(|it| **it == b' ').count();
+                let gap = whole
+                    .get(at + 1..)
+                    .unwrap_or_default()
+                    .iter()
+                    .take_while(|it| **it == b' ')
+                    .count();
                 state.content = start + at + 1 + gap;
             }
             _ => starts_token = false,
@@ -128,40 +156,72 @@ pub(super) fn forms(text: &str, offset: usize, start: usize) -> Vec<Form> {
     }
     let line = line_around(text, offset);
     let behind = text.get(offset..line.end).unwrap_or_default();
-    let as_is = Form { word: offset..offset, in_flow: !state.open.is_empty(), ..Form::default() };
+    let as_is = Form {
+        word: offset..offset,
+        in_flow: !state.open.is_empty(),
+        ..Form::default()
+    };
     if state.in_block {
         return vec![as_is];
     }
-    let as_is = Form { closers: closers(&state.open), ..as_is };
+    let as_is = Form {
+        closers: closers(&state.open),
+        ..as_is
+    };
     if let Some((quote, opened)) = state.quote {
         let text_quote = if quote == b'"' { "\"" } else { "'" };
         let end = run_around(text, offset, is_bare).end;
-        let closed = Form { word: offset..end, after: text_quote.into(), ..as_is.clone() };
+        let closed = Form {
+            word: offset..end,
+            after: text_quote.into(),
+            ..as_is.clone()
+        };
         return match closing_quote(behind, quote, ",]}:#") {
-            Some(end) => vec![Form { word: offset..offset + end, ..as_is }],
+            Some(end) => vec![Form {
+                word: offset..offset + end,
+                ..as_is
+            }],
             None if opened >= line.start => vec![closed, as_is],
             None => vec![as_is, closed],
         };
     }
-    let head = text.get(state.content.min(offset)..offset).unwrap_or_default();
-    let previous = text.get(line.start..offset).and_then(|it| it.chars().next_back());
+    let head = text
+        .get(state.content.min(offset)..offset)
+        .unwrap_or_default();
+    let previous = text
+        .get(line.start..offset)
+        .and_then(|it| it.chars().next_back());
     let is_dash = previous == Some('-') && head.is_empty() && behind.trim().is_empty();
     // `key:` and `-` mean nothing without a blank behind them.
     let is_colon = previous == Some(':') && (behind.trim().is_empty() || !state.open.is_empty());
     let lead = if is_dash || is_colon { " " } else { "" };
-    let as_is = Form { before: lead.into(), lead, ..as_is };
+    let as_is = Form {
+        before: lead.into(),
+        lead,
+        ..as_is
+    };
     if !state.open.is_empty() {
         let word = run_around(text, offset, is_bare);
-        let next = text.get(word.end..).unwrap_or_default().trim_start_matches([' ', '\t']).chars().next();
+        let next = text
+            .get(word.end..)
+            .unwrap_or_default()
+            .trim_start_matches([' ', '\t'])
+            .chars()
+            .next();
         let has_value = next == Some(':');
-        return vec![Form { word: offset..word.end, has_value, ..as_is }];
+        return vec![Form {
+            word: offset..word.end,
+            has_value,
+            ..as_is
+        }];
     }
     let is_indent = head.is_empty() && !behind.trim().is_empty() && behind.starts_with([' ', '\t']);
     if is_indent || offset < state.content && !behind.trim().is_empty() {
         return Vec::new();
     }
     let word = head.trim_start();
-    let is_word = !word.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '"' | '\'' | '['));
+    let is_word =
+        !word.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '"' | '\'' | '['));
     let end = offset + behind.find(|c: char| !is_bare(c)).unwrap_or(behind.len());
     let tail = text.get(end..line.end).unwrap_or_default().trim();
     if is_colon || !is_word || !(tail.is_empty() || tail.starts_with('#')) {
@@ -169,11 +229,32 @@ pub(super) fn forms(text: &str, offset: usize, start: usize) -> Vec<Form> {
         return vec![Form { has_value, ..as_is }];
     }
     // A word alone on its line may become a key, be a value, or begin a new item.
-    let word_start = if lead == " " { offset } else { offset - word.len() };
-    let key = Form { word: word_start..end, before: lead.into(), after: ":".into(), lead, ..Form::default() };
-    let value = Form { word: word_start..end, after: String::new(), ..key.clone() };
-    let is_item = text.get(line.start..word_start).is_some_and(|it| it.contains('-')) || lead == " ";
-    let item = Form { before: "- ".into(), lead: "- ", ..key.clone() };
+    let word_start = if lead == " " {
+        offset
+    } else {
+        offset - word.len()
+    };
+    let key = Form {
+        word: word_start..end,
+        before: lead.into(),
+        after: ":".into(),
+        lead,
+        ..Form::default()
+    };
+    let value = Form {
+        word: word_start..end,
+        after: String::new(),
+        ..key.clone()
+    };
+    let is_item = text
+        .get(line.start..word_start)
+        .is_some_and(|it| it.contains('-'))
+        || lead == " ";
+    let item = Form {
+        before: "- ".into(),
+        lead: "- ",
+        ..key.clone()
+    };
     let mut forms = vec![key, value];
     forms.extend((!is_item).then_some(item));
     forms
@@ -193,7 +274,11 @@ pub(super) fn hook(text: &str, offset: usize) -> Option<Window> {
         if line_start > here.start {
             // Ends before the next item, or where the list does.
             if is_said && item_indent.is_some_and(|it| indent <= it) {
-                return Some(Window { span: start?..line_start, before: "hooks:\n", after: "" });
+                return Some(Window {
+                    span: start?..line_start,
+                    before: "hooks:\n",
+                    after: "",
+                });
             }
             continue;
         }
@@ -204,5 +289,9 @@ pub(super) fn hook(text: &str, offset: usize) -> Option<Window> {
             (item_indent, start) = (Some(indent), Some(line_start));
         }
     }
-    Some(Window { span: start?..text.len(), before: "hooks:\n", after: "" })
+    Some(Window {
+        span: start?..text.len(),
+        before: "hooks:\n",
+        after: "",
+    })
 }

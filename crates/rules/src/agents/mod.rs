@@ -1,8 +1,9 @@
-//! What is known of coding agents: one file each, which `install`, `uninstall`, `doctor`, `import`, self-defense, the
-//! dialects, the tables of the book and the tests read. How an agent's events and replies are translated is its dialect's,
-//! which has the same name.
+//! What is known of coding agents: one file each, which `install`, `uninstall`, `doctor`, `import`,
+//! self-defense, the dialects, the tables of the book and the tests read. How an agent's events and
+//! replies are translated is its dialect's, which has the same name.
 //!
-//! A new agent is one new file and a row in `FILES`. Its dialect is made of its [`Speech`], unless it has one of its own.
+//! A new agent is one new file and a row in `FILES`. Its dialect is made of its [`Speech`], unless
+//! it has one of its own.
 
 mod speech;
 
@@ -15,8 +16,8 @@ use std::sync::LazyLock;
 
 pub use speech::{Mcp, Moment, Pair, Reply, Say, Speech};
 
-/// The name of each agent, its file, and the text of its plug-in, which has the command in the line that begins with
-/// `const COMMAND = `.
+/// The name of each agent, its file, and the text of its plug-in, which has the command in the line
+/// that begins with `const COMMAND = `.
 const FILES: &[(&str, &str, &str)] = &[
     ("claude-code", include_str!("claude_code.toml"), ""),
     ("codex", include_str!("codex.toml"), ""),
@@ -24,25 +25,51 @@ const FILES: &[(&str, &str, &str)] = &[
     ("qwen", include_str!("qwen.toml"), ""),
     ("copilot", include_str!("copilot.toml"), ""),
     ("cline", include_str!("cline.toml"), ""),
-    ("opencode", include_str!("opencode.toml"), concat!(include_str!("plugin.js"), include_str!("opencode.js"))),
+    (
+        "opencode",
+        include_str!("opencode.toml"),
+        concat!(include_str!("plugin.js"), include_str!("opencode.js")),
+    ),
     ("cursor", include_str!("cursor.toml"), ""),
     ("antigravity", include_str!("antigravity.toml"), ""),
     ("kiro", include_str!("kiro.toml"), ""),
     ("droid", include_str!("droid.toml"), ""),
     ("grok", include_str!("grok.toml"), ""),
     ("kimi", include_str!("kimi.toml"), ""),
-    ("amp", include_str!("amp.toml"), concat!(include_str!("plugin.js"), include_str!("amp.js"))),
-    ("pi", include_str!("pi.toml"), concat!(include_str!("plugin.js"), include_str!("pi.js"))),
+    (
+        "amp",
+        include_str!("amp.toml"),
+        concat!(include_str!("plugin.js"), include_str!("amp.js")),
+    ),
+    (
+        "pi",
+        include_str!("pi.toml"),
+        concat!(include_str!("plugin.js"), include_str!("pi.js")),
+    ),
     ("windsurf", include_str!("windsurf.toml"), ""),
 ];
 
 /// The agents whose dialects are made of their facts.
-pub const DESCRIBED: [&str; 9] = ["cursor", "antigravity", "kiro", "droid", "grok", "kimi", "amp", "pi", "windsurf"];
+pub const DESCRIBED: [&str; 9] = [
+    "cursor",
+    "antigravity",
+    "kiro",
+    "droid",
+    "grok",
+    "kimi",
+    "amp",
+    "pi",
+    "windsurf",
+];
 
 /// Every coding agent.
 pub static AGENTS: LazyLock<Vec<Agent>> = LazyLock::new(|| {
     let read = |(name, text, plugin): &(&'static str, &str, &'static str)| {
-        Some(Agent { name, plugin, ..toml::from_str(text).ok()? })
+        Some(Agent {
+            name,
+            plugin,
+            ..toml::from_str(text).ok()?
+        })
     };
     FILES.iter().filter_map(read).collect()
 });
@@ -73,14 +100,15 @@ pub struct Agent {
     pub project: Place,
     /// Where they stand for all projects of a user, if not at the same paths.
     user: Option<Place>,
-    /// The variables that move what is below the user's home: each with the part of a path that it stands for. Of several
-    /// that are set the first counts.
+    /// The variables that move what is below the user's home: each with the part of a path that it
+    /// stands for. Of several that are set the first counts.
     pub moved_by: Vec<(String, String)>,
     /// Where its plug-ins have hooks, if such hooks are like its own.
     pub plugins: Option<Plugins>,
     /// The agents whose hooks it runs, too, by their names.
     pub also_reads: Vec<String>,
-    /// What a tool call does when the program of a hook is missing or killed, and nothing else is said.
+    /// What a tool call does when the program of a hook is missing or killed, and nothing else is
+    /// said.
     pub gone: String,
     /// What the person has to know or do after `install`.
     pub then: String,
@@ -90,18 +118,20 @@ pub struct Agent {
     pub unasked: Vec<(String, String)>,
     /// Families of tools, each with the names that no other agent has for a tool of the family.
     pub tools: Vec<(String, String)>,
-    /// Its name of the tool `send` of an MCP server `pay`, and whether rules know that as `mcp__pay__send`.
+    /// Its name of the tool `send` of an MCP server `pay`, and whether rules know that as
+    /// `mcp__pay__send`.
     pub mcp: (String, String),
     /// Its folders, wherever they stand.
     pub folders: Vec<String>,
-    /// What decides which hooks it asks, as patterns of paths: at any depth, from the home or from the root.
+    /// What decides which hooks it asks, as patterns of paths: at any depth, from the home or from
+    /// the root.
     pub settings: Vec<String>,
     /// Where it writes for itself.
     pub writes: Vec<String>,
     /// The hosts of its maker that it connects to. The model may be elsewhere.
     pub hosts: Vec<String>,
-    /// The members of its settings that switch hooks off, with `.` between the names on the way, and the value that does.
-    /// Of a list it is a part of a name in it.
+    /// The members of its settings that switch hooks off, with `.` between the names on the way,
+    /// and the value that does. Of a list it is a part of a name in it.
     pub switches: Vec<(String, Value)>,
     /// How it is started without hooks, as rules have it.
     pub without_hooks: Vec<String>,
@@ -117,8 +147,8 @@ pub struct Agent {
     pub headless: Option<Headless>,
 }
 
-/// How an agent runs one prompt. In the texts, `${url}` is the model's address, `${prompt}` the prompt and `${project}` the
-/// project's directory.
+/// How an agent runs one prompt. In the texts, `${url}` is the model's address, `${prompt}` the
+/// prompt and `${project}` the project's directory.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Headless {
@@ -132,7 +162,8 @@ pub struct Headless {
     pub files: Vec<(String, String)>,
 }
 
-/// A condition on an agent's promise to ask: with such a member in its payload it asks nobody, and goes on.
+/// A condition on an agent's promise to ask: with such a member in its payload it asks nobody, and
+/// goes on.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RunsAsked {
@@ -149,7 +180,8 @@ pub struct RunsAsked {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
-    /// What `install` writes: a file, or a directory with a program for each event. It is empty where the agent has no hooks.
+    /// What `install` writes: a file, or a directory with a program for each event. It is empty
+    /// where the agent has no hooks.
     pub entry: String,
     /// The file that a team commits, where `entry` is a file of each person's own.
     #[serde(default)]
@@ -170,7 +202,8 @@ pub enum Form {
     Plugin,
 }
 
-/// A JSON or TOML file with `{EVENT: [HANDLER]}`, `{EVENT: [{hooks: [HANDLER]}]}` or `[HANDLER]` at one of its members.
+/// A JSON or TOML file with `{EVENT: [HANDLER]}`, `{EVENT: [{hooks: [HANDLER]}]}` or `[HANDLER]` at
+/// one of its members.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct HookFile {
@@ -210,8 +243,8 @@ pub enum Unit {
     Seconds,
     /// Milliseconds.
     Millis,
-    /// Seconds below 1000, milliseconds from there on; before this version of the agent always milliseconds. A file doesn't
-    /// say which version reads it.
+    /// Seconds below 1000, milliseconds from there on; before this version of the agent always
+    /// milliseconds. A file doesn't say which version reads it.
     ByAmount(String),
 }
 
@@ -273,13 +306,18 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, ..)| *name)
 }
 
-/// Whether there is an agent of a name. Its facts aren't read for it, because each of an agent's events asks.
+/// Whether there is an agent of a name. Its facts aren't read for it, because each of an agent's
+/// events asks.
 ///
 /// # Errors
 /// There is none; names those that there are.
 pub fn check(name: &str) -> Result<(), String> {
     let is_one = names().any(|it| it == name);
-    if is_one { Ok(()) } else { Err(format!("one of {}", names().collect::<Vec<_>>().join(", "))) }
+    if is_one {
+        Ok(())
+    } else {
+        Err(format!("one of {}", names().collect::<Vec<_>>().join(", ")))
+    }
 }
 
 /// The agent of a name.
@@ -288,7 +326,10 @@ pub fn check(name: &str) -> Result<(), String> {
 /// There is none; names those that there are.
 pub fn by_name(name: &str) -> Result<&'static Agent, String> {
     check(name)?;
-    AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| format!("the facts of {name} can't be read"))
+    AGENTS
+        .iter()
+        .find(|agent| agent.name == name)
+        .ok_or_else(|| format!("the facts of {name} can't be read"))
 }
 
 impl HookFile {
@@ -299,27 +340,42 @@ impl HookFile {
 
     /// Whether a file has `{hooks: {EVENT: [..]}}`, where each hook says its type.
     pub fn is_plain(&self) -> bool {
-        self.at == "hooks" && self.event.is_none() && self.handler.contains_key("type") && self.beside.is_empty()
+        self.at == "hooks"
+            && self.event.is_none()
+            && self.handler.contains_key("type")
+            && self.beside.is_empty()
     }
 
     /// The command of a handler.
     pub fn command_in<'v>(&self, handler: &'v Value) -> &'v str {
-        handler.pointer(&format!("/{}", self.command)).and_then(Value::as_str).unwrap_or_default()
+        handler
+            .pointer(&format!("/{}", self.command))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 }
 
 impl Place {
     /// The files that are known by name.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        let others = self.hooks.iter().filter(|file| **file != self.entry && !file.contains('*'));
-        others.chain([&self.entry]).map(String::as_str).filter(|file| !file.is_empty())
+        let others = self
+            .hooks
+            .iter()
+            .filter(|file| **file != self.entry && !file.contains('*'));
+        others
+            .chain([&self.entry])
+            .map(String::as_str)
+            .filter(|file| !file.is_empty())
     }
 }
 
 impl Agent {
     /// Where hooks stand, below the user's home or a project's root.
     pub fn place(&self, is_user: bool) -> &Place {
-        self.user.as_ref().filter(|_| is_user).unwrap_or(&self.project)
+        self.user
+            .as_ref()
+            .filter(|_| is_user)
+            .unwrap_or(&self.project)
     }
 
     /// How its files say hooks, if it has such.
@@ -330,25 +386,38 @@ impl Agent {
         }
     }
 
-    /// Whether it runs what a hook answers with a question, as its payload says that it was started; `of_settings`: a
-    /// question about its own settings.
+    /// Whether it runs what a hook answers with a question, as its payload says that it was
+    /// started; `of_settings`: a question about its own settings.
     pub fn runs_asked(&self, payload: &Value, of_settings: bool) -> bool {
         let holds = |it: &&RunsAsked| payload.get(&it.member) == Some(&it.value);
-        self.runs_asked.iter().filter(holds).any(|it| of_settings || !it.of_settings)
+        self.runs_asked
+            .iter()
+            .filter(holds)
+            .any(|it| of_settings || !it.of_settings)
     }
 
-    /// Whether a tool runs when the program of a hook is missing or killed, and no member of an entry changes that.
+    /// Whether a tool runs when the program of a hook is missing or killed, and no member of an
+    /// entry changes that.
     pub fn goes_on_without(&self) -> bool {
         self.gone.starts_with("runs") && self.file().is_none_or(|file| file.fails_closed.is_none())
     }
 
     /// The members of its settings that switch hooks off there.
-    pub fn switched_off<'s>(&'s self, settings: &'s Node) -> impl Iterator<Item = &'s (String, Value)> {
+    pub fn switched_off<'s>(
+        &'s self,
+        settings: &'s Node,
+    ) -> impl Iterator<Item = &'s (String, Value)> {
         self.switches.iter().filter(move |(member, off)| {
-            let value = member.split('.').try_fold(settings, |at, name| at.get(name)).map(Node::to_json);
-            let has = |name: &Value, part: &str| name.as_str().is_some_and(|name| name.contains(part));
+            let value = member
+                .split('.')
+                .try_fold(settings, |at, name| at.get(name))
+                .map(Node::to_json);
+            let has =
+                |name: &Value, part: &str| name.as_str().is_some_and(|name| name.contains(part));
             value.is_some_and(|value| match (&value, off) {
-                (Value::Array(names), Value::String(part)) => names.iter().any(|name| has(name, part)),
+                (Value::Array(names), Value::String(part)) => {
+                    names.iter().any(|name| has(name, part))
+                }
                 (value, off) => value == off,
             })
         })
@@ -356,24 +425,35 @@ impl Agent {
 
     /// The file of a path of the user's; nothing without a home.
     pub fn of_user(&self, path: &str) -> Option<PathBuf> {
-        let moved = self.moved().find_map(|(dir, folder)| Some(dir.join(below(path, folder)?)));
+        let moved = self
+            .moved()
+            .find_map(|(dir, folder)| Some(dir.join(below(path, folder)?)));
         moved.or_else(|| Some(places::home()?.join(path)))
     }
 
     /// Where variables have moved parts of the user's home to.
     fn moved(&self) -> impl Iterator<Item = (PathBuf, &str)> {
         let set = |variable| std::env::var_os(variable).filter(|it| !it.is_empty());
-        self.moved_by.iter().filter_map(move |(variable, folder)| Some((PathBuf::from(set(variable)?), &**folder)))
+        self.moved_by
+            .iter()
+            .filter_map(move |(variable, folder)| Some((PathBuf::from(set(variable)?), &**folder)))
     }
 
-    /// The folders of its own that variables have moved, each with the patterns of its settings there.
+    /// The folders of its own that variables have moved, each with the patterns of its settings
+    /// there.
     pub fn moved_folders(&self) -> Vec<(PathBuf, Vec<&str>)> {
         let settings = |own: &str| {
-            let patterns = self.settings.iter().filter_map(|it| it.strip_prefix("**/").or(it.strip_prefix("~/")));
+            let patterns = self
+                .settings
+                .iter()
+                .filter_map(|it| it.strip_prefix("**/").or(it.strip_prefix("~/")));
             patterns.filter_map(|it| below(it, own)).collect()
         };
         let own = |(dir, folder): (PathBuf, &str)| {
-            let all = self.folders.iter().filter_map(|own| Some((dir.join(below(own, folder)?), settings(own))));
+            let all = self
+                .folders
+                .iter()
+                .filter_map(|own| Some((dir.join(below(own, folder)?), settings(own))));
             all.collect::<Vec<_>>()
         };
         self.moved().flat_map(own).collect()
@@ -383,5 +463,9 @@ impl Agent {
 /// What a path is below a folder; nothing if it isn't below.
 fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
     let rest = path.strip_prefix(folder)?;
-    if folder.is_empty() || rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+    if folder.is_empty() || rest.is_empty() {
+        Some(rest)
+    } else {
+        rest.strip_prefix('/')
+    }
 }

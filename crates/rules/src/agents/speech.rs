@@ -1,5 +1,6 @@
-//! How an agent speaks, where its facts say all of it: its events, where members of its payloads live, and where in a reply
-//! each part of a verdict goes. `dialects::described` makes its dialect of them.
+//! How an agent speaks, where its facts say all of it: its events, where members of its payloads
+//! live, and where in a reply each part of a verdict goes. `dialects::described` makes its dialect
+//! of them.
 
 use hookwire_base::verdict::Decision;
 use serde::Deserialize;
@@ -57,8 +58,8 @@ pub struct Mcp {
     pub server: String,
     /// The tool's name on the server.
     pub tool: String,
-    /// What stands before the server in a name that has both, and what between the two. Where that name is, is the server's
-    /// place; without one it is the call's own.
+    /// What stands before the server in a name that has both, and what between the two. Where that
+    /// name is, is the server's place; without one it is the call's own.
     pub within: Option<Pair>,
 }
 
@@ -92,8 +93,8 @@ pub struct Moment {
     pub says: Option<String>,
 }
 
-/// Where in a reply each part of a verdict goes. A part without a place isn't said: an `ask` is a deny then, and so are a
-/// rewrite and the end of the run.
+/// Where in a reply each part of a verdict goes. A part without a place isn't said: an `ask` is a
+/// deny then, and so are a rewrite and the end of the run.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Reply {
@@ -103,7 +104,8 @@ pub struct Reply {
     pub ask: Option<Say>,
     /// An approval.
     pub allow: Option<Say>,
-    /// The tools, by its own names, of whose calls another event comes later that can ask. A question is left to that.
+    /// The tools, by its own names, of whose calls another event comes later that can ask. A
+    /// question is left to that.
     pub asks_later: Vec<String>,
     /// Other words that its hooks have in the place of these, each with what it decides.
     pub also: Vec<(String, Decision)>,

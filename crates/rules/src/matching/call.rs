@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
 
-/// What a call is about. Where several arguments could be the main one and differ, it is about one of
-/// several things; where the argument is a list of parts or commands, about all of them.
+/// What a call is about. Where several arguments could be the main one and differ, it is about one
+/// of several things; where the argument is a list of parts or commands, about all of them.
 #[derive(Debug)]
 pub struct Call {
     /// Mostly one; never empty.
@@ -23,10 +23,11 @@ pub struct Call {
     pub does_all: bool,
     /// What else an unknown tool may do something with: one that a rule names is enough.
     pub others: Vec<Subject>,
-    /// A search that looks at another place than its pattern says: for Grep, outside of the event's directory.
+    /// A search that looks at another place than its pattern says: for Grep, outside of the event's
+    /// directory.
     pub is_elsewhere: bool,
-    /// The paths that a file tool or an unknown one may do something with beside its main argument: to allow, a rule must
-    /// name them, too.
+    /// The paths that a file tool or an unknown one may do something with beside its main argument:
+    /// to allow, a rule must name them, too.
     pub beside: Vec<Subject>,
     /// The patches in a shell text. Agents read them out of it and apply them themselves.
     pub patch: Vec<Subject>,
@@ -90,9 +91,15 @@ impl Call {
         Call::about(Subject::Unclear(why))
     }
 
-    /// Reads the input of a call. `shell`: what reads its commands. Where there's no [patience] for it, the call is
-    /// unclear, and must not be kept.
-    pub fn read(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, shell: Shell) -> Call {
+    /// Reads the input of a call. `shell`: what reads its commands. Where there's no [patience] for
+    /// it, the call is unclear, and must not be kept.
+    pub fn read(
+        row: Row<'_>,
+        tool: &str,
+        input: Option<&Value>,
+        base: &Path,
+        shell: Shell,
+    ) -> Call {
         match input.and_then(|input| Call::only_text(row, input)) {
             Some(text) => Call::of_command(text.into(), shell),
             None => Call::read_members(row, tool, input, base, shell),
@@ -101,10 +108,12 @@ impl Call {
 
     /// The text of a shell's call that is given nothing else, if it is read at once.
     pub fn only_text<'v>(row: Row<'_>, input: &'v Value) -> Option<&'v str> {
-        row.only_command(input).filter(|text| text.len() <= QUICK_TEXT)
+        row.only_command(input)
+            .filter(|text| text.len() <= QUICK_TEXT)
     }
 
-    /// The start of a program, taken for a shell's call of one command, which is that text. Without words it is one of none.
+    /// The start of a program, taken for a shell's call of one command, which is that text. Without
+    /// words it is one of none.
     pub fn of_program(argv: Vec<&str>, text: Arc<str>) -> Call {
         let script = Script::of_program(argv, 0..text.len()).into();
         Call::about(Subject::Shell { text, script })
@@ -127,9 +136,19 @@ impl Call {
         }
     }
 
-    fn read_members(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, shell: Shell) -> Call {
+    fn read_members(
+        row: Row<'_>,
+        tool: &str,
+        input: Option<&Value>,
+        base: &Path,
+        shell: Shell,
+    ) -> Call {
         let unclear = |why: String| Subject::Unclear(why);
-        let nothing = || unclear(format!("the input of `{tool}` has no main argument that is a text"));
+        let nothing = || {
+            unclear(format!(
+                "the input of `{tool}` has no main argument that is a text"
+            ))
+        };
         let found = input.map_or(Found::Nothing, |input| row.find(input));
         let alternatives: Vec<Subject> = match found {
             Found::Nothing => vec![nothing()],
@@ -138,47 +157,83 @@ impl Call {
                     true => unclear(format!("the patch of `{tool}` names no file")),
                     false => items_of_patch(&files, base, &[]).map_or_else(nothing, Subject::Items),
                 };
-                let readings = tools::readings_of_patches(&patches).into_iter().map(subject);
-                let unknown = patches.iter().filter_map(|patch| tools::unknown_headers(patch).next());
-                readings.chain(unknown.map(|_| unclear(UNKNOWN_HEADER.into()))).collect()
+                let readings = tools::readings_of_patches(&patches)
+                    .into_iter()
+                    .map(subject);
+                let unknown = patches
+                    .iter()
+                    .filter_map(|patch| tools::unknown_headers(patch).next());
+                readings
+                    .chain(unknown.map(|_| unclear(UNKNOWN_HEADER.into())))
+                    .collect()
             }
             Found::Values(kind, values) => {
                 let input = input.unwrap_or(&Value::Null);
-                let subjects =
-                    |value| subjects(kind, value, row, input, base, shell).unwrap_or_else(|| vec![nothing()]);
+                let subjects = |value| {
+                    subjects(kind, value, row, input, base, shell)
+                        .unwrap_or_else(|| vec![nothing()])
+                };
                 values.into_iter().flat_map(subjects).collect()
             }
         };
         let others = input.into_iter().flat_map(|input| {
-            let subjects =
-                |(kind, value)| subjects(kind, value, row, input, base, shell).unwrap_or_else(|| vec![nothing()]);
-            row.others(input).into_iter().flat_map(subjects).collect::<Vec<_>>()
+            let subjects = |(kind, value)| {
+                subjects(kind, value, row, input, base, shell).unwrap_or_else(|| vec![nothing()])
+            };
+            row.others(input)
+                .into_iter()
+                .flat_map(subjects)
+                .collect::<Vec<_>>()
         });
         let is_elsewhere = input.is_some_and(|input| is_elsewhere(row, input, base));
         let may_hold_patch = |input: &&Value| row.runs_text() && tools::may_hold_patch(input);
         let patch = input.filter(may_hold_patch).map_or_else(Vec::new, |input| {
             let directory = tools::working_directory(input).unwrap_or(".");
-            alternatives.iter().flat_map(|it| patch_of_shell(it, base, directory)).collect()
+            alternatives
+                .iter()
+                .flat_map(|it| patch_of_shell(it, base, directory))
+                .collect()
         });
         let beside = input.map_or(Some(Vec::new()), |input| row.beside(input));
         let items = |texts: Vec<&str>| {
-            let directories: Vec<String> =
-                input.into_iter().flat_map(tools::directories_of_paths).map(str::to_string).collect();
-            let things = texts.iter().map(|it| path_or_url(it, base, &directories)).collect::<Option<Vec<_>>>();
-            let items = |things: Vec<Vec<Thing>>| things.into_iter().flatten().map(|it| Item::new(None, it)).collect();
+            let directories: Vec<String> = input
+                .into_iter()
+                .flat_map(tools::directories_of_paths)
+                .map(str::to_string)
+                .collect();
+            let things = texts
+                .iter()
+                .map(|it| path_or_url(it, base, &directories))
+                .collect::<Option<Vec<_>>>();
+            let items = |things: Vec<Vec<Thing>>| {
+                things
+                    .into_iter()
+                    .flatten()
+                    .map(|it| Item::new(None, it))
+                    .collect()
+            };
             things.map_or_else(nothing, |things| Subject::Items(items(things)))
         };
         let beside = match beside {
-            None => vec![unclear(format!("the input of `{tool}` names too many paths"))],
+            None => vec![unclear(format!(
+                "the input of `{tool}` names too many paths"
+            ))],
             Some(texts) if texts.is_empty() => Vec::new(),
             Some(texts) => vec![items(texts)],
         };
         let does_all = input.is_some_and(|input| row.has_parts_only(input));
-        Call { alternatives, does_all, others: others.collect(), is_elsewhere, beside, patch }
+        Call {
+            alternatives,
+            does_all,
+            others: others.collect(),
+            is_elsewhere,
+            beside,
+            patch,
+        }
     }
 
-    /// Every program that the call could run, by the names that [`CommandRule::program`](super::shell::CommandRule::program) has; `None`
-    /// if it may be any.
+    /// Every program that the call could run, by the names that
+    /// [`CommandRule::program`](super::shell::CommandRule::program) has; `None` if it may be any.
     pub fn programs(&self) -> Option<Vec<&str>> {
         if let ([Subject::Shell { script, .. }], []) = (&*self.alternatives, &*self.others) {
             return script.programs();
@@ -197,7 +252,13 @@ impl Call {
     /// Every path that the call is about; `None` if there may be more.
     pub fn paths(&self) -> Option<Vec<&PathViews>> {
         let mut all = Vec::new();
-        for subject in self.alternatives.iter().chain(&self.others).chain(&self.beside).chain(&self.patch) {
+        for subject in self
+            .alternatives
+            .iter()
+            .chain(&self.others)
+            .chain(&self.beside)
+            .chain(&self.patch)
+        {
             match subject {
                 Subject::Shell { .. } => {}
                 Subject::Items(items) => {
@@ -227,8 +288,9 @@ pub(super) fn path(path: &str, base: &Path) -> Option<Thing> {
     patience::allows_slow().then(|| Thing::Path(paths::views(path, base)))
 }
 
-/// What a path or a URL stands for: a `file:` URL may be taken for the file that it names, `~` for the home directory, and blanks at the ends
-/// for none, too. It may count from other `directories` as well.
+/// What a path or a URL stands for: a `file:` URL may be taken for the file that it names, `~` for
+/// the home directory, and blanks at the ends for none, too. It may count from other `directories`
+/// as well.
 pub fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
     let trimmed = text.trim_matches(tools::is_blank);
     let file = match tools::file_of_url(trimmed) {
@@ -255,37 +317,63 @@ fn names(text: &str, expands: Expands, base: &Path, directories: &[String]) -> O
     }
     // A directory may stand for all that it holds.
     let is_directory = expands == Expands::All && base.join(text).is_dir();
-    let text = if is_directory && !text.ends_with('/') { &format!("{text}/") } else { text };
-    let bases =
-        directories.iter().filter(|_| !text.starts_with('/')).map(|it| base.join(it)).chain([base.to_path_buf()]);
+    let text = if is_directory && !text.ends_with('/') {
+        &format!("{text}/")
+    } else {
+        text
+    };
+    let bases = directories
+        .iter()
+        .filter(|_| !text.starts_with('/'))
+        .map(|it| base.join(it))
+        .chain([base.to_path_buf()]);
     let names = |from: PathBuf| {
         let pattern = NamePattern::new(text, &from, paths::views(text, base));
         let linked = pattern.through_links();
-        let linked = linked.map(|it| it.iter().map(|path| paths::views(&path.to_string_lossy(), base)).collect());
+        let linked = linked.map(|it| {
+            it.iter()
+                .map(|path| paths::views(&path.to_string_lossy(), base))
+                .collect()
+        });
         Thing::Names(Names { pattern, linked })
     };
     Some(bases.map(names).collect())
 }
 
 /// The files of a patch, each with the family that its change belongs to.
-fn items_of_patch(files: &[(&'static str, &str)], base: &Path, directories: &[String]) -> Option<Vec<Item>> {
+fn items_of_patch(
+    files: &[(&'static str, &str)],
+    base: &Path,
+    directories: &[String],
+) -> Option<Vec<Item>> {
     let mut items = Vec::new();
     for (family, file) in files {
-        items.extend(path_or_url(file, base, directories)?.into_iter().map(|it| Item::new(Some(family), it)));
+        items.extend(
+            path_or_url(file, base, directories)?
+                .into_iter()
+                .map(|it| Item::new(Some(family), it)),
+        );
     }
     Some(items)
 }
 
-/// What the patches in a shell text are about, and what can't be told of them. `directory`: where the text runs.
+/// What the patches in a shell text are about, and what can't be told of them. `directory`: where
+/// the text runs.
 fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subject> {
     const MAX: usize = 256;
-    let Subject::Shell { text, script } = subject else { return Vec::new() };
+    let Subject::Shell { text, script } = subject else {
+        return Vec::new();
+    };
     let bare = text.replace(['\'', '"', '\\'], "");
     if !tools::PATCH_PROGRAMS.iter().any(|name| bare.contains(name)) {
         return Vec::new();
     }
     // The text shows here-documents as they are, words stand for the rest.
-    let words = script.commands().iter().flat_map(|command| &command.words).filter(|it| it.text.contains("*** "));
+    let words = script
+        .commands()
+        .iter()
+        .flat_map(|command| &command.words)
+        .filter(|it| it.text.contains("*** "));
     let sources = words.map(|word| (&*word.text, word.is_constant()));
     // What can't be read may write a patch in other words.
     let (mut files, mut is_open) = (Vec::new(), !script.names_all() && text.contains("*** "));
@@ -303,42 +391,66 @@ fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subjec
     }
     let mut directories = vec![directory.to_string()];
     for command in script.commands() {
-        let Some((program, operands)) = command.words.split_first() else { continue };
+        let Some((program, operands)) = command.words.split_first() else {
+            continue;
+        };
         if !matches!(program.as_constant(), Some("cd" | "pushd")) {
             continue;
         }
         for operand in operands {
-            let to = operand.as_constant_path().filter(|_| directories.len() < 16);
+            let to = operand
+                .as_constant_path()
+                .filter(|_| directories.len() < 16);
             let to = to.map(|to| paths::of_home(&to).unwrap_or_else(|| to.to_string()));
-            let from =
-                |from: &String, to: &String| if to.starts_with('/') { to.clone() } else { format!("{from}/{to}") };
+            let from = |from: &String, to: &String| {
+                if to.starts_with('/') {
+                    to.clone()
+                } else {
+                    format!("{from}/{to}")
+                }
+            };
             match (to, directories.last()) {
                 // The one before may be that of a subshell.
-                (Some(to), Some(last)) => directories.extend([from(&directory.to_string(), &to), from(last, &to)]),
+                (Some(to), Some(last)) => {
+                    directories.extend([from(&directory.to_string(), &to), from(last, &to)])
+                }
                 _ => is_open |= files.iter().any(|(_, file)| !file.starts_with('/')),
             }
         }
     }
-    let unclear = || Subject::Unclear("the patch in the command names a file that is computed".into());
+    let unclear =
+        || Subject::Unclear("the patch in the command names a file that is computed".into());
     let items = items_of_patch(&files, base, &directories).map_or_else(unclear, Subject::Items);
     let unknown = || Subject::Unclear(UNKNOWN_HEADER.into());
-    [items].into_iter().chain(is_open.then(unclear)).chain(has_unknown.then(unknown)).collect()
+    [items]
+        .into_iter()
+        .chain(is_open.then(unclear))
+        .chain(has_unknown.then(unknown))
+        .collect()
 }
 
-/// Whether a call happens at another place than its main argument tells, or in an environment of its own.
+/// Whether a call happens at another place than its main argument tells, or in an environment of
+/// its own.
 fn is_elsewhere(row: Row<'_>, input: &Value, base: &Path) -> bool {
     let mut directories = tools::working_directories(input, row.is_shell());
     let is_moved = match row.is_shell() {
         // One is where the text runs.
-        true => directories.next().is_some_and(|first| directories.any(|other| other != first)),
-        false => directories.any(|directory| paths::normalise(&base.join(directory)) != paths::normalise(base)),
+        true => directories
+            .next()
+            .is_some_and(|first| directories.any(|other| other != first)),
+        false => directories
+            .any(|directory| paths::normalise(&base.join(directory)) != paths::normalise(base)),
     };
     if is_moved || row.types() || row.is_shell() && tools::has_environment(input) {
         return true;
     }
-    let Some(search) = row.search(input) else { return false };
+    let Some(search) = row.search(input) else {
+        return false;
+    };
     let is_here = |value: &Value| {
-        let Some(places) = tools::texts(value) else { return false };
+        let Some(places) = tools::texts(value) else {
+            return false;
+        };
         let is_here = |place: &str| paths::views(place, base).is_in_base(search.is_text);
         patience::allows_slow() && places.into_iter().all(is_here)
     };
@@ -367,31 +479,51 @@ fn subjects(
     if is_long(value) && !patience::allows_slow() {
         return None;
     }
-    let items = |values: Vec<Thing>| Subject::Items(values.into_iter().map(|it| Item::new(None, it)).collect());
+    let items = |values: Vec<Thing>| {
+        Subject::Items(values.into_iter().map(|it| Item::new(None, it)).collect())
+    };
     Some(vec![match kind {
         ArgumentKind::Shell => {
             let texts = tools::shell_texts(value, input)?;
-            if texts.iter().map(|it| it.len()).sum::<usize>() > QUICK_TEXT && !patience::allows_slow() {
+            if texts.iter().map(|it| it.len()).sum::<usize>() > QUICK_TEXT
+                && !patience::allows_slow()
+            {
                 return None;
             }
             let read = |text: Cow<'_, str>| {
                 // The name of a key in Copilot's tool.
-                let text: Arc<str> = if row.types() { text.replace("{enter}", "\n").into() } else { text.into() };
+                let text: Arc<str> = if row.types() {
+                    text.replace("{enter}", "\n").into()
+                } else {
+                    text.into()
+                };
                 let script = recent::read_shared(&text, shell);
                 Subject::Shell { text, script }
             };
             return Some(texts.into_iter().map(read).collect());
         }
         ArgumentKind::Path => {
-            let directories: Vec<String> = tools::directories_of_paths(input).map(str::to_string).collect();
+            let directories: Vec<String> = tools::directories_of_paths(input)
+                .map(str::to_string)
+                .collect();
             let things = |text| path_or_url(text, base, &directories);
             let texts = tools::texts(value)?;
-            let listed: Vec<String> = texts.iter().flat_map(|text| tools::paths_of_json(text)).collect();
-            let all = texts.iter().copied().chain(listed.iter().map(String::as_str));
+            let listed: Vec<String> = texts
+                .iter()
+                .flat_map(|text| tools::paths_of_json(text))
+                .collect();
+            let all = texts
+                .iter()
+                .copied()
+                .chain(listed.iter().map(String::as_str));
             let mut found = all.map(things).collect::<Option<Vec<_>>>()?;
             let expands = row.expands(value, input);
             found.push(
-                texts.into_iter().filter_map(|text| names(text, expands?, base, &directories)).flatten().collect(),
+                texts
+                    .into_iter()
+                    .filter_map(|text| names(text, expands?, base, &directories))
+                    .flatten()
+                    .collect(),
             );
             items(found.into_iter().flatten().collect())
         }
@@ -414,19 +546,48 @@ mod tests {
 
     #[test]
     fn a_plain_call_of_a_shell_is_read_as_any_other() {
-        for tool in ["Bash", "run_shell_command", "run_in_terminal", "write_bash", "execute_command"] {
+        for tool in [
+            "Bash",
+            "run_shell_command",
+            "run_in_terminal",
+            "write_bash",
+            "execute_command",
+        ] {
             let row = Row::of(tool);
-            let read = |read: fn(Row<'_>, &str, Option<&Value>, &Path, Shell) -> Call, input: &Value| {
-                format!("{:?}", read(row, tool, Some(input), Path::new("/p"), Shell::Bash))
+            let read = |read: fn(Row<'_>, &str, Option<&Value>, &Path, Shell) -> Call,
+                        input: &Value| {
+                format!(
+                    "{:?}",
+                    read(row, tool, Some(input), Path::new("/p"), Shell::Bash)
+                )
             };
             for command in ["git push; ls > x", "", " ", "x{enter}y"] {
                 let mut input = json!({ "command": command });
-                assert_eq!(row.only_command(&input).is_some(), tool != "write_bash", "{tool}");
-                assert_eq!(read(Call::read, &input), read(Call::read_members, &input), "{tool} {input}");
+                assert_eq!(
+                    row.only_command(&input).is_some(),
+                    tool != "write_bash",
+                    "{tool}"
+                );
+                assert_eq!(
+                    read(Call::read, &input),
+                    read(Call::read_members, &input),
+                    "{tool} {input}"
+                );
                 for remark in tools::REMARKS {
-                    for value in [json!("cd /x"), json!(3), json!(true), json!(["a"]), json!({"a": "b"}), json!(null)] {
+                    for value in [
+                        json!("cd /x"),
+                        json!(3),
+                        json!(true),
+                        json!(["a"]),
+                        json!({"a": "b"}),
+                        json!(null),
+                    ] {
                         input[remark] = value;
-                        assert_eq!(read(Call::read, &input), read(Call::read_members, &input), "{tool} {input}");
+                        assert_eq!(
+                            read(Call::read, &input),
+                            read(Call::read_members, &input),
+                            "{tool} {input}"
+                        );
                     }
                 }
             }

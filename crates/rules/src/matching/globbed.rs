@@ -1,8 +1,9 @@
-//! What a call's own pattern of file names may name: `cat li*/x` of a shell, `**/*.env` of a tool that reads many files.
+//! What a call's own pattern of file names may name: `cat li*/x` of a shell, `**/*.env` of a tool
+//! that reads many files.
 //!
-//! A rule is a pattern, too, so two questions are asked: whether any path may fit both ([`NamePattern::may_meet`]), and
-//! where links lead that the pattern comes across on the disk ([`through_links`]). Both answer on the careful side:
-//! what isn't understood meets everything.
+//! A rule is a pattern, too, so two questions are asked: whether any path may fit both
+//! ([`NamePattern::may_meet`]), and where links lead that the pattern comes across on the disk
+//! ([`through_links`]). Both answer on the careful side: what isn't understood meets everything.
 
 use super::paths::{self, PathPattern, PathViews};
 use super::shell::meeting::{Token, characters_meet, meet, tokens};
@@ -24,11 +25,15 @@ const MAX_COMPARED: usize = 200_000;
 /// Whether a name fits one part of a shell's pattern. Classes and groups fit every name.
 fn may_fit(part: &str, name: &str) -> bool {
     part.contains(['[', '(', '{', '\\'])
-        || characters_meet(&tokens(part), &name.chars().map(Token::Is).collect::<Vec<_>>())
+        || characters_meet(
+            &tokens(part),
+            &name.chars().map(Token::Is).collect::<Vec<_>>(),
+        )
 }
 
-/// Where an absolute pattern leads if it goes through symbolic links: the resolved paths, with all names. `None`: too much
-/// would have to be looked at, or a link can't be resolved. Like bash, `**` doesn't go through links.
+/// Where an absolute pattern leads if it goes through symbolic links: the resolved paths, with all
+/// names. `None`: too much would have to be looked at, or a link can't be resolved. Like bash, `**`
+/// doesn't go through links.
 pub fn through_links(parts: &[&str]) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut budget = MAX_LOOKED_AT;
@@ -46,7 +51,10 @@ pub fn through_links(parts: &[&str]) -> Option<Vec<PathBuf>> {
         };
         if !part.contains(WILDCARDS) && !part.contains('(') {
             let path = at.join(part);
-            let about = Look::of_io(std::fs::symlink_metadata(&path)).or_closed().known().ok()?;
+            let about = Look::of_io(std::fs::symlink_metadata(&path))
+                .or_closed()
+                .known()
+                .ok()?;
             match about.is_some_and(|it| it.is_symlink()) {
                 true => pending.push((paths::resolved(&path)?, next + 1, true)),
                 false => pending.push((path, next + 1, is_linked)),
@@ -59,12 +67,21 @@ pub fn through_links(parts: &[&str]) -> Option<Vec<PathBuf>> {
             pending.push((at.clone(), next + 1, is_linked));
         }
         // What isn't there or can't be listed, the shell can't list either.
-        let entries = Look::of_io(std::fs::read_dir(&at)).or_closed().known().ok()?;
+        let entries = Look::of_io(std::fs::read_dir(&at))
+            .or_closed()
+            .known()
+            .ok()?;
         for entry in entries.into_iter().flatten() {
             budget = budget.checked_sub(1)?;
             let entry = entry.ok()?;
-            let Some(kind) = Look::of_io(entry.file_type()).known().ok()? else { continue };
-            let fits = is_any_depth || entry.file_name().to_str().is_none_or(|name| may_fit(part, name));
+            let Some(kind) = Look::of_io(entry.file_type()).known().ok()? else {
+                continue;
+            };
+            let fits = is_any_depth
+                || entry
+                    .file_name()
+                    .to_str()
+                    .is_none_or(|name| may_fit(part, name));
             if !fits {
                 continue;
             }
@@ -98,30 +115,47 @@ impl NamePattern {
     /// Reads a pattern, relative to `base`.
     pub fn new(text: &str, base: &Path, views: PathViews) -> NamePattern {
         let alternatives = alternatives_of(text, base);
-        NamePattern { text: text.to_string(), alternatives, views }
+        NamePattern {
+            text: text.to_string(),
+            alternatives,
+            views,
+        }
     }
 
     /// Whether some path may be named by this and by a rule's pattern.
     pub fn may_meet(&self, pattern: &PathPattern) -> bool {
-        pattern.absolute(&self.views).is_none_or(|patterns| self.may_meet_any(&patterns))
+        pattern
+            .absolute(&self.views)
+            .is_none_or(|patterns| self.may_meet_any(&patterns))
     }
 
     fn may_meet_any(&self, patterns: &[String]) -> bool {
-        let Some(alternatives) = &self.alternatives else { return true };
-        patterns.iter().any(|pattern| alternatives.iter().any(|own| patterns_meet(pattern, own)))
+        let Some(alternatives) = &self.alternatives else {
+            return true;
+        };
+        patterns
+            .iter()
+            .any(|pattern| alternatives.iter().any(|own| patterns_meet(pattern, own)))
     }
 
-    /// Whether each path that this names is one that a rule's pattern names, as far as the names tell.
+    /// Whether each path that this names is one that a rule's pattern names, as far as the names
+    /// tell.
     pub fn is_within(&self, pattern: &PathPattern) -> bool {
-        pattern.absolute(&self.views).is_some_and(|patterns| self.is_within_any(&patterns))
+        pattern
+            .absolute(&self.views)
+            .is_some_and(|patterns| self.is_within_any(&patterns))
     }
 
     fn is_within_any(&self, patterns: &[String]) -> bool {
         let within = |own: &String| {
             let own: Vec<&str> = names(own).collect();
-            patterns.iter().any(|pattern| contains(&names(pattern).collect::<Vec<_>>(), &own, &mut 1000))
+            patterns
+                .iter()
+                .any(|pattern| contains(&names(pattern).collect::<Vec<_>>(), &own, &mut 1000))
         };
-        self.alternatives.as_ref().is_some_and(|alternatives| alternatives.iter().all(within))
+        self.alternatives
+            .as_ref()
+            .is_some_and(|alternatives| alternatives.iter().all(within))
     }
 
     /// The paths behind links that it comes across; `None` if that can't be told.
@@ -134,8 +168,8 @@ impl NamePattern {
     }
 }
 
-/// The files below a directory that a search reads by a pattern of their names: `grep -r x --include=.env`, a Grep tool's
-/// `glob`.
+/// The files below a directory that a search reads by a pattern of their names: `grep -r x
+/// --include=.env`, a Grep tool's `glob`.
 #[derive(Debug)]
 pub struct Sought {
     /// As the call has it.
@@ -155,7 +189,8 @@ pub struct Sought {
 pub enum Sight {
     /// Nothing.
     Apart,
-    /// The rule names whatever lies in some directory, and the search says no more of that than that it is further below.
+    /// The rule names whatever lies in some directory, and the search says no more of that than
+    /// that it is further below.
     Above,
     /// It may read what the rule names.
     Perhaps,
@@ -166,7 +201,8 @@ pub enum Sight {
 impl Sought {
     /// Reads a pattern of names that counts from `start`, or from where the search is called.
     pub fn new(name: &str, start: PathBuf, called_in: &Path, base: &Path) -> Sought {
-        let pattern = |text: &str, from: &Path| NamePattern::new(text, from, paths::lexical(base, base));
+        let pattern =
+            |text: &str, from: &Path| NamePattern::new(text, from, paths::lexical(base, base));
         let has_directory = name.trim_start_matches("**/").contains('/');
         let deep = pattern(&format!("**/{name}"), &start);
         let patterns = match has_directory {
@@ -174,17 +210,31 @@ impl Sought {
             false => vec![deep],
         };
         let any = (!has_directory).then(|| pattern("**/\u{1a}", &start));
-        Sought { name: name.to_string(), start, patterns, any, base: base.to_path_buf() }
+        Sought {
+            name: name.to_string(),
+            start,
+            patterns,
+            any,
+            base: base.to_path_buf(),
+        }
     }
 
     /// What it has to do with what a rule names that stops it.
     pub fn sees(&self, pattern: &PathPattern) -> Sight {
-        let Some(rules) = pattern.anywhere(&paths::lexical(&self.base, &self.base)) else { return Sight::Perhaps };
+        let Some(rules) = pattern.anywhere(&paths::lexical(&self.base, &self.base)) else {
+            return Sight::Perhaps;
+        };
         if self.patterns.iter().any(|own| own.is_within_any(&rules)) {
             return Sight::Within;
         }
         match self.patterns.iter().any(|own| own.may_meet_any(&rules)) {
-            true if self.any.as_ref().is_some_and(|any| any.may_meet_any(&rules)) => Sight::Above,
+            true if self
+                .any
+                .as_ref()
+                .is_some_and(|any| any.may_meet_any(&rules)) =>
+            {
+                Sight::Above
+            }
             true => Sight::Perhaps,
             false => Sight::Apart,
         }
@@ -212,7 +262,11 @@ fn alternatives_of(text: &str, base: &Path) -> Option<Vec<String>> {
     let base = globset::escape(base.to_str().filter(|base| !base.contains('\\'))?);
     let mut all = Vec::new();
     for text in paths::alternatives(text, paths::Braces::OfPath).ok()? {
-        let whole = if text.starts_with('/') { text } else { format!("{base}/{text}") };
+        let whole = if text.starts_with('/') {
+            text
+        } else {
+            format!("{base}/{text}")
+        };
         let mut parts: Vec<&str> = Vec::new();
         for part in whole.split('/') {
             match part {
@@ -230,7 +284,8 @@ fn alternatives_of(text: &str, base: &Path) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// Whether every path of the second pattern is one of the first, as far as that can be told by name and name.
+/// Whether every path of the second pattern is one of the first, as far as that can be told by name
+/// and name.
 fn contains(outer: &[&str], inner: &[&str], budget: &mut usize) -> bool {
     *budget = budget.saturating_sub(1);
     match (outer, inner) {
@@ -238,10 +293,14 @@ fn contains(outer: &[&str], inner: &[&str], budget: &mut usize) -> bool {
         ([], inner) => inner.is_empty(),
         // Behind a slash, it names what is there, not the directory.
         (["**"], inner) => !inner.is_empty(),
-        (["**", rest @ ..], inner) => (0..=inner.len()).any(|skip| contains(rest, &inner[skip..], budget)),
+        (["**", rest @ ..], inner) => {
+            (0..=inner.len()).any(|skip| contains(rest, &inner[skip..], budget))
+        }
         ([first, rest @ ..], [part, after @ ..]) => {
             let is_named = first == part || *first == "*" && *part != "**" || {
-                !part.contains(WILDCARDS) && !first.contains(['[', '{', '\\']) && may_fit(first, part)
+                !part.contains(WILDCARDS)
+                    && !first.contains(['[', '{', '\\'])
+                    && may_fit(first, part)
             };
             is_named && contains(rest, after, budget)
         }
@@ -249,17 +308,25 @@ fn contains(outer: &[&str], inner: &[&str], budget: &mut usize) -> bool {
     }
 }
 
-/// Whether some path may fit two patterns, both from the root. Letters are the same in upper and lower case: to tools that
-/// read many files they often are.
+/// Whether some path may fit two patterns, both from the root. Letters are the same in upper and
+/// lower case: to tools that read many files they often are.
 fn patterns_meet(one: &str, other: &str) -> bool {
     let (one, other): (Vec<&str>, Vec<&str>) = (names(one).collect(), names(other).collect());
-    let (one_tokens, other_tokens): (Vec<_>, Vec<_>) =
-        (one.iter().map(|it| tokens(it)).collect(), other.iter().map(|it| tokens(it)).collect());
-    let n_compared = one_tokens.iter().map(Vec::len).sum::<usize>() * other_tokens.iter().map(Vec::len).sum::<usize>();
+    let (one_tokens, other_tokens): (Vec<_>, Vec<_>) = (
+        one.iter().map(|it| tokens(it)).collect(),
+        other.iter().map(|it| tokens(it)).collect(),
+    );
+    let n_compared = one_tokens.iter().map(Vec::len).sum::<usize>()
+        * other_tokens.iter().map(Vec::len).sum::<usize>();
     if n_compared > MAX_COMPARED {
         return true;
     }
-    meet(&one, &other, |at| *at == "**", |i, j| characters_meet(&one_tokens[i], &other_tokens[j]))
+    meet(
+        &one,
+        &other,
+        |at| *at == "**",
+        |i, j| characters_meet(&one_tokens[i], &other_tokens[j]),
+    )
 }
 
 #[cfg(test)]

@@ -46,8 +46,12 @@ impl Matcher {
             MatcherRule::ListOrSearch => &['|', ','],
             MatcherRule::Search | MatcherRule::SearchOnly => &[],
         };
-        let is_name =
-            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        let is_name = |name: &str| {
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+        };
         let names: Vec<&str> = text.split(separators).map(str::trim).collect();
         // In a regex a blank is a blank; only the list rule trims.
         let plain = match rule {
@@ -56,7 +60,9 @@ impl Matcher {
             MatcherRule::Search | MatcherRule::SearchOnly => false,
         };
         if plain && names.iter().all(|name| is_name(name)) {
-            return Ok(Some(Matcher::Names(names.into_iter().map(str::to_string).collect())));
+            return Ok(Some(Matcher::Names(
+                names.into_iter().map(str::to_string).collect(),
+            )));
         }
         if rule == MatcherRule::WholeName
             && let Some(prefix) = text.strip_suffix(".*").filter(|prefix| is_name(prefix))
@@ -69,8 +75,12 @@ impl Matcher {
                 (text.to_string(), String::new())
             }
         };
-        let regex = regex::RegexBuilder::new(&source).size_limit(1 << 20).build();
-        regex.map(|regex| Some(Matcher::Pattern { regex, prefix })).map_err(|error| last_line(&error.to_string()))
+        let regex = regex::RegexBuilder::new(&source)
+            .size_limit(1 << 20)
+            .build();
+        regex
+            .map(|regex| Some(Matcher::Pattern { regex, prefix }))
+            .map_err(|error| last_line(&error.to_string()))
     }
 
     /// Whether the name matches.
@@ -78,7 +88,9 @@ impl Matcher {
         match self {
             Matcher::Names(names) => names.iter().any(|it| it == name),
             // The `.` of a regex is no line break.
-            Matcher::Prefix(prefix) => name.strip_prefix(&**prefix).is_some_and(|rest| !rest.contains('\n')),
+            Matcher::Prefix(prefix) => name
+                .strip_prefix(&**prefix)
+                .is_some_and(|rest| !rest.contains('\n')),
             Matcher::Pattern { regex, .. } => regex.is_match(name),
         }
     }
@@ -89,7 +101,9 @@ fn literal_prefix(pattern: &str) -> String {
     if pattern.contains('|') {
         return String::new();
     }
-    let end = pattern.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(pattern.len());
+    let end = pattern
+        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))
+        .unwrap_or(pattern.len());
     let quantified = pattern[end..].starts_with(['*', '?', '{', '+']);
     // A quantifier belongs to the last literal character.
     pattern[..end - usize::from(quantified && end > 0)].to_string()
@@ -100,7 +114,9 @@ pub fn last_line(error: &str) -> String {
     let line = error.lines().last().unwrap_or_default().trim();
     let line = line.trim_start_matches("error: ").trim_end_matches('.');
     let mut rest = line.chars();
-    rest.next().map(|first| first.to_lowercase().chain(rest).collect()).unwrap_or_default()
+    rest.next()
+        .map(|first| first.to_lowercase().chain(rest).collect())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

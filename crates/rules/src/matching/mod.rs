@@ -1,8 +1,9 @@
 //! Whether a hook applies to an event: matcher, `Tool(pattern)`, CEL. Takes values and returns
-//! values; the one look at the outside is that of [`paths`], which asks the kernel where a path leads.
+//! values; the one look at the outside is that of [`paths`], which asks the kernel where a path
+//! leads.
 //!
-//! The answer may be *opaque*: neither match nor no match can be established. What follows from it is the
-//! engine's decision.
+//! The answer may be *opaque*: neither match nor no match can be established. What follows from it
+//! is the engine's decision.
 
 mod acts;
 pub mod call;
@@ -43,8 +44,13 @@ pub use matcher::{Matcher, MatcherRule};
 
 /// A glob over text that is no path: `*` crosses slashes.
 fn text_glob(pattern: &str) -> Result<GlobMatcher, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(false).backslash_escape(true).empty_alternates(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+    let glob = GlobBuilder::new(pattern)
+        .literal_separator(false)
+        .backslash_escape(true)
+        .empty_alternates(true)
+        .build();
+    glob.map(|glob| glob.compile_matcher())
+        .map_err(|error| error.kind().to_string())
 }
 
 /// Why it can't be told whether a condition holds. It reads as a sentence without its beginning.
@@ -84,8 +90,14 @@ pub enum Truth {
 
 impl Truth {
     /// That it can't be told of a condition, and why.
-    pub fn in_doubt(condition: impl Into<Cow<'static, str>>, why: impl Into<Cow<'static, str>>) -> Truth {
-        Truth::Opaque(Untold { condition: condition.into(), why: why.into() })
+    pub fn in_doubt(
+        condition: impl Into<Cow<'static, str>>,
+        why: impl Into<Cow<'static, str>>,
+    ) -> Truth {
+        Truth::Opaque(Untold {
+            condition: condition.into(),
+            why: why.into(),
+        })
     }
 
     /// One of both is enough. The other is looked at only if it can change something.
@@ -100,7 +112,11 @@ impl Truth {
             return self;
         }
         let other = other();
-        if strength(&other) > strength(&self) { other } else { self }
+        if strength(&other) > strength(&self) {
+            other
+        } else {
+            self
+        }
     }
 
     /// It takes both. The other is looked at only if it can change something.
@@ -115,7 +131,8 @@ impl Truth {
         }
     }
 
-    /// Whether an exception leaves what it would take away. One that holds only for what isn't shown takes nothing.
+    /// Whether an exception leaves what it would take away. One that holds only for what isn't
+    /// shown takes nothing.
     fn not(self) -> Truth {
         match self {
             Truth::Yes => Truth::No,
@@ -141,16 +158,18 @@ pub struct Asker {
     pub layer: Layer,
     /// Whether its vocabulary knows canonical names.
     pub naming: ToolNaming,
-    /// Whether its rules about commands are held against a tool that nobody knows, too, if that may be a shell.
+    /// Whether its rules about commands are held against a tool that nobody knows, too, if that may
+    /// be a shell.
     pub guesses: bool,
-    /// Whether its rules about files are held against what a call does by any other means: a shell's command, a search.
+    /// Whether its rules about files are held against what a call does by any other means: a
+    /// shell's command, a search.
     pub acts: bool,
     /// Whether a pattern without `/` is for files of that name in any directory.
     pub any_depth: bool,
 }
 
-/// The facts that conditions are held against: one version of an event with what is derived from it. Each
-/// fact that is costly is derived once, when the first condition asks for it.
+/// The facts that conditions are held against: one version of an event with what is derived from
+/// it. Each fact that is costly is derived once, when the first condition asks for it.
 pub struct Facts {
     /// The event.
     pub event: Arc<Event>,
@@ -180,9 +199,14 @@ impl Facts {
         Facts::within(event, &root.into(), Arc::default(), false)
     }
 
-    /// Facts with the `names` of tools that definition files add. `has_scripts`: scripts that a call runs may be
-    /// looked into, which happens when a condition asks.
-    pub fn within(event: Arc<Event>, root: &Arc<Path>, names: Arc<ToolNames>, has_scripts: bool) -> Facts {
+    /// Facts with the `names` of tools that definition files add. `has_scripts`: scripts that a
+    /// call runs may be looked into, which happens when a condition asks.
+    pub fn within(
+        event: Arc<Event>,
+        root: &Arc<Path>,
+        names: Arc<ToolNames>,
+        has_scripts: bool,
+    ) -> Facts {
         let base = match event.cwd() {
             Some(cwd) => root.join(cwd).into(),
             None => root.clone(),
@@ -192,12 +216,24 @@ impl Facts {
 
     /// These facts with the names of tools that definition files add.
     pub fn with_names(self, names: &Arc<ToolNames>) -> Facts {
-        Facts { names: names.clone(), ..self }
+        Facts {
+            names: names.clone(),
+            ..self
+        }
     }
 
-    /// This moment, with nothing known of its call, for this reason: every condition on it is in doubt.
+    /// This moment, with nothing known of its call, for this reason: every condition on it is in
+    /// doubt.
     pub fn unread(&self, why: &'static str) -> Facts {
-        Facts { unread: Some(why), ..Facts::at(self.base.clone(), self.event.clone(), self.names.clone(), false) }
+        Facts {
+            unread: Some(why),
+            ..Facts::at(
+                self.base.clone(),
+                self.event.clone(),
+                self.names.clone(),
+                false,
+            )
+        }
     }
 
     /// Why nothing is known of the call, if that is so.
@@ -208,11 +244,18 @@ impl Facts {
     /// A script that a call runs, if it is at hand.
     pub fn script(&self, path: &str) -> Look<String> {
         let is_at_hand = self.has_scripts && patience::allows_slow();
-        let text = if is_at_hand { paths::script(path, self.runs_in()) } else { Look::Nothing };
+        let text = if is_at_hand {
+            paths::script(path, self.runs_in())
+        } else {
+            Look::Nothing
+        };
         if let Look::Found(text) = &text {
             let mut scripts = self.scripts.lock();
             if !scripts.iter().any(|it| it.path == path) {
-                scripts.push(LookedInto { path: path.to_string(), sha256: digest::of_bytes(text.as_bytes()) });
+                scripts.push(LookedInto {
+                    path: path.to_string(),
+                    sha256: digest::of_bytes(text.as_bytes()),
+                });
             }
         }
         text
@@ -225,7 +268,12 @@ impl Facts {
 
     /// This moment with another value: hooks can't change where it happens.
     pub fn rewritten(&self, event: Arc<Event>) -> Facts {
-        Facts::at(self.base.clone(), event, self.names.clone(), self.has_scripts)
+        Facts::at(
+            self.base.clone(),
+            event,
+            self.names.clone(),
+            self.has_scripts,
+        )
     }
 
     fn at(base: Arc<Path>, event: Arc<Event>, names: Arc<ToolNames>, has_scripts: bool) -> Facts {
@@ -235,7 +283,9 @@ impl Facts {
         let families = row.as_ref().map_or(&[][..], |row| row.families_of(input));
         let (call, declared) = (OnceLock::new(), OnceLock::new());
         let shell_input = input.filter(|_| families.contains(&"Bash"));
-        let command = shell_input.and_then(|input| Call::only_text(row?, input)).map(Arc::from);
+        let command = shell_input
+            .and_then(|input| Call::only_text(row?, input))
+            .map(Arc::from);
         // Beside a command alone there is nothing to look for.
         let more = shell_input.filter(|_| command.is_none());
         let may_hold_patch = match (&command, more) {
@@ -243,7 +293,9 @@ impl Facts {
             (None, Some(input)) => tools::may_hold_patch(input).into(),
             (None, None) => OnceLock::new(),
         };
-        let working_directory = more.and_then(tools::working_directory).map(|directory| base.join(directory));
+        let working_directory = more
+            .and_then(tools::working_directory)
+            .map(|directory| base.join(directory));
         Facts {
             event,
             base,
@@ -265,12 +317,16 @@ impl Facts {
         }
     }
 
-    /// Asks something about this moment. A panic is caught, and whatever is asked of the same moment after one can't be told
-    /// either: it would mostly panic again.
+    /// Asks something about this moment. A panic is caught, and whatever is asked of the same
+    /// moment after one can't be told either: it would mostly panic again.
     ///
     /// # Errors
     /// Why it can't be told.
-    pub fn ask<T>(&self, point: &'static str, question: impl FnOnce() -> T) -> Result<T, &'static str> {
+    pub fn ask<T>(
+        &self,
+        point: &'static str,
+        question: impl FnOnce() -> T,
+    ) -> Result<T, &'static str> {
         if self.has_panicked.load(Ordering::Relaxed) {
             return Err(PANICKED);
         }
@@ -281,7 +337,11 @@ impl Facts {
     }
 
     /// Whether a condition holds for this moment; `condition` is what it is called.
-    pub fn holds<'c>(&self, condition: impl FnOnce() -> &'c str, holds: impl FnOnce() -> Truth) -> Truth {
+    pub fn holds<'c>(
+        &self,
+        condition: impl FnOnce() -> &'c str,
+        holds: impl FnOnce() -> Truth,
+    ) -> Truth {
         let doubt = |why| Truth::in_doubt(condition().to_string(), why);
         self.ask("condition", holds).unwrap_or_else(doubt)
     }
@@ -297,8 +357,8 @@ impl Facts {
         name.filter(|_| asker.naming == ToolNaming::Canonical)
     }
 
-    /// Whether that other name isn't the tool's alone: a plug-in may call its server as a person calls theirs. So whoever
-    /// forbids it is heard, and whoever allows it isn't.
+    /// Whether that other name isn't the tool's alone: a plug-in may call its server as a person
+    /// calls theirs. So whoever forbids it is heard, and whoever allows it isn't.
     pub fn is_of_plugin(&self) -> bool {
         self.tool().is_some_and(tools::is_of_plugin)
     }
@@ -325,7 +385,9 @@ impl Facts {
     /// The canonical names of what a patch in a shell text does, as far as a definition knows them.
     pub fn patched(&self, asker: Asker) -> &'static [&'static str] {
         match asker.naming {
-            ToolNaming::Canonical if self.holds_patch(self.row(asker.layer)) => tools::PATCH_FAMILIES,
+            ToolNaming::Canonical if self.holds_patch(self.row(asker.layer)) => {
+                tools::PATCH_FAMILIES
+            }
             ToolNaming::Canonical | ToolNaming::Own => &[],
         }
     }
@@ -337,29 +399,46 @@ impl Facts {
 
     /// What the tool call is about, as a definition of a layer reads it.
     pub fn call(&self, layer: Layer) -> &Call {
-        static NOT_READ: LazyLock<Call> = LazyLock::new(|| Call::unclear("it takes too long".into()));
-        let call = if self.declared(layer).is_some() { &self.declared } else { &self.call };
+        static NOT_READ: LazyLock<Call> =
+            LazyLock::new(|| Call::unclear("it takes too long".into()));
+        let call = if self.declared(layer).is_some() {
+            &self.declared
+        } else {
+            &self.call
+        };
         if let Some(call) = call.get() {
             return call;
         }
         // Read before it is kept: on a disk that hangs, this waits for ever, and nobody else must.
-        let command = self.command.clone().filter(|_| std::ptr::eq(call, &self.call) && self.unread.is_none());
+        let command = self
+            .command
+            .clone()
+            .filter(|_| std::ptr::eq(call, &self.call) && self.unread.is_none());
         let read = caught("call", || match command {
             Some(command) => Call::of_command(command, self.shell(self.row(layer))),
             None => self.read(self.row(layer)),
         });
         let read = read.unwrap_or_else(|| Call::unclear(PANICKED.into()));
-        if patience::was_enough() { call.get_or_init(|| read) } else { &NOT_READ }
+        if patience::was_enough() {
+            call.get_or_init(|| read)
+        } else {
+            &NOT_READ
+        }
     }
 
-    /// The call of a tool that no table and no file knows, read as one of a shell, if its input looks like that.
+    /// The call of a tool that no table and no file knows, read as one of a shell, if its input
+    /// looks like that.
     pub fn as_shell(&self, layer: Layer) -> Option<&Call> {
         if let Some(read) = self.as_shell.get() {
             return read.as_ref().filter(|_| self.declared(layer).is_none());
         }
         let read = self.read(self.row_as_shell(layer)?);
         // What isn't read now is read apart, and then all is held again.
-        if patience::was_enough() { self.as_shell.get_or_init(|| Some(read)).as_ref() } else { None }
+        if patience::was_enough() {
+            self.as_shell.get_or_init(|| Some(read)).as_ref()
+        } else {
+            None
+        }
     }
 
     fn row_as_shell(&self, layer: Layer) -> Option<Row<'_>> {
@@ -393,24 +472,45 @@ impl Facts {
 
     /// Every name that some definition may call the tool by.
     pub fn all_names(&self) -> impl Iterator<Item = &str> {
-        let declared = self.declared(Layer::Session).map_or(&[][..], |it| Row::declared(it).families());
+        let declared = self
+            .declared(Layer::Session)
+            .map_or(&[][..], |it| Row::declared(it).families());
         let patched = match self.tool().is_some() && self.holds_patch(self.row(Layer::Session)) {
             true => tools::PATCH_FAMILIES,
             false => &[],
         };
         let tool = self.tool();
         // Many are called as their family is.
-        let others =
-            self.families.iter().chain(declared).chain(patched).copied().filter(move |name| tool != Some(*name));
-        let mcp = self.event.original.as_ref().and_then(|it| it.tool.as_deref());
-        let as_shell = self.row_as_shell(Layer::Managed).map_or(&[][..], |row| row.families());
-        tool.into_iter().chain(others).chain(mcp).chain(as_shell.iter().copied())
+        let others = self
+            .families
+            .iter()
+            .chain(declared)
+            .chain(patched)
+            .copied()
+            .filter(move |name| tool != Some(*name));
+        let mcp = self
+            .event
+            .original
+            .as_ref()
+            .and_then(|it| it.tool.as_deref());
+        let as_shell = self
+            .row_as_shell(Layer::Managed)
+            .map_or(&[][..], |row| row.families());
+        tool.into_iter()
+            .chain(others)
+            .chain(mcp)
+            .chain(as_shell.iter().copied())
     }
 
     /// The tool call in every way in which some definition may read it.
     pub fn all_calls(&self) -> impl Iterator<Item = &Call> {
-        let declared = self.declared(Layer::Session).map(|_| self.call(Layer::Session));
-        [self.call(Layer::Managed)].into_iter().chain(declared).chain(self.as_shell(Layer::Managed))
+        let declared = self
+            .declared(Layer::Session)
+            .map(|_| self.call(Layer::Session));
+        [self.call(Layer::Managed)]
+            .into_iter()
+            .chain(declared)
+            .chain(self.as_shell(Layer::Managed))
     }
 
     /// The files that the commands of a shell call run, as far as they name them.
@@ -419,27 +519,35 @@ impl Facts {
         if self.all_names().all(|name| name != "Bash") {
             return Vec::new();
         }
-        let subjects = self.all_calls().flat_map(|call| call.alternatives.iter().chain(&call.others));
+        let subjects = self
+            .all_calls()
+            .flat_map(|call| call.alternatives.iter().chain(&call.others));
         let mut files = Vec::new();
         for subject in subjects {
             if let call::Subject::Shell { script, .. } = subject {
-                files.extend(
-                    script.files().map(|file| paths::of_home(file).map_or(self.runs_in().join(file), PathBuf::from)),
-                );
+                files.extend(script.files().map(|file| {
+                    paths::of_home(file).map_or(self.runs_in().join(file), PathBuf::from)
+                }));
             }
         }
         files
     }
 
-    /// The paths that a tool call may name, from the root and not looked up: every text of its input, and of a shell text
-    /// every word, from each directory that it may count from. `None`: there are too many.
+    /// The paths that a tool call may name, from the root and not looked up: every text of its
+    /// input, and of a shell text every word, from each directory that it may count from. `None`:
+    /// there are too many.
     pub fn paths_named(&self) -> Option<Vec<PathBuf>> {
-        let Some(input) = self.event.tool_input().filter(|_| self.tool().is_some()) else { return Some(Vec::new()) };
+        let Some(input) = self.event.tool_input().filter(|_| self.tool().is_some()) else {
+            return Some(Vec::new());
+        };
         let mut named = named::Named::new([self.base(), self.runs_in()]);
         tools::directories_of_paths(input).for_each(|directory| named.add_directory(directory));
         named.add_texts(input);
         if self.all_names().any(|name| name == "Bash") {
-            for subject in self.all_calls().flat_map(|call| call.alternatives.iter().chain(&call.others)) {
+            for subject in self
+                .all_calls()
+                .flat_map(|call| call.alternatives.iter().chain(&call.others))
+            {
                 if let call::Subject::Shell { script, .. } = subject {
                     named.add_script(script);
                 }
@@ -455,27 +563,49 @@ impl Facts {
         if self.event.spec.start {
             let unclear = || Call::unclear("the words of the program aren't texts".into());
             let text = self.event.text("/tool/input/command").unwrap_or_default();
-            let Some(argv) = self.event.argv() else { return unclear() };
+            let Some(argv) = self.event.argv() else {
+                return unclear();
+            };
             let is_step = shell::is_step(&argv, || starters(&self.event));
             return Call::of_program(if is_step { Vec::new() } else { argv }, text.into());
         }
         let tool = self.tool().unwrap_or_default();
-        Call::read(row, tool, self.event.tool_input(), &self.base, self.shell(row))
+        Call::read(
+            row,
+            tool,
+            self.event.tool_input(),
+            &self.base,
+            self.shell(row),
+        )
     }
 
     /// What a definition file says of the tool, if a definition of this layer sees it.
     fn declared(&self, layer: Layer) -> Option<&DeclaredTool> {
-        let declared = if self.names.0.is_empty() { None } else { self.names.get(self.tool()?) };
+        let declared = if self.names.0.is_empty() {
+            None
+        } else {
+            self.names.get(self.tool()?)
+        };
         declared.filter(|it| it.layer <= layer && self.families.is_empty())
     }
 }
 
 /// Who starts the program of a PreExec, the nearest first.
 fn starters(event: &Event) -> Vec<shell::Starter<'_>> {
-    let parents = event.at("/exec/parents").and_then(Value::as_array).into_iter().flatten();
+    let parents = event
+        .at("/exec/parents")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     parents
         .map(|it| shell::Starter {
-            argv: it.get("argv").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect(),
+            argv: it
+                .get("argv")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect(),
             is_same: it.get("sameProgram") == Some(&Value::Bool(true)),
             file: it.get("realPath").and_then(Value::as_str),
         })

@@ -1,5 +1,6 @@
-//! The paths that a call may name, gathered without a look at the disk: rather too many than too few. Whoever keeps an
-//! answer about a call asks with them whether links still lead where they led.
+//! The paths that a call may name, gathered without a look at the disk: rather too many than too
+//! few. Whoever keeps an answer about a call asks with them whether links still lead where they
+//! led.
 
 use super::paths;
 use super::shell::Script;
@@ -19,14 +20,23 @@ pub(super) struct Named {
 
 impl Named {
     pub(super) fn new(directories: [&Path; 2]) -> Named {
-        let mut named = Named { directories: Vec::new(), texts: Vec::new() };
-        directories.into_iter().for_each(|it| named.keep_directory(it.to_path_buf()));
+        let mut named = Named {
+            directories: Vec::new(),
+            texts: Vec::new(),
+        };
+        directories
+            .into_iter()
+            .for_each(|it| named.keep_directory(it.to_path_buf()));
         named
     }
 
     /// A directory that paths may count from as well.
     pub(super) fn add_directory(&mut self, directory: &str) {
-        let from: Vec<PathBuf> = self.directories.iter().map(|it| at(it, directory)).collect();
+        let from: Vec<PathBuf> = self
+            .directories
+            .iter()
+            .map(|it| at(it, directory))
+            .collect();
         from.into_iter().for_each(|it| self.keep_directory(it));
     }
 
@@ -36,11 +46,14 @@ impl Named {
         }
     }
 
-    /// Every text of a value; of those of several lines, the files of a patch. As deep as JSON may be.
+    /// Every text of a value; of those of several lines, the files of a patch. As deep as JSON may
+    /// be.
     pub(super) fn add_texts(&mut self, value: &Value) {
         match value {
             Value::String(text) if text.contains('\n') => {
-                tools::files_of_patch(text).into_iter().for_each(|(_, path)| self.add(path));
+                tools::files_of_patch(text)
+                    .into_iter()
+                    .for_each(|(_, path)| self.add(path));
             }
             Value::String(text) => self.add(text),
             Value::Array(items) => items.iter().for_each(|item| self.add_texts(item)),
@@ -49,7 +62,8 @@ impl Named {
         }
     }
 
-    /// Every word of a shell text, and what stands behind a `=` in it or behind the letter of an option.
+    /// Every word of a shell text, and what stands behind a `=` in it or behind the letter of an
+    /// option.
     pub(super) fn add_script(&mut self, script: &Script) {
         for command in script.commands() {
             let words: Vec<String> = command.paths().collect();
@@ -62,11 +76,20 @@ impl Named {
                 match word.strip_prefix('-') {
                     None => {
                         self.add(word);
-                        word.split_once('=').into_iter().for_each(|(_, value)| self.add(value));
+                        word.split_once('=')
+                            .into_iter()
+                            .for_each(|(_, value)| self.add(value));
                     }
                     Some(option) => {
-                        option.split_once('=').into_iter().for_each(|(_, value)| self.add(value));
-                        option.char_indices().nth(1).into_iter().for_each(|(at, _)| self.add(&option[at..]));
+                        option
+                            .split_once('=')
+                            .into_iter()
+                            .for_each(|(_, value)| self.add(value));
+                        option
+                            .char_indices()
+                            .nth(1)
+                            .into_iter()
+                            .for_each(|(at, _)| self.add(&option[at..]));
                     }
                 }
             }
@@ -85,11 +108,19 @@ impl Named {
         if self.texts.len() * self.directories.len() > MAX_NAMED {
             return None;
         }
-        let of = |text: &String| self.directories.iter().map(|it| at(it, text)).collect::<Vec<_>>();
+        let of = |text: &String| {
+            self.directories
+                .iter()
+                .map(|it| at(it, text))
+                .collect::<Vec<_>>()
+        };
         let mut paths: Vec<PathBuf> = self.texts.iter().flat_map(of).collect();
         // Many tools take `..` away by the names before they open a path.
-        let tidied: Vec<PathBuf> =
-            paths.iter().filter(|it| it.to_string_lossy().contains("..")).map(|it| paths::normalise(it)).collect();
+        let tidied: Vec<PathBuf> = paths
+            .iter()
+            .filter(|it| it.to_string_lossy().contains(".."))
+            .map(|it| paths::normalise(it))
+            .collect();
         paths.extend(tidied);
         paths.sort();
         paths.dedup();

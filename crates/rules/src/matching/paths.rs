@@ -1,13 +1,13 @@
 //! Two views of a path, and glob patterns over them.
 //!
-//! The *lexical* view is the path as written: made absolute against the event's working directory, with
-//! `//`, `.` and `..` removed. The *resolved* view is where the kernel would end up: symbolic links
-//! followed as far as the path exists, then the rest. A rule that denies looks at either, a rule that
-//! allows needs both.
+//! The *lexical* view is the path as written: made absolute against the event's working directory,
+//! with `//`, `.` and `..` removed. The *resolved* view is where the kernel would end up: symbolic
+//! links followed as far as the path exists, then the rest. A rule that denies looks at either, a
+//! rule that allows needs both.
 //!
-//! A path is data: nothing in it is expanded, while `~` at the start of a pattern is the home directory. Whether the case-insensitive
-//! or Windows rules apply, hard links (which a path can't show) and a link that changes between judging and use are left
-//! to others.
+//! A path is data: nothing in it is expanded, while `~` at the start of a pattern is the home
+//! directory. Whether the case-insensitive or Windows rules apply, hard links (which a path can't
+//! show) and a link that changes between judging and use are left to others.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -29,25 +29,30 @@ use parking_lot::Mutex;
 pub struct PathViews {
     /// As written; absolute, without `//`, `.` and `..`.
     pub lexical: PathBuf,
-    /// As the kernel resolves it. `None`: it can't be resolved (a NUL byte, a loop, a name that is too
-    /// long, a directory that may not be searched).
+    /// As the kernel resolves it. `None`: it can't be resolved (a NUL byte, a loop, a name that is
+    /// too long, a directory that may not be searched).
     pub resolved: Option<PathBuf>,
-    /// Where the kernel ends up with [`lexical`](Self::lexical), if that is yet another place: many tools take `..` away by
-    /// the names before they open a path, so that `link/../link/x` isn't where it would be.
+    /// Where the kernel ends up with [`lexical`](Self::lexical), if that is yet another place: many
+    /// tools take `..` away by the names before they open a path, so that `link/../link/x` isn't
+    /// where it would be.
     pub tidied: Option<PathBuf>,
     /// A link of the proc file system takes part: it means something else to every process.
     pub magic: bool,
-    /// Where relative patterns count from, as written and as resolved: a project may itself be reached
-    /// through a link.
+    /// Where relative patterns count from, as written and as resolved: a project may itself be
+    /// reached through a link.
     bases: Vec<PathBuf>,
     /// The user's home directory, which `~` of a pattern is, in the same two forms.
     homes: &'static [PathBuf],
 }
 
-/// The user's home directory, as the environment and as the password database have it, both as they are given and as they
-/// are resolved; empty if there is none.
-static HOMES: LazyLock<Vec<PathBuf>> =
-    LazyLock::new(|| places::homes().iter().flat_map(|home| both_forms(home)).collect());
+/// The user's home directory, as the environment and as the password database have it, both as they
+/// are given and as they are resolved; empty if there is none.
+static HOMES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+    places::homes()
+        .iter()
+        .flat_map(|home| both_forms(home))
+        .collect()
+});
 
 /// The user's home directory.
 pub fn home() -> Option<&'static Path> {
@@ -57,52 +62,86 @@ pub fn home() -> Option<&'static Path> {
 /// A directory as it is written and, where that is another path, as it is resolved.
 fn both_forms(directory: &Path) -> Vec<PathBuf> {
     let written = normalise(directory);
-    let resolved = std::fs::canonicalize(directory).ok().filter(|it| *it != written);
+    let resolved = std::fs::canonicalize(directory)
+        .ok()
+        .filter(|it| *it != written);
     [Some(written), resolved].into_iter().flatten().collect()
 }
 
 impl PathViews {
     /// Whether it is the directory that relative patterns count from, or `below` it, in every view.
     pub fn is_in_base(&self, below: bool) -> bool {
-        let is_in =
-            |view: &PathBuf| self.bases.iter().any(|base| if below { view.starts_with(base) } else { view == base });
+        let is_in = |view: &PathBuf| {
+            self.bases.iter().any(|base| {
+                if below {
+                    view.starts_with(base)
+                } else {
+                    view == base
+                }
+            })
+        };
         let is_tidied_in = self.tidied.as_ref().is_none_or(is_in);
-        !self.magic && is_in(&self.lexical) && self.resolved.as_ref().is_some_and(is_in) && is_tidied_in
+        !self.magic
+            && is_in(&self.lexical)
+            && self.resolved.as_ref().is_some_and(is_in)
+            && is_tidied_in
     }
 
-    /// Each view in the ways in which a pattern over texts may write it: from the root, from the working directory and
-    /// from `~`. `None` if that can't be told.
+    /// Each view in the ways in which a pattern over texts may write it: from the root, from the
+    /// working directory and from `~`. `None` if that can't be told.
     pub fn forms(&self) -> Option<Vec<Vec<String>>> {
         let forms = |view: &Path| {
-            let from =
-                |base: &PathBuf, start: &str| Some(format!("{start}{}", view.strip_prefix(base).ok()?.to_str()?));
+            let from = |base: &PathBuf, start: &str| {
+                Some(format!(
+                    "{start}{}",
+                    view.strip_prefix(base).ok()?.to_str()?
+                ))
+            };
             let relative = self.bases.iter().filter_map(|base| from(base, ""));
             let of_home = self.homes.iter().filter_map(|home| from(home, "~/"));
-            view.to_str().map(str::to_string).into_iter().chain(relative).chain(of_home).collect()
+            view.to_str()
+                .map(str::to_string)
+                .into_iter()
+                .chain(relative)
+                .chain(of_home)
+                .collect()
         };
         let resolved = self.resolved.as_ref().filter(|_| !self.magic)?;
-        Some([&self.lexical, resolved].into_iter().chain(&self.tidied).map(|view| forms(view)).collect())
+        Some(
+            [&self.lexical, resolved]
+                .into_iter()
+                .chain(&self.tidied)
+                .map(|view| forms(view))
+                .collect(),
+        )
     }
 
     fn all(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.lexical].into_iter().chain(&self.resolved).chain(&self.tidied)
+        [&self.lexical]
+            .into_iter()
+            .chain(&self.resolved)
+            .chain(&self.tidied)
     }
 
-    /// Both views relative to the working directory, as far as they lie in it. `None` if more could match
-    /// than the views show.
+    /// Both views relative to the working directory, as far as they lie in it. `None` if more could
+    /// match than the views show.
     pub fn relative(&self) -> Option<Vec<&str>> {
         let resolved = self.resolved.as_ref()?;
         [&self.lexical, resolved]
             .into_iter()
             .chain(&self.tidied)
-            .flat_map(|view| self.bases.iter().filter_map(move |base| view.strip_prefix(base).ok()))
+            .flat_map(|view| {
+                self.bases
+                    .iter()
+                    .filter_map(move |base| view.strip_prefix(base).ok())
+            })
             .map(Path::to_str)
             .collect()
     }
 }
 
-/// Looks `path` up, relative to `cwd`. Links such as `/proc/self/cwd` are taken for those of a process
-/// whose working directory is `cwd`.
+/// Looks `path` up, relative to `cwd`. Links such as `/proc/self/cwd` are taken for those of a
+/// process whose working directory is `cwd`.
 pub fn views(path: &str, cwd: &Path) -> PathViews {
     if failpoint::is_due("disk") {
         // A file system that never answers.
@@ -120,20 +159,37 @@ pub fn views(path: &str, cwd: &Path) -> PathViews {
         resolved = resolved.filter(|_| found.is_some());
         tidied = found.filter(|it| resolved.as_ref() != Some(it));
     }
-    PathViews { lexical, resolved, tidied, magic: walk.magic, bases: both_forms(cwd), homes: &HOMES }
+    PathViews {
+        lexical,
+        resolved,
+        tidied,
+        magic: walk.magic,
+        bases: both_forms(cwd),
+        homes: &HOMES,
+    }
 }
 
 /// The path as it is written, without a look at the disk.
 pub(super) fn lexical(path: &Path, cwd: &Path) -> PathViews {
     let lexical = normalise(&cwd.join(path));
     let resolved = Some(lexical.clone());
-    PathViews { lexical, resolved, tidied: None, magic: false, bases: both_forms(cwd), homes: &HOMES }
+    PathViews {
+        lexical,
+        resolved,
+        tidied: None,
+        magic: false,
+        bases: both_forms(cwd),
+        homes: &HOMES,
+    }
 }
 
-/// Where links lead an absolute path, as far as it exists. `None`: it can't be resolved, or what it means depends on who
-/// looks.
+/// Where links lead an absolute path, as far as it exists. `None`: it can't be resolved, or what it
+/// means depends on who looks.
 pub fn resolved(path: &Path) -> Option<PathBuf> {
-    let mut walk = Walk { cwd: Path::new("/"), magic: false };
+    let mut walk = Walk {
+        cwd: Path::new("/"),
+        magic: false,
+    };
     walk.resolve(path).filter(|_| !walk.magic)
 }
 
@@ -146,7 +202,10 @@ pub(super) fn with_tilde(pattern: &str) -> Cow<'_, str> {
             let end = at + name.len();
             let is_apart = |c: char| matches!(c, ' ' | '\t' | '\'' | '"');
             let begins = tidied[..at].chars().next_back().is_none_or(is_apart);
-            let ends = tidied[end..].chars().next().is_none_or(|c| c == '/' || is_apart(c));
+            let ends = tidied[end..]
+                .chars()
+                .next()
+                .is_none_or(|c| c == '/' || is_apart(c));
             if begins && ends {
                 tidied.to_mut().replace_range(at..end, "~");
             }
@@ -161,14 +220,18 @@ pub(super) fn with_home<'p>(pattern: &'p str) -> Vec<String> {
     let split = |word: &'p str| {
         let (quote, rest) = word.split_at(word.find('~').filter(|at| *at < 2)?);
         let rest = rest[1..].trim_end_matches(['\'', '"']);
-        let is_home = matches!(quote, "" | "'" | "\"") && (rest.is_empty() || rest.starts_with('/'));
+        let is_home =
+            matches!(quote, "" | "'" | "\"") && (rest.is_empty() || rest.starts_with('/'));
         is_home.then_some((quote, &word[quote.len() + 1..]))
     };
     if !pattern.split(' ').any(|word| split(word).is_some()) {
         return Vec::new();
     }
     let is_plain = |home: &&str| !home.contains(['*', '?', '[', '{', '\'', '"', '\\', '|']);
-    let homes = HOMES.iter().filter_map(|home| home.to_str()).filter(is_plain);
+    let homes = HOMES
+        .iter()
+        .filter_map(|home| home.to_str())
+        .filter(is_plain);
     let absolute = |home: &str| {
         let words = pattern.split(' ').map(|word| match split(word) {
             Some(("", rest)) if home.contains(' ') => format!("'{home}'{rest}"),
@@ -180,15 +243,18 @@ pub(super) fn with_home<'p>(pattern: &'p str) -> Vec<String> {
     homes.map(absolute).collect()
 }
 
-/// What `~/x` is to a tool that expands `~`. Others have a directory of that name, so it stands for both.
+/// What `~/x` is to a tool that expands `~`. Others have a directory of that name, so it stands for
+/// both.
 pub fn of_home(path: &str) -> Option<String> {
-    let rest = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+    let rest = path
+        .strip_prefix('~')
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
     Some(format!("{}{rest}", home()?.to_str()?))
 }
 
-/// The text of a script of at most 64 KiB, relative to `cwd`. A directory stands for the file that an
-/// interpreter runs of it, and a pattern for each file that it names. Nothing else than a regular file is opened to its
-/// end, so this doesn't wait.
+/// The text of a script of at most 64 KiB, relative to `cwd`. A directory stands for the file that
+/// an interpreter runs of it, and a pattern for each file that it names. Nothing else than a
+/// regular file is opened to its end, so this doesn't wait.
 pub fn script(path: &str, cwd: &Path) -> Look<String> {
     /// Of a pattern, so many files are looked for and into.
     const MAX_ENTRIES: usize = 1024;
@@ -198,10 +264,16 @@ pub fn script(path: &str, cwd: &Path) -> Look<String> {
         (Some(_), None) => return Look::Nothing,
         (None, _) => cwd.join(path),
     };
-    let Some(pattern) = whole.file_name().and_then(OsStr::to_str).filter(|name| name.contains(['*', '?', '['])) else {
+    let Some(pattern) = whole
+        .file_name()
+        .and_then(OsStr::to_str)
+        .filter(|name| name.contains(['*', '?', '[']))
+    else {
         return script_at(whole);
     };
-    let (Ok(pattern), Some(directory)) = (glob(pattern), whole.parent()) else { return Look::Nothing };
+    let (Ok(pattern), Some(directory)) = (glob(pattern), whole.parent()) else {
+        return Look::Nothing;
+    };
     let entries = match Look::of_io(std::fs::read_dir(directory)).or_closed() {
         Look::Found(entries) => entries.take(MAX_ENTRIES),
         Look::Nothing => return Look::Nothing,
@@ -223,7 +295,11 @@ pub fn script(path: &str, cwd: &Path) -> Look<String> {
             break;
         }
     }
-    if texts.is_empty() { Look::Nothing } else { Look::Found(texts.join("\n")) }
+    if texts.is_empty() {
+        Look::Nothing
+    } else {
+        Look::Found(texts.join("\n"))
+    }
 }
 
 fn script_at(mut path: PathBuf) -> Look<String> {
@@ -233,17 +309,21 @@ fn script_at(mut path: PathBuf) -> Look<String> {
     }
     let read = file::read_small(&path, MAX_SCRIPT);
     // What is no file, or is larger, isn't looked into.
-    if read.as_ref().is_err_and(|error| error.raw_os_error().is_none()) {
+    if read
+        .as_ref()
+        .is_err_and(|error| error.raw_os_error().is_none())
+    {
         return Look::Nothing;
     }
     Look::of_io(read).map(|text| String::from_utf8_lossy(&text).into_owned())
 }
 
-/// A compiled `Write(...)` pattern: `**` is any number of directories, `*` stays within one name and
-/// matches dot files too. A relative pattern counts from the working directory of the views, one that begins
-/// with `~/` from the home directory. The directories that a pattern begins with count as written and as links lead
-/// them: `/bin/**` holds for `/usr/bin/x` where `/bin` is a link to it. For a rule that allows, those of a relative
-/// pattern count as written only: who may write in a directory may put a link there.
+/// A compiled `Write(...)` pattern: `**` is any number of directories, `*` stays within one name
+/// and matches dot files too. A relative pattern counts from the working directory of the views,
+/// one that begins with `~/` from the home directory. The directories that a pattern begins with
+/// count as written and as links lead them: `/bin/**` holds for `/usr/bin/x` where `/bin` is a link
+/// to it. For a rule that allows, those of a relative pattern count as written only: who may write
+/// in a directory may put a link there.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     glob: LazyGlob,
@@ -252,8 +332,9 @@ pub struct PathPattern {
     prefix: String,
     /// One, or those of each alternative in braces.
     beginnings: Vec<Beginning>,
-    /// What it names for a rule that stops: a pattern without a wildcard at its end names all that the directory of that
-    /// name holds, and what begins with `**` stands anywhere, not only below the working directory (`./**` stays below it).
+    /// What it names for a rule that stops: a pattern without a wildcard at its end names all that
+    /// the directory of that name holds, and what begins with `**` stands anywhere, not only below
+    /// the working directory (`./**` stays below it).
     wide: Option<(From, LazyGlob)>,
 }
 
@@ -322,7 +403,10 @@ impl PathPattern {
             None => (From::WorkingDirectory, pattern),
         };
         // Views have no `.` or `//`, so a pattern with them would never match.
-        let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        let parts: Vec<&str> = pattern
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != ".")
+            .collect();
         if parts.contains(&"..") {
             return Err("`..` in a pattern; write the directory that is meant".to_string());
         }
@@ -338,32 +422,62 @@ impl PathPattern {
         let glob = glob(&text)?;
         let has_wildcard = |part: &str| part.contains(['*', '?', '[', '{', '\\']);
         // `**.pem` crosses directories where it stands alone.
-        let loose = |part: &&str| part.strip_prefix("**").filter(|end| !end.is_empty()).map(|end| format!("**/*{end}"));
-        let loosened =
-            parts.iter().map(|part| loose(part).unwrap_or_else(|| part.to_string())).collect::<Vec<_>>().join("/");
-        let is_anywhere = from == From::WorkingDirectory && loosened.starts_with("**") && !pattern.starts_with("./");
+        let loose = |part: &&str| {
+            part.strip_prefix("**")
+                .filter(|end| !end.is_empty())
+                .map(|end| format!("**/*{end}"))
+        };
+        let loosened = parts
+            .iter()
+            .map(|part| loose(part).unwrap_or_else(|| part.to_string()))
+            .collect::<Vec<_>>()
+            .join("/");
+        let is_anywhere = from == From::WorkingDirectory
+            && loosened.starts_with("**")
+            && !pattern.starts_with("./");
         let names_directory = parts.last().is_some_and(|last| !has_wildcard(last));
         let wide_from = if is_anywhere { From::Root } else { from };
         let start = if wide_from == From::Root { "/" } else { "" };
         let end = if names_directory { "{,/**}" } else { "" };
-        let is_wide = is_anywhere || names_directory || parts.iter().any(|part| loose(part).is_some());
+        let is_wide =
+            is_anywhere || names_directory || parts.iter().any(|part| loose(part).is_some());
         let wide = is_wide.then(|| format!("{start}{loosened}{end}"));
-        let wide = wide.map(|wide| Ok::<_, String>((wide_from, self::glob(&wide)?))).transpose()?;
+        let wide = wide
+            .map(|wide| Ok::<_, String>((wide_from, self::glob(&wide)?)))
+            .transpose()?;
         // Alternatives of names that are behind a wildcard aren't looked up.
-        let is_looked_up = text.find('{').is_some_and(|at| !text[..at].contains(['*', '?', '[']));
-        let alternatives = if is_looked_up { alternatives(&text, Braces::OfPath)? } else { vec![text] };
-        Ok(Self { glob, from, prefix, beginnings: alternatives.iter().map(|it| Beginning::new(it)).collect(), wide })
+        let is_looked_up = text
+            .find('{')
+            .is_some_and(|at| !text[..at].contains(['*', '?', '[']));
+        let alternatives = if is_looked_up {
+            alternatives(&text, Braces::OfPath)?
+        } else {
+            vec![text]
+        };
+        Ok(Self {
+            glob,
+            from,
+            prefix,
+            beginnings: alternatives.iter().map(|it| Beginning::new(it)).collect(),
+            wide,
+        })
     }
 
-    /// For a rule that denies, asks or runs: one view is enough, and so is a path that can't be resolved.
+    /// For a rule that denies, asks or runs: one view is enough, and so is a path that can't be
+    /// resolved.
     pub fn matches_any(&self, views: &PathViews) -> bool {
         let Some(resolved) = &views.resolved else {
             return true;
         };
         let paths = || [&views.lexical, resolved].into_iter().chain(&views.tidied);
         paths().any(|path| is_below(self.from, &self.glob, path, views))
-            || self.wide.as_ref().is_some_and(|(from, glob)| paths().any(|path| is_below(*from, glob, path, views)))
-            || self.elsewhere(views).any(|glob| paths().any(|path| glob.is_match(path)))
+            || self
+                .wide
+                .as_ref()
+                .is_some_and(|(from, glob)| paths().any(|path| is_below(*from, glob, path, views)))
+            || self
+                .elsewhere(views)
+                .any(|glob| paths().any(|path| glob.is_match(path)))
     }
 
     /// For a rule that allows: both views have to match and no magic link may take part.
@@ -371,8 +485,10 @@ impl PathPattern {
         let Some(resolved) = views.resolved.as_ref().filter(|_| !views.magic) else {
             return false;
         };
-        let is_elsewhere =
-            |path: &Path| self.from != From::WorkingDirectory && self.elsewhere(views).any(|glob| glob.is_match(path));
+        let is_elsewhere = |path: &Path| {
+            self.from != From::WorkingDirectory
+                && self.elsewhere(views).any(|glob| glob.is_match(path))
+        };
         let mut paths = [&views.lexical, resolved].into_iter().chain(&views.tidied);
         paths.all(|path| is_below(self.from, &self.glob, path, views) || is_elsewhere(path))
     }
@@ -380,19 +496,24 @@ impl PathPattern {
     /// Where a directory stands to what it names.
     pub(super) fn stands(&self, views: &PathViews) -> Standing {
         let children: Vec<PathBuf> = views.all().map(|path| path.join("\u{1a}")).collect();
-        if children.iter().any(|child| is_below(self.from, &self.glob, child, views) || self.is_wide_at(child, views)) {
+        if children.iter().any(|child| {
+            is_below(self.from, &self.glob, child, views) || self.is_wide_at(child, views)
+        }) {
             return Standing::Within;
         }
         let mut standing = Standing::Apart;
         for beginning in &self.beginnings {
             let fixed = beginning.prefix.trim_end_matches('/');
             // Behind the fixed directories, any may follow before the name: `src/**/*.key`.
-            let is_place = !fixed.is_empty() && !beginning.rest.trim_start_matches("**/").contains('/');
+            let is_place =
+                !fixed.is_empty() && !beginning.rest.trim_start_matches("**/").contains('/');
             for fixed in self.at_root(fixed, views) {
                 for path in views.all() {
                     match (path.starts_with(&fixed), fixed.starts_with(path)) {
                         (true, _) if is_place => return Standing::Within,
-                        (_, true) if !beginning.prefix.trim_matches('/').is_empty() => return Standing::Above,
+                        (_, true) if !beginning.prefix.trim_matches('/').is_empty() => {
+                            return Standing::Above;
+                        }
                         (true, _) => standing = Standing::Near,
                         (false, _) => {}
                     }
@@ -407,7 +528,13 @@ impl PathPattern {
 
     fn at_root(&self, fixed: &str, views: &PathViews) -> Vec<PathBuf> {
         let bases = match self.from {
-            From::Root => return vec![if fixed.is_empty() { "/".into() } else { fixed.into() }],
+            From::Root => {
+                return vec![if fixed.is_empty() {
+                    "/".into()
+                } else {
+                    fixed.into()
+                }];
+            }
             From::Home => views.homes,
             From::WorkingDirectory => &views.bases,
         };
@@ -415,7 +542,9 @@ impl PathPattern {
     }
 
     fn is_wide_at(&self, path: &Path, views: &PathViews) -> bool {
-        self.wide.as_ref().is_some_and(|(from, glob)| is_below(*from, glob, path, views))
+        self.wide
+            .as_ref()
+            .is_some_and(|(from, glob)| is_below(*from, glob, path, views))
     }
 
     /// Whether it matches an absolute path as it is written.
@@ -423,15 +552,21 @@ impl PathPattern {
         self.glob.is_match(path)
     }
 
-    /// What every match of a relative pattern starts with: `src/` of `src/**/*.ts`. `None` if it may be elsewhere.
+    /// What every match of a relative pattern starts with: `src/` of `src/**/*.ts`. `None` if it
+    /// may be elsewhere.
     pub fn literal_prefix(&self) -> Option<&str> {
         let mut froms = self.wide.iter().map(|(from, _)| from).chain([&self.from]);
-        froms.all(|from| *from == From::WorkingDirectory).then_some(&*self.prefix)
+        froms
+            .all(|from| *from == From::WorkingDirectory)
+            .then_some(&*self.prefix)
     }
 
-    /// The pattern, and each alternative of it, with the fixed part resolved, where links lead that elsewhere.
+    /// The pattern, and each alternative of it, with the fixed part resolved, where links lead that
+    /// elsewhere.
     fn elsewhere(&self, views: &PathViews) -> impl Iterator<Item = Arc<LazyGlob>> {
-        self.beginnings.iter().filter_map(|it| it.elsewhere(self.from, views))
+        self.beginnings
+            .iter()
+            .filter_map(|it| it.elsewhere(self.from, views))
     }
 
     /// It from the root, and each alternative in braces, in all forms. `None`: there are too many.
@@ -445,10 +580,13 @@ impl PathPattern {
         for it in &self.beginnings {
             let whole = format!("{}{}", it.prefix, it.rest);
             for text in alternatives(&whole, Braces::OfPath).ok()? {
-                let from = |base: &PathBuf| Some(format!("{}/{text}", globset::escape(base.to_str()?)));
+                let from =
+                    |base: &PathBuf| Some(format!("{}/{text}", globset::escape(base.to_str()?)));
                 match self.from {
                     From::Root => all.push(text),
-                    From::Home | From::WorkingDirectory => all.extend(bases.iter().filter_map(from)),
+                    From::Home | From::WorkingDirectory => {
+                        all.extend(bases.iter().filter_map(from))
+                    }
                 }
             }
         }
@@ -461,18 +599,23 @@ impl PathPattern {
     /// A text that each path that it names holds, possibly empty.
     pub(super) fn literal(&self) -> &str {
         let [only] = &*self.beginnings else { return "" };
-        let rest = only.rest.find(['[', '{', '\\']).map_or(&*only.rest, |end| &only.rest[..end]);
+        let rest = only
+            .rest
+            .find(['[', '{', '\\'])
+            .map_or(&*only.rest, |end| &only.rest[..end]);
         let pieces = only.prefix.split('/').chain(rest.split(['/', '*', '?']));
         pieces.max_by_key(|it| it.len()).unwrap_or_default()
     }
 
-    /// It from the root as [`absolute`](Self::absolute) has it, and wherever else it stands for a rule that stops. What a
-    /// directory of its name holds isn't among that.
+    /// It from the root as [`absolute`](Self::absolute) has it, and wherever else it stands for a
+    /// rule that stops. What a directory of its name holds isn't among that.
     pub(super) fn anywhere(&self, views: &PathViews) -> Option<Vec<String>> {
         let mut all = self.absolute(views)?;
         if let Some((From::Root, glob)) = &self.wide {
             let text = glob.glob.glob();
-            all.extend(alternatives(text.strip_suffix("{,/**}").unwrap_or(text), Braces::OfPath).ok()?);
+            all.extend(
+                alternatives(text.strip_suffix("{,/**}").unwrap_or(text), Braces::OfPath).ok()?,
+            );
         }
         Some(all)
     }
@@ -485,17 +628,25 @@ fn is_below(from: From, glob: &LazyGlob, view: &Path, views: &PathViews) -> bool
         From::Home => views.homes,
         From::WorkingDirectory => &views.bases,
     };
-    bases.iter().filter_map(|base| view.strip_prefix(base).ok()).any(|inner| glob.is_match(inner))
+    bases
+        .iter()
+        .filter_map(|base| view.strip_prefix(base).ok())
+        .any(|inner| glob.is_match(inner))
 }
 
 impl Beginning {
     fn new(pattern: &str) -> Beginning {
         let prefix = fixed_part(pattern);
         let rest = pattern[prefix.len()..].to_string();
-        Beginning { prefix, rest, elsewhere: Arc::default() }
+        Beginning {
+            prefix,
+            rest,
+            elsewhere: Arc::default(),
+        }
     }
 
-    /// The pattern with its fixed part resolved, where links lead that elsewhere: `/usr/bin/*` of `/bin/*`.
+    /// The pattern with its fixed part resolved, where links lead that elsewhere: `/usr/bin/*` of
+    /// `/bin/*`.
     fn elsewhere(&self, from: From, views: &PathViews) -> Option<Arc<LazyGlob>> {
         let written = match from {
             From::Root => PathBuf::from(&self.prefix),
@@ -514,7 +665,11 @@ impl Beginning {
                 let separator = if self.rest.is_empty() { "" } else { "/" };
                 glob(&format!("{path}{separator}{}", self.rest)).ok()
             });
-            *known = Elsewhere { looked_up: Some(Instant::now()), written, glob: glob.map(Arc::new) };
+            *known = Elsewhere {
+                looked_up: Some(Instant::now()),
+                written,
+                glob: glob.map(Arc::new),
+            };
         }
         known.glob.clone()
     }
@@ -522,20 +677,24 @@ impl Beginning {
 
 /// Where links lead a path, if that isn't the path itself.
 fn leads_elsewhere(written: &Path) -> Option<PathBuf> {
-    let resolved = Walk { cwd: Path::new("/"), magic: false }.resolve(written)?;
+    let resolved = Walk {
+        cwd: Path::new("/"),
+        magic: false,
+    }
+    .resolve(written)?;
     (resolved != normalise(written)).then_some(resolved)
 }
 
-/// For an index by [`PathPattern::literal_prefix`]: which prefixes are links in the working directory, when it was
-/// last looked up.
+/// For an index by [`PathPattern::literal_prefix`]: which prefixes are links in the working
+/// directory, when it was last looked up.
 #[derive(Debug, Default)]
 pub struct Links(OnceLock<Mutex<ByBase>>);
 
 /// Made when it is first needed, because it takes a kilobyte and few tools are called.
 type ByBase = LruCache<PathBuf, Arc<Mutex<Found>>>;
 
-/// The prefixes that lead elsewhere, with the places. Whoever looks them up locks them: of many events at a time, each would
-/// look up all of them.
+/// The prefixes that lead elsewhere, with the places. Whoever looks them up locks them: of many
+/// events at a time, each would look up all of them.
 #[derive(Debug, Default)]
 struct Found {
     looked_up: Option<Instant>,
@@ -546,22 +705,43 @@ struct Found {
 const MAX_BASES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 impl Links {
-    /// The prefixes that lead to where a path is, so that patterns that begin with them may match it.
-    pub fn to<'p>(&self, views: &PathViews, prefixes: impl Iterator<Item = &'p str>, mut found: impl FnMut(&str)) {
-        let Some(base) = views.bases.last() else { return };
+    /// The prefixes that lead to where a path is, so that patterns that begin with them may match
+    /// it.
+    pub fn to<'p>(
+        &self,
+        views: &PathViews,
+        prefixes: impl Iterator<Item = &'p str>,
+        mut found: impl FnMut(&str),
+    ) {
+        let Some(base) = views.bases.last() else {
+            return;
+        };
         let by_base = self.0.get_or_init(|| Mutex::new(LruCache::new(MAX_BASES)));
-        let known = by_base.lock().get_or_insert_ref(base.as_path(), Arc::default).clone();
+        let known = by_base
+            .lock()
+            .get_or_insert_ref(base.as_path(), Arc::default)
+            .clone();
         // Who is in a hurry waits for nobody: the event is judged again where there is more time.
         let free = known.try_lock();
-        let Some(mut known) = free.or_else(|| patience::allows_slow().then(|| known.lock())) else { return };
+        let Some(mut known) = free.or_else(|| patience::allows_slow().then(|| known.lock())) else {
+            return;
+        };
         if known.looked_up.is_none_or(|at| at.elapsed() > KNOWN) {
-            let elsewhere = |prefix: &str| Some((prefix.into(), leads_elsewhere(&base.join(prefix))?));
-            let links = prefixes.take_while(|_| patience::is_left()).filter_map(elsewhere).collect();
+            let elsewhere =
+                |prefix: &str| Some((prefix.into(), leads_elsewhere(&base.join(prefix))?));
+            let links = prefixes
+                .take_while(|_| patience::is_left())
+                .filter_map(elsewhere)
+                .collect();
             // Otherwise some may be missing.
             let looked_up = patience::is_left().then(Instant::now);
             *known = Found { looked_up, links };
         }
-        let paths = [Some(&views.lexical), views.resolved.as_ref(), views.tidied.as_ref()];
+        let paths = [
+            Some(&views.lexical),
+            views.resolved.as_ref(),
+            views.tidied.as_ref(),
+        ];
         for (prefix, place) in &known.links {
             if paths.iter().flatten().any(|path| path.starts_with(place)) {
                 found(prefix);
@@ -579,18 +759,30 @@ struct LazyGlob {
 
 impl LazyGlob {
     fn is_match(&self, path: impl AsRef<Path>) -> bool {
-        self.matcher.get_or_init(|| self.glob.compile_matcher()).is_match(path)
+        self.matcher
+            .get_or_init(|| self.glob.compile_matcher())
+            .is_match(path)
     }
 }
 
 fn glob(pattern: &str) -> Result<LazyGlob, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).empty_alternates(true).build();
-    glob.map(|glob| LazyGlob { glob, matcher: OnceLock::new() }).map_err(|error| error.kind().to_string())
+    let glob = GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .empty_alternates(true)
+        .build();
+    glob.map(|glob| LazyGlob {
+        glob,
+        matcher: OnceLock::new(),
+    })
+    .map_err(|error| error.kind().to_string())
 }
 
 /// The directories before the first wildcard; without any, the whole path.
 fn fixed_part(pattern: &str) -> String {
-    let Some(end) = pattern.find(['*', '?', '[', ']', '{', '}', '\\']) else { return pattern.to_string() };
+    let Some(end) = pattern.find(['*', '?', '[', ']', '{', '}', '\\']) else {
+        return pattern.to_string();
+    };
     let end = pattern[..end].rfind('/').map_or(0, |at| at + 1);
     pattern[..end].to_string()
 }
@@ -618,7 +810,9 @@ pub fn alternatives(pattern: &str, braces: Braces) -> Result<Vec<String>, String
         // The first alternative is the next one to look at, so that they come in order.
         pending.extend(inner.iter().rev().map(|it| format!("{before}{it}{after}")));
         if pending.len() + done.len() > MAX_ALTERNATIVES {
-            return Err(format!("its braces stand for more than {MAX_ALTERNATIVES} patterns; write several"));
+            return Err(format!(
+                "its braces stand for more than {MAX_ALTERNATIVES} patterns; write several"
+            ));
         }
     }
     Ok(done)
@@ -627,7 +821,13 @@ pub fn alternatives(pattern: &str, braces: Braces) -> Result<Vec<String>, String
 /// What is before the first braces, in them, separated by their commas, and behind them.
 fn first_braces(pattern: &str, braces: Braces) -> Option<(&str, Vec<&str>, &str)> {
     let is_command = braces == Braces::OfCommand;
-    let piece = |range: std::ops::Range<usize>| if is_command { pattern[range].trim() } else { &pattern[range] };
+    let piece = |range: std::ops::Range<usize>| {
+        if is_command {
+            pattern[range].trim()
+        } else {
+            &pattern[range]
+        }
+    };
     let mut depth = 0usize;
     let (mut start, mut from) = (0, 0);
     let mut inner = Vec::new();
@@ -700,7 +900,8 @@ impl Walk<'_> {
         let mut links = 0;
         // Links that were followed, each with the names that were still to come.
         let mut followed: Vec<(PathBuf, Vec<Vec<u8>>)> = Vec::new();
-        // Set once a name doesn't exist: below it there is nothing to look up until `..` leads out again.
+        // Set once a name doesn't exist: below it there is nothing to look up until `..` leads out
+        // again.
         let mut missing = 0usize;
         while let Some(name) = pending.pop() {
             if name == b".." {
@@ -726,7 +927,8 @@ impl Walk<'_> {
                         at = place;
                         continue;
                     }
-                    // An open file, a root directory or a program of the other process can't be looked up.
+                    // An open file, a root directory or a program of the other process can't be
+                    // looked up.
                     Magic::Unknown => return None,
                 }
                 pending.extend(names(self.cwd.as_os_str().as_bytes()));
@@ -739,9 +941,13 @@ impl Walk<'_> {
                             self.magic = true;
                             return None;
                         }
-                        // Who comes by here again comes by for ever: such a link leads to no file, and can only be
-                        // removed or replaced itself. A chain that is merely long may be short for who starts within it.
-                        if followed.iter().any(|(link, rest)| *link == at && *rest == pending) {
+                        // Who comes by here again comes by for ever: such a link leads to no file,
+                        // and can only be removed or replaced itself. A chain that is merely long
+                        // may be short for who starts within it.
+                        if followed
+                            .iter()
+                            .any(|(link, rest)| *link == at && *rest == pending)
+                        {
                             // Nothing is allowed by it all the same.
                             self.magic = true;
                             missing = 1;
@@ -759,7 +965,9 @@ impl Walk<'_> {
                     Ok(_) => {}
                     Err(error) => match error.kind() {
                         // A file where a directory should be: nothing can exist below it.
-                        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => missing = 1,
+                        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                            missing = 1
+                        }
                         _ => return None,
                     },
                 }
@@ -774,9 +982,15 @@ impl Walk<'_> {
     /// Links that depend on who asks. They are recognised by name, never read: the answer for this
     /// process would be wrong for the one that is judged.
     fn magic_target(&self, at: &Path) -> Option<Magic> {
-        let parts: Vec<&[u8]> = at.as_os_str().as_bytes().split(|b| *b == b'/').skip(1).collect();
+        let parts: Vec<&[u8]> = at
+            .as_os_str()
+            .as_bytes()
+            .split(|b| *b == b'/')
+            .skip(1)
+            .collect();
         let process = |name: &[u8]| {
-            matches!(name, b"self" | b"thread-self") || (!name.is_empty() && name.iter().all(u8::is_ascii_digit))
+            matches!(name, b"self" | b"thread-self")
+                || (!name.is_empty() && name.iter().all(u8::is_ascii_digit))
         };
         match parts.as_slice() {
             [b"dev", b"fd"] => Some(Magic::Stays(PathBuf::from("/proc/self/fd"))),
@@ -790,7 +1004,9 @@ impl Walk<'_> {
                 };
                 match rest {
                     [b"cwd"] if is_own => Some(Magic::Directory),
-                    [b"cwd" | b"root" | b"exe"] | [b"fd" | b"map_files", _] | [b"ns", _] => Some(Magic::Unknown),
+                    [b"cwd" | b"root" | b"exe"] | [b"fd" | b"map_files", _] | [b"ns", _] => {
+                        Some(Magic::Unknown)
+                    }
                     [] => Some(Magic::Stays(at.to_path_buf())),
                     _ => None,
                 }
@@ -807,7 +1023,9 @@ impl Walk<'_> {
 fn is_magic(link: &Path) -> bool {
     // From linux/magic.h.
     const PROC: u64 = 0x9fa0;
-    let about = link.parent().and_then(|parent| rustix::fs::statfs(parent).ok());
+    let about = link
+        .parent()
+        .and_then(|parent| rustix::fs::statfs(parent).ok());
     about.is_some_and(|about| about.f_type as u64 & 0xffff_ffff == PROC)
 }
 
@@ -826,7 +1044,9 @@ enum Magic {
 
 /// The names of a path, last first.
 fn names(path: &[u8]) -> Vec<Vec<u8>> {
-    let parts = path.split(|b| *b == b'/').filter(|part| !part.is_empty() && *part != b".");
+    let parts = path
+        .split(|b| *b == b'/')
+        .filter(|part| !part.is_empty() && *part != b".");
     parts.rev().map(<[u8]>::to_vec).collect()
 }
 

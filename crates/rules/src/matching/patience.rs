@@ -1,8 +1,10 @@
-//! How long holding conditions may take. A connection's reader has hardly any patience: it must go on to the
-//! next message, a cancellation perhaps. Where a condition needs more, because it asks the disk or because
-//! the event is long, the answer is thrown away and found again on a thread that may take its time.
+//! How long holding conditions may take. A connection's reader has hardly any patience: it must go
+//! on to the next message, a cancellation perhaps. Where a condition needs more, because it asks
+//! the disk or because the event is long, the answer is thrown away and found again on a thread
+//! that may take its time.
 //!
-//! Kept by thread, because every leaf of a condition has to heed it and none needs to know who waits.
+//! Kept by thread, because every leaf of a condition has to heed it and none needs to know who
+//! waits.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -30,9 +32,17 @@ thread_local! {
 
 /// Does what hardly takes time. `None`: it does, and has been broken off.
 pub fn quickly<T>(work: impl FnOnce() -> T) -> Option<T> {
-    let patience = Patience::Quick { until: None, is_used_up: false };
+    let patience = Patience::Quick {
+        until: None,
+        is_used_up: false,
+    };
     match with(patience, work) {
-        (_, Patience::Quick { is_used_up: true, .. }) => None,
+        (
+            _,
+            Patience::Quick {
+                is_used_up: true, ..
+            },
+        ) => None,
         (result, _) => Some(result),
     }
 }
@@ -54,12 +64,15 @@ fn with<T>(patience: Patience, work: impl FnOnce() -> T) -> (T, Patience) {
     }
     let mut restore = Restore(Some(PATIENCE.replace(patience)));
     let result = work();
-    let after = restore.0.take().map_or(Patience::Unbounded, |before| PATIENCE.replace(before));
+    let after = restore
+        .0
+        .take()
+        .map_or(Patience::Unbounded, |before| PATIENCE.replace(before));
     (result, after)
 }
 
-/// Whether there is time for something slow, such as a look at the disk. If not, the caller answers with
-/// anything: nobody will see it.
+/// Whether there is time for something slow, such as a look at the disk. If not, the caller answers
+/// with anything: nobody will see it.
 pub fn allows_slow() -> bool {
     PATIENCE.with_borrow_mut(|patience| match patience {
         Patience::Quick { is_used_up, .. } => {
@@ -77,10 +90,19 @@ pub(super) fn is_quick() -> bool {
 
 /// Whether nothing was broken off so far.
 pub fn was_enough() -> bool {
-    PATIENCE.with_borrow(|patience| !matches!(patience, Patience::Quick { is_used_up: true, .. }))
+    PATIENCE.with_borrow(|patience| {
+        !matches!(
+            patience,
+            Patience::Quick {
+                is_used_up: true,
+                ..
+            }
+        )
+    })
 }
 
-/// Whether to go on, to be asked between one hook and the next. If not, the caller answers with anything.
+/// Whether to go on, to be asked between one hook and the next. If not, the caller answers with
+/// anything.
 pub fn is_left() -> bool {
     PATIENCE.with_borrow_mut(|patience| match patience {
         Patience::Unbounded => true,
@@ -100,9 +122,16 @@ mod tests {
     #[test]
     fn patience_ends_with_what_it_is_for() {
         assert_eq!(quickly(is_left), Some(true));
-        assert_eq!(quickly(|| allows_slow() || is_left()), None, "what is slow is not done quickly");
+        assert_eq!(
+            quickly(|| allows_slow() || is_left()),
+            None,
+            "what is slow is not done quickly"
+        );
         assert!(std::panic::catch_unwind(|| quickly(|| panic!("a test"))).is_err());
-        assert!(!is_quick() && allows_slow(), "a thread that has been quick isn't for ever");
+        assert!(
+            !is_quick() && allows_slow(),
+            "a thread that has been quick isn't for ever"
+        );
         let given_up = Arc::new(AtomicBool::new(true));
         assert!(unless_given_up(&given_up, || allows_slow() && !is_left()));
     }

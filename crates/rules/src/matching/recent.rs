@@ -1,5 +1,5 @@
-//! The texts that were read last. A call's command is judged when it is about to run, when a permission is asked for
-//! it, and after it ran; and agents repeat what they do.
+//! The texts that were read last. A call's command is judged when it is about to run, when a
+//! permission is asked for it, and after it ran; and agents repeat what they do.
 
 use super::patience;
 use super::shell::{Script, Shell, read, read_within};
@@ -19,8 +19,9 @@ const QUICK_WORK: usize = 20_000;
 
 type Recent = Mutex<LruCache<Arc<str>, Arc<Script>>>;
 
-/// [`read`], which depends on nothing but its arguments and this process's environment, kept for whoever asks for the same text next. Where there's no
-/// [patience] for it, the script isn't all of the text, and must not be kept.
+/// [`read`], which depends on nothing but its arguments and this process's environment, kept for
+/// whoever asks for the same text next. Where there's no [patience] for it, the script isn't all of
+/// the text, and must not be kept.
 pub fn read_shared(text: &Arc<str>, shell: Shell) -> Arc<Script> {
     static RECENT: LazyLock<[Recent; Shell::COUNT]> =
         LazyLock::new(|| std::array::from_fn(|_| Mutex::new(LruCache::new(KEPT))));
@@ -56,10 +57,17 @@ mod tests {
     #[test]
     fn a_text_is_read_once_for_each_shell() {
         let text = &Arc::from("echo >& x; ls");
-        let [bash, again, dash] = [Shell::Bash, Shell::Bash, Shell::Posix].map(|shell| read_shared(text, shell));
+        let [bash, again, dash] =
+            [Shell::Bash, Shell::Bash, Shell::Posix].map(|shell| read_shared(text, shell));
         assert!(Arc::ptr_eq(&bash, &again) && !Arc::ptr_eq(&bash, &dash));
-        assert_eq!(format!("{bash:?}"), format!("{:?}", read(text, Shell::Bash)));
-        assert_eq!(format!("{dash:?}"), format!("{:?}", read(text, Shell::Posix)));
+        assert_eq!(
+            format!("{bash:?}"),
+            format!("{:?}", read(text, Shell::Bash))
+        );
+        assert_eq!(
+            format!("{dash:?}"),
+            format!("{:?}", read(text, Shell::Posix))
+        );
     }
 
     #[test]
@@ -76,7 +84,10 @@ mod tests {
 
     #[test]
     fn what_is_large_is_not_kept() {
-        for text in [format!("echo {}", "x".repeat(MAX_LENGTH)), "a;".repeat(MAX_COMMANDS + 1)] {
+        for text in [
+            format!("echo {}", "x".repeat(MAX_LENGTH)),
+            "a;".repeat(MAX_COMMANDS + 1),
+        ] {
             let text = text.into();
             let [first, second] = [(); 2].map(|()| read_shared(&text, Shell::Bash));
             assert!(!Arc::ptr_eq(&first, &second), "{} bytes", text.len());

@@ -1,8 +1,8 @@
 //! `if` and `unless`: which tools, and what their main, or a named, argument must look like.
 //!
-//! A rule is `Bash`, `Write|Edit`, `mcp__pay__*` or `Tools(pattern)`. For shell tools the pattern is held
-//! against every command that the text would run, for file tools it is a glob on the path, for URLs it
-//! is matched part by part, otherwise it is a glob on the argument's text.
+//! A rule is `Bash`, `Write|Edit`, `mcp__pay__*` or `Tools(pattern)`. For shell tools the pattern
+//! is held against every command that the text would run, for file tools it is a glob on the path,
+//! for URLs it is matched part by part, otherwise it is a glob on the argument's text.
 //!
 //! A list is read in one of two ways, [`Reading`].
 
@@ -33,7 +33,8 @@ pub use judge::holds;
 /// How a list of rules is held against what a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// One command or path that matches is enough, and doubt counts: for deny, ask and every handler that runs.
+    /// One command or path that matches is enough, and doubt counts: for deny, ask and every
+    /// handler that runs.
     Hits,
     /// Every command and path must be named, and certain: for whatever allows.
     Covers,
@@ -93,8 +94,9 @@ impl Deeds {
     }
 }
 
-/// A pattern in the forms that the main argument may have. One is missing where the pattern doesn't fit it, or
-/// where no tool of the rule has it. Most rules have one form, so each takes memory of its own.
+/// A pattern in the forms that the main argument may have. One is missing where the pattern doesn't
+/// fit it, or where no tool of the rule has it. Most rules have one form, so each takes memory of
+/// its own.
 #[derive(Debug)]
 struct Forms {
     /// One for each alternative in braces.
@@ -141,18 +143,33 @@ impl ToolRule {
         };
         let mut tools = Vec::new();
         for name in names.split('|').map(str::trim) {
-            if name.is_empty() || name.starts_with('!') || name.contains(|c: char| c.is_whitespace() || c == ')') {
+            if name.is_empty()
+                || name.starts_with('!')
+                || name.contains(|c: char| c.is_whitespace() || c == ')')
+            {
                 return Err(form());
             }
-            let glob = if name.contains('*') { Some(glob(name)?) } else { None };
-            tools.push(ToolName { text: name.to_string(), glob });
+            let glob = if name.contains('*') {
+                Some(glob(name)?)
+            } else {
+                None
+            };
+            tools.push(ToolName {
+                text: name.to_string(),
+                glob,
+            });
         }
         tools.shrink_to_fit();
         let argument = match pattern {
             None | Some("" | "*") => Argument::Any,
             Some(pattern) => Argument::new(&tools, pattern)?,
         };
-        Ok(ToolRule { text: text.to_string(), tools, pattern: pattern.map(str::to_string), argument })
+        Ok(ToolRule {
+            text: text.to_string(),
+            tools,
+            pattern: pattern.map(str::to_string),
+            argument,
+        })
     }
 
     /// The rule as written.
@@ -173,20 +190,30 @@ impl ToolRule {
     /// The tools as written, each with the text that a name begins with where it holds a `*`.
     pub fn tools(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let prefix = |text| str::split(text, ['*', '?', '[', '{', '\\']).next();
-        self.tools.iter().map(move |it| (&*it.text, it.glob.as_ref().and_then(|_| prefix(&it.text))))
+        self.tools
+            .iter()
+            .map(move |it| (&*it.text, it.glob.as_ref().and_then(|_| prefix(&it.text))))
     }
 
     /// The tools' names, if all of them are plain.
     pub fn literal_tools(&self) -> Option<Vec<&str>> {
-        self.tools.iter().map(|it| it.glob.is_none().then_some(&*it.text)).collect()
+        self.tools
+            .iter()
+            .map(|it| it.glob.is_none().then_some(&*it.text))
+            .collect()
     }
 
-    /// Whether it is held against a text as it is, and not against where a path leads; the text must begin so.
+    /// Whether it is held against a text as it is, and not against where a path leads; the text
+    /// must begin so.
     pub fn is_about_text(&self, start: &str) -> bool {
         let pattern = self.pattern().unwrap_or_default();
         match &self.argument {
-            Argument::Named(named) => !named.is_path && pattern[named.name.len() + 1..].starts_with(start),
-            Argument::Main(forms) => forms.path.is_none() && forms.commands.is_empty() && pattern.starts_with(start),
+            Argument::Named(named) => {
+                !named.is_path && pattern[named.name.len() + 1..].starts_with(start)
+            }
+            Argument::Main(forms) => {
+                forms.path.is_none() && forms.commands.is_empty() && pattern.starts_with(start)
+            }
             Argument::Any => false,
         }
     }
@@ -207,7 +234,9 @@ impl ToolRule {
     /// Whether the rule names an event's tool, under any name that the asker may call it by.
     fn names_tool(&self, tool: &str, facts: &Facts, asker: Asker) -> bool {
         self.names_any(tool, facts.families(asker))
-            || facts.mcp_name(asker).is_some_and(|name| self.names_any(name, &[]))
+            || facts
+                .mcp_name(asker)
+                .is_some_and(|name| self.names_any(name, &[]))
     }
 
     /// Whether it is about what a patch in a shell text does.
@@ -217,21 +246,30 @@ impl ToolRule {
 
     /// What it is about where it is about files: what its tools do with them, and which they are.
     fn files(&self, any_depth: bool) -> Option<(Deeds, SmallVec<[&PathPattern; 2]>)> {
-        let Argument::Main(forms) = &self.argument else { return None };
+        let Argument::Main(forms) = &self.argument else {
+            return None;
+        };
         let anywhere = forms.anywhere.as_deref().filter(|_| any_depth);
-        let patterns: SmallVec<[&PathPattern; 2]> = anywhere.into_iter().chain(forms.path.as_deref()).collect();
+        let patterns: SmallVec<[&PathPattern; 2]> =
+            anywhere.into_iter().chain(forms.path.as_deref()).collect();
         if patterns.is_empty() {
             return None;
         }
         let named = |family: &str| self.names_any("", &[family]);
-        let deeds = Deeds { reads: named("Read"), writes: named("Write"), edits: named("Edit") };
+        let deeds = Deeds {
+            reads: named("Read"),
+            writes: named("Write"),
+            edits: named("Edit"),
+        };
         (deeds.reads || deeds.writes || deeds.edits).then_some((deeds, patterns))
     }
 
     /// Whether all that an act is about is what it names as an exception.
     fn takes_away(&self, act: &Act) -> bool {
         let files = self.files(false);
-        files.is_some_and(|(deeds, all)| deeds.has(act.access) && all.iter().any(|it| act.is_within(it)))
+        files.is_some_and(|(deeds, all)| {
+            deeds.has(act.access) && all.iter().any(|it| act.is_within(it))
+        })
     }
 
     /// Whether it is held against what a call does to files by any means.
@@ -239,8 +277,8 @@ impl ToolRule {
         self.files(false).is_some()
     }
 
-    /// The text before the first wildcard of the files that it is about, from the event's directory, if it is about none
-    /// elsewhere.
+    /// The text before the first wildcard of the files that it is about, from the event's
+    /// directory, if it is about none elsewhere.
     pub fn files_prefix(&self, any_depth: bool) -> Option<&str> {
         self.files(any_depth)?.1.first()?.literal_prefix()
     }
@@ -248,16 +286,31 @@ impl ToolRule {
     /// A necessary condition for an index.
     pub fn key(&self) -> Key<'_> {
         // Only where it is certain how the argument is read.
-        let Argument::Main(forms) = &self.argument else { return Key::None };
+        let Argument::Main(forms) = &self.argument else {
+            return Key::None;
+        };
         match &**forms {
-            Forms { commands, path: None, url: None, text: None, .. } => {
+            Forms {
+                commands,
+                path: None,
+                url: None,
+                text: None,
+                ..
+            } => {
                 let mut programs = commands.iter().map(CommandRule::program);
-                let first = programs.next().flatten().filter(|first| programs.all(|it| it == Some(first)));
+                let first = programs
+                    .next()
+                    .flatten()
+                    .filter(|first| programs.all(|it| it == Some(first)));
                 first.map_or(Key::None, Key::Program)
             }
-            Forms { commands, path: Some(path), url: None, text: None, .. } if commands.is_empty() => {
-                path.literal_prefix().map_or(Key::None, Key::PathPrefix)
-            }
+            Forms {
+                commands,
+                path: Some(path),
+                url: None,
+                text: None,
+                ..
+            } if commands.is_empty() => path.literal_prefix().map_or(Key::None, Key::PathPrefix),
             Forms { .. } => Key::None,
         }
     }
@@ -267,15 +320,27 @@ impl ToolRule {
         let Argument::Main(forms) = &self.argument else {
             return truth(matches!(self.argument, Argument::Any));
         };
-        let Forms { path, anywhere, url, text, .. } = &**forms;
+        let Forms {
+            path,
+            anywhere,
+            url,
+            text,
+            ..
+        } = &**forms;
         let path = path.as_ref();
-        let anywhere = anywhere.as_ref().filter(|_| any_depth && reading == Reading::Hits);
+        let anywhere = anywhere
+            .as_ref()
+            .filter(|_| any_depth && reading == Reading::Hits);
         if let (Some(anywhere), Thing::Path(views)) = (anywhere, thing)
             && anywhere.matches_any(views)
         {
             return Truth::Yes;
         }
-        let path = if matches!(thing, Thing::Names(_)) { anywhere.or(path) } else { path };
+        let path = if matches!(thing, Thing::Names(_)) {
+            anywhere.or(path)
+        } else {
+            path
+        };
         let fits = match (thing, reading) {
             (Thing::Path(views), Reading::Hits) => path.map(|it| it.matches_any(views)),
             (Thing::Path(views), Reading::Covers) => path.map(|it| it.matches_all(views)),
@@ -285,31 +350,49 @@ impl ToolRule {
             },
             (Thing::Url(it), Reading::Hits) => url.as_ref().map(|url| url.hits(it)),
             (Thing::Url(it), Reading::Covers) => url.as_ref().map(|url| url.covers(it)),
-            (Thing::Text(it), _) => return self.fits_text(it, text.as_deref(), url.as_deref(), reading),
+            (Thing::Text(it), _) => {
+                return self.fits_text(it, text.as_deref(), url.as_deref(), reading);
+            }
         };
-        fits.map_or_else(|| self.doubt("the pattern doesn't fit such an argument"), truth)
+        fits.map_or_else(
+            || self.doubt("the pattern doesn't fit such an argument"),
+            truth,
+        )
     }
 
-    /// Whether what a tool's own pattern names fits. Which files there are isn't looked at, so that what may be hit is in
-    /// doubt.
+    /// Whether what a tool's own pattern names fits. Which files there are isn't looked at, so that
+    /// what may be hit is in doubt.
     fn fits_names(&self, path: &PathPattern, names: &Names, reading: Reading) -> Truth {
         let linked = names.linked.as_deref();
         match reading {
             Reading::Hits => {
-                let is_hit = linked.unwrap_or_default().iter().any(|it| path.matches_any(it));
+                let is_hit = linked
+                    .unwrap_or_default()
+                    .iter()
+                    .any(|it| path.matches_any(it));
                 match is_hit || names.pattern.may_meet(path) {
-                    true => self.doubt(&format!("the pattern `{}` may name such a path", short(&names.pattern.text))),
+                    true => self.doubt(&format!(
+                        "the pattern `{}` may name such a path",
+                        short(&names.pattern.text)
+                    )),
                     false => Truth::No,
                 }
             }
             Reading::Covers => truth(
-                names.pattern.is_within(path) && linked.is_some_and(|it| it.iter().all(|it| path.matches_all(it))),
+                names.pattern.is_within(path)
+                    && linked.is_some_and(|it| it.iter().all(|it| path.matches_all(it))),
             ),
         }
     }
 
     /// Whether a text fits, which is judged as URLs by a pattern over them.
-    fn fits_text(&self, value: &str, text: Option<&GlobMatcher>, url: Option<&UrlPattern>, reading: Reading) -> Truth {
+    fn fits_text(
+        &self,
+        value: &str,
+        text: Option<&GlobMatcher>,
+        url: Option<&UrlPattern>,
+        reading: Reading,
+    ) -> Truth {
         let is_match = text.is_some_and(|text| text.is_match(value));
         let Some(pattern) = url.filter(|url| !url.is_text()) else {
             return if text.is_some() {
@@ -321,7 +404,9 @@ impl ToolRule {
         match (urls::urls(value), reading) {
             (Some(urls), Reading::Covers) => truth(urls.iter().all(|url| pattern.covers(url))),
             (None, Reading::Covers) => Truth::No,
-            (Some(urls), Reading::Hits) => truth(is_match || urls.iter().any(|url| pattern.hits(url))),
+            (Some(urls), Reading::Hits) => {
+                truth(is_match || urls.iter().any(|url| pattern.hits(url)))
+            }
             (None, Reading::Hits) if is_match || !value.contains("://") => truth(is_match),
             (None, Reading::Hits) => self.doubt("the argument holds a URL that can't be read"),
         }
@@ -334,14 +419,23 @@ impl ToolRule {
             (Argument::Any, Subject::Items(_)) => Truth::No,
             (Argument::Any, _) => Truth::Yes,
             (Argument::Named(named), _) => {
-                let Named { name, text, url, is_path } = &**named;
+                let Named {
+                    name,
+                    text,
+                    url,
+                    is_path,
+                } = &**named;
                 let input = facts.event.tool_input().unwrap_or(&Value::Null);
                 match input.get(name) {
                     Some(Value::String(value)) if *is_path && url.is_none() => {
                         self.fits_named_path(text, name, value, input, facts.base(), reading)
                     }
-                    Some(Value::String(value)) => self.fits_text(value, Some(text), url.as_ref(), reading),
-                    Some(value @ (Value::Number(_) | Value::Bool(_))) => truth(text.is_match(value.to_string())),
+                    Some(Value::String(value)) => {
+                        self.fits_text(value, Some(text), url.as_ref(), reading)
+                    }
+                    Some(value @ (Value::Number(_) | Value::Bool(_))) => {
+                        truth(text.is_match(value.to_string()))
+                    }
                     Some(Value::Null) | None => Truth::No,
                     Some(_) => self.doubt(&format!("argument `{name}` is not plain text")),
                 }
@@ -354,8 +448,8 @@ impl ToolRule {
         }
     }
 
-    /// Whether a named argument that is a path fits, as it is written and where it leads. Its pattern is one over a text,
-    /// so `*` crosses slashes.
+    /// Whether a named argument that is a path fits, as it is written and where it leads. Its
+    /// pattern is one over a text, so `*` crosses slashes.
     fn fits_named_path(
         &self,
         text: &GlobMatcher,
@@ -374,20 +468,29 @@ impl ToolRule {
         let Some(things) = call::path_or_url(value, base, &[]) else {
             return self.doubt(&format!("it can't be told where argument `{name}` leads"));
         };
-        let views = things.iter().filter_map(|thing| if let Thing::Path(views) = thing { Some(views) } else { None });
+        let views = things.iter().filter_map(|thing| {
+            if let Thing::Path(views) = thing {
+                Some(views)
+            } else {
+                None
+            }
+        });
         let mut forms = views.map(|views| views.forms());
         let fits = |forms: &Vec<String>| forms.iter().any(|it| text.is_match(it));
         match reading {
-            Reading::Hits => truth(forms.any(|views| views.is_none_or(|views| views.iter().any(fits)))),
+            Reading::Hits => {
+                truth(forms.any(|views| views.is_none_or(|views| views.iter().any(fits))))
+            }
             // The tool may take another member for the path.
             Reading::Covers => truth(
-                tools::has_one_path(input, value) && forms.all(|it| it.is_some_and(|views| views.iter().all(fits))),
+                tools::has_one_path(input, value)
+                    && forms.all(|it| it.is_some_and(|views| views.iter().all(fits))),
             ),
         }
     }
 
-    /// The rules over the commands of a shell text, one for each alternative in braces and for the home by its path; none
-    /// if it has no such pattern.
+    /// The rules over the commands of a shell text, one for each alternative in braces and for the
+    /// home by its path; none if it has no such pattern.
     pub fn commands(&self) -> &[CommandRule] {
         match &self.argument {
             Argument::Main(forms) => &forms.commands,
@@ -402,8 +505,13 @@ impl ToolRule {
 
 impl Argument {
     fn new(tools: &[ToolName], pattern: &str) -> Result<Argument, String> {
-        let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        let known: Vec<_> = tools.iter().map(|it| tools::known(&it.text).filter(|_| it.glob.is_none())).collect();
+        let is_word = |word: &str| {
+            !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let known: Vec<_> = tools
+            .iter()
+            .map(|it| tools::known(&it.text).filter(|_| it.glob.is_none()))
+            .collect();
         let is_patch = |tool: &ToolName| tools::is_patch(&tool.text);
         // How the argument may have to be read.
         let mut kinds = Vec::new();
@@ -423,10 +531,15 @@ impl Argument {
             && !must_be(ArgumentKind::Shell)
         {
             let is_main = |known: &Option<&tools::Tool>| {
-                known.is_some_and(|it| it.kind != ArgumentKind::Text && it.arguments.contains(&name))
+                known
+                    .is_some_and(|it| it.kind != ArgumentKind::Text && it.arguments.contains(&name))
             };
             if !known.iter().all(is_main) {
-                let url = if rest.contains("://") { Some(UrlPattern::new(rest)?) } else { None };
+                let url = if rest.contains("://") {
+                    Some(UrlPattern::new(rest)?)
+                } else {
+                    None
+                };
                 return Ok(Argument::Named(Box::new(Named {
                     name: name.to_string(),
                     text: glob(rest)?,
@@ -450,16 +563,41 @@ impl Argument {
         }
         let commands = |pattern: &str| {
             let mut patterns = paths::alternatives(pattern, paths::Braces::OfCommand)?;
-            patterns.extend(patterns.iter().flat_map(|it| paths::with_home(it)).collect::<Vec<_>>());
-            patterns.iter().map(|it| CommandRule::new(it)).collect::<Result<Vec<_>, _>>()
+            patterns.extend(
+                patterns
+                    .iter()
+                    .flat_map(|it| paths::with_home(it))
+                    .collect::<Vec<_>>(),
+            );
+            patterns
+                .iter()
+                .map(|it| CommandRule::new(it))
+                .collect::<Result<Vec<_>, _>>()
         };
         use ArgumentKind::{Path, Shell, Text, Url};
         Ok(Argument::Main(Box::new(Forms {
-            commands: form(may_be(Shell), must_be(Shell), commands, pattern)?.map(|it| *it).unwrap_or_default(),
-            path: form(may_be(Path), must_be(Path), PathPattern::new, pattern.trim())?,
-            anywhere: form(may_be(Path) && is_name(pattern.trim()), false, of_any_directory, pattern.trim())?,
+            commands: form(may_be(Shell), must_be(Shell), commands, pattern)?
+                .map(|it| *it)
+                .unwrap_or_default(),
+            path: form(
+                may_be(Path),
+                must_be(Path),
+                PathPattern::new,
+                pattern.trim(),
+            )?,
+            anywhere: form(
+                may_be(Path) && is_name(pattern.trim()),
+                false,
+                of_any_directory,
+                pattern.trim(),
+            )?,
             url: form(may_be(Url), must_be(Url), UrlPattern::new, pattern)?,
-            text: form(may_be(Text), must_be(Text) || kinds.contains(&None), glob, pattern)?,
+            text: form(
+                may_be(Text),
+                must_be(Text) || kinds.contains(&None),
+                glob,
+                pattern,
+            )?,
         })))
     }
 }

@@ -1,6 +1,6 @@
-//! What shell texts do, and rules over it: the crate `hookwire-acts`, by the name that it has here. A text is read as it
-//! runs for whoever asks: with the home, the user and the directories of this process's environment, which an agent's host
-//! shares with it.
+//! What shell texts do, and rules over it: the crate `hookwire-acts`, by the name that it has here.
+//! A text is read as it runs for whoever asks: with the home, the user and the directories of this
+//! process's environment, which an agent's host shares with it.
 
 pub use hookwire_acts::*;
 
@@ -18,11 +18,22 @@ static ENVIRONMENTS: LazyLock<Vec<Arc<Environment>>> = LazyLock::new(|| {
         "UID" => of_database(name),
         _ => of_environment(name).or_else(|| of_database(name)),
     };
-    let differs = |name: &str| of_database(name).is_some_and(|value| says(name).is_some_and(|it| it != value));
+    let differs = |name: &str| {
+        of_database(name).is_some_and(|value| says(name).is_some_and(|it| it != value))
+    };
     let environment = Environment::new(says, Box::new(home_of));
-    let database = || Environment::new(|name| of_database(name).or_else(|| says(name)), Box::new(home_of));
+    let database = || {
+        Environment::new(
+            |name| of_database(name).or_else(|| says(name)),
+            Box::new(home_of),
+        )
+    };
     let second = GIVEN.iter().any(|name| differs(name)).then(database);
-    [environment].into_iter().chain(second).map(Arc::new).collect()
+    [environment]
+        .into_iter()
+        .chain(second)
+        .map(Arc::new)
+        .collect()
 });
 
 /// Lists what a text would run.
@@ -34,5 +45,10 @@ pub fn read(text: &str, shell: Shell) -> Script {
 pub fn read_within(text: &str, shell: Shell, max_work: usize) -> (Script, bool) {
     // Most texts ask for none of it.
     let asks = memchr::memchr3(b'$', b'~', b'`', text.as_bytes()).is_some() || text.contains("cd");
-    read_given(text, shell, max_work, if asks { &ENVIRONMENTS } else { &[] })
+    read_given(
+        text,
+        shell,
+        max_work,
+        if asks { &ENVIRONMENTS } else { &[] },
+    )
 }

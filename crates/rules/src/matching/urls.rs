@@ -1,5 +1,5 @@
-//! URLs and patterns over them, part by part: `https://*.example.com/*` is about the host, wherever else
-//! that text may stand in a URL.
+//! URLs and patterns over them, part by part: `https://*.example.com/*` is about the host, wherever
+//! else that text may stand in a URL.
 
 use super::text_glob as glob;
 use globset::GlobMatcher;
@@ -42,12 +42,21 @@ impl UrlPattern {
     pub fn new(pattern: &str) -> Result<UrlPattern, String> {
         if let Some(host) = pattern.strip_prefix("domain:") {
             if let Some(host) = host_of_url(host) {
-                return Err(format!("`domain:` stands before a host alone, as in `domain:{host}`"));
+                return Err(format!(
+                    "`domain:` stands before a host alone, as in `domain:{host}`"
+                ));
             }
             let parts = (None, host_glob(host)?, Port::Any, Some(glob("*")?));
-            return Ok(UrlPattern::Parts { scheme: parts.0, host: parts.1, port: parts.2, path: parts.3 });
+            return Ok(UrlPattern::Parts {
+                scheme: parts.0,
+                host: parts.1,
+                port: parts.2,
+                path: parts.3,
+            });
         }
-        let Some((scheme, rest)) = pattern.split_once("://") else { return Ok(UrlPattern::Text(glob(pattern)?)) };
+        let Some((scheme, rest)) = pattern.split_once("://") else {
+            return Ok(UrlPattern::Text(glob(pattern)?));
+        };
         let (authority, path) = match rest.find('/') {
             Some(at) => (&rest[..at], Some(&rest[at..])),
             None => (rest, None),
@@ -79,7 +88,12 @@ impl UrlPattern {
             path => path,
         };
         let scheme = Some(glob(&scheme.to_ascii_lowercase())?);
-        Ok(UrlPattern::Parts { scheme, host: host_glob(host)?, port, path: path.map(glob).transpose()? })
+        Ok(UrlPattern::Parts {
+            scheme,
+            host: host_glob(host)?,
+            port,
+            path: path.map(glob).transpose()?,
+        })
     }
 
     /// Whether it is a glob over the whole text.
@@ -87,7 +101,8 @@ impl UrlPattern {
         matches!(self, UrlPattern::Text(_))
     }
 
-    /// To deny, ask or run: the query may be left out, and a pattern that ends with its host is about all of it.
+    /// To deny, ask or run: the query may be left out, and a pattern that ends with its host is
+    /// about all of it.
     pub fn hits(&self, url: &Url) -> bool {
         let mapped = match url.host() {
             Some(url::Host::Ipv6(address)) => address.to_ipv4_mapped(),
@@ -108,9 +123,14 @@ impl UrlPattern {
             |path| {
                 let fits = |path: &GlobMatcher| {
                     let plain = plain_path(url.path());
-                    [url.path(), path_and_query(url), &plain, &with_query(&plain, url)]
-                        .iter()
-                        .any(|it| path.is_match(it))
+                    [
+                        url.path(),
+                        path_and_query(url),
+                        &plain,
+                        &with_query(&plain, url),
+                    ]
+                    .iter()
+                    .any(|it| path.is_match(it))
                 };
                 path.is_none_or(fits)
             },
@@ -130,7 +150,8 @@ impl UrlPattern {
                     let fits = |path: &GlobMatcher| {
                         let is_escaped = || path.glob().glob().contains('%');
                         path.is_match(whole)
-                            && (is_escaped() || path.is_match(with_query(&plain_path(url.path()), url)))
+                            && (is_escaped()
+                                || path.is_match(with_query(&plain_path(url.path()), url)))
                     };
                     path.map_or(whole == "/", fits)
                 },
@@ -145,26 +166,36 @@ impl UrlPattern {
     ) -> bool {
         match self {
             UrlPattern::Text(text) => text.is_match(url.as_str()),
-            UrlPattern::Parts { scheme, host, port, path } => {
+            UrlPattern::Parts {
+                scheme,
+                host,
+                port,
+                path,
+            } => {
                 let of_url = url.host_str().unwrap_or_default();
-                scheme.as_ref().is_none_or(|scheme| scheme.is_match(url.scheme()))
+                scheme
+                    .as_ref()
+                    .is_none_or(|scheme| scheme.is_match(url.scheme()))
                     && host.is_match(of_url.strip_suffix('.').unwrap_or(of_url))
-                    && (takes(*port) || matches!(port, Port::Is(port) if url.port_or_known_default() == Some(*port)))
+                    && (takes(*port)
+                        || matches!(port, Port::Is(port) if url.port_or_known_default() == Some(*port)))
                     && fits(path.as_ref())
             }
         }
     }
 }
 
-/// The URLs of an argument: the argument itself, those that stand in its text, or both where it can be read both ways.
-/// `None`: there is none, or programs read it differently.
+/// The URLs of an argument: the argument itself, those that stand in its text, or both where it can
+/// be read both ways. `None`: there is none, or programs read it differently.
 pub fn urls(text: &str) -> Option<Vec<Url>> {
     let whole = Url::parse(text).ok().filter(|url| is_readable(text, url));
     if whole.is_some() && !text.trim().contains(char::is_whitespace) {
         return whole.map(|url| vec![url]);
     }
     let is_edge = |c: char| "<>()[]{}\"'`,;".contains(c);
-    let words = text.split(|c: char| c.is_whitespace() || is_edge(c)).filter(|word| word.contains("://"));
+    let words = text
+        .split(|c: char| c.is_whitespace() || is_edge(c))
+        .filter(|word| word.contains("://"));
     let parse = |word: &str| Url::parse(word).ok().filter(|url| is_readable(word, url));
     let mut urls = words.map(parse).collect::<Option<Vec<_>>>()?;
     // What fetches the argument as one URL drops tabs and line breaks within.
@@ -172,20 +203,23 @@ pub fn urls(text: &str) -> Option<Vec<Url>> {
     (!urls.is_empty()).then_some(urls)
 }
 
-/// Whether all programs agree on the host. They don't on a `\\` or several `@` before the path, nor on what a scheme
-/// without a host is about: `localhost:8080`, `view-source:https://a.b`.
+/// Whether all programs agree on the host. They don't on a `\\` or several `@` before the path, nor
+/// on what a scheme without a host is about: `localhost:8080`, `view-source:https://a.b`.
 fn is_readable(text: &str, url: &Url) -> bool {
     const WITHOUT_HOST: [&str; 5] = ["file", "data", "about", "javascript", "mailto"];
     if !url.has_host() {
         return WITHOUT_HOST.contains(&url.scheme());
     }
-    let rest = text.split_once(':').map_or(text, |(_, rest)| rest).trim_start_matches('/');
+    let rest = text
+        .split_once(':')
+        .map_or(text, |(_, rest)| rest)
+        .trim_start_matches('/');
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     !authority.contains('\\') && authority.matches('@').count() < 2
 }
 
-/// What a server may take a path for: without escapes of plain characters, however often they are escaped, without empty
-/// names, `.` and `..`.
+/// What a server may take a path for: without escapes of plain characters, however often they are
+/// escaped, without empty names, `.` and `..`.
 fn plain_path(path: &str) -> String {
     const MAX_ESCAPES: usize = 3;
     let mut plain = path.to_string();
@@ -204,7 +238,11 @@ fn plain_path(path: &str) -> String {
             name => names.push(name),
         }
     }
-    let end = if !names.is_empty() && matches!(parts().next_back(), Some("" | "." | "..")) { "/" } else { "" };
+    let end = if !names.is_empty() && matches!(parts().next_back(), Some("" | "." | "..")) {
+        "/"
+    } else {
+        ""
+    };
     format!("/{}{end}", names.join("/"))
 }
 
@@ -232,7 +270,10 @@ fn unescaped(path: &str) -> String {
 }
 
 fn with_query(path: &str, url: &Url) -> String {
-    format!("{path}{}", &url[url::Position::AfterPath..url::Position::AfterQuery])
+    format!(
+        "{path}{}",
+        &url[url::Position::AfterPath..url::Position::AfterQuery]
+    )
 }
 
 fn path_and_query(url: &Url) -> &str {
@@ -241,8 +282,12 @@ fn path_and_query(url: &Url) -> &str {
 
 /// The host of what stands behind `domain:`, if that isn't a host alone: `https://example.com/x`.
 pub fn host_of_url(text: &str) -> Option<&str> {
-    let (is_url, rest) = text.split_once("://").map_or((false, text), |(_, rest)| (true, rest));
-    let (host, has_path) = rest.split_once('/').map_or((rest, false), |(host, _)| (host, true));
+    let (is_url, rest) = text
+        .split_once("://")
+        .map_or((false, text), |(_, rest)| (true, rest));
+    let (host, has_path) = rest
+        .split_once('/')
+        .map_or((rest, false), |(host, _)| (host, true));
     ((is_url || has_path) && !host.is_empty()).then_some(host)
 }
 
@@ -253,7 +298,8 @@ fn host_glob(host: &str) -> Result<GlobMatcher, String> {
     }
     let host = host.strip_suffix('.').unwrap_or(host);
     if !host.contains(['*', '?', '{']) {
-        let parsed = url::Host::parse(host).map_err(|error| format!("`{host}` is no host: {error}"))?;
+        let parsed =
+            url::Host::parse(host).map_err(|error| format!("`{host}` is no host: {error}"))?;
         return glob(&globset::escape(&parsed.to_string()));
     }
     glob(&host.to_ascii_lowercase())

@@ -1,7 +1,7 @@
 //! `when`: a CEL expression over the event.
 //!
-//! An expression that errs, a missing member included, is opaque and never "no". A member at the top that hookwire
-//! knows and the event lacks is null.
+//! An expression that errs, a missing member included, is opaque and never "no". A member at the
+//! top that hookwire knows and the event lacks is null.
 
 use super::Truth;
 use super::cel::{CelError, Comparison, Failure, Held, Outcome, Program, Reference, Untrue};
@@ -15,7 +15,15 @@ use std::ops::Range;
 pub struct When(Program);
 
 /// Members that are texts in every event.
-const TEXTS: [&str; 7] = ["event", "session", "run", "cwd", "systemPrompt", "tool.name", "agent.name"];
+const TEXTS: [&str; 7] = [
+    "event",
+    "session",
+    "run",
+    "cwd",
+    "systemPrompt",
+    "tool.name",
+    "agent.name",
+];
 
 impl When {
     /// Compiles an expression.
@@ -58,14 +66,23 @@ impl When {
         }
     }
 
-    /// Member paths that the expression names, `has()` included, each with where it is first written.
+    /// Member paths that the expression names, `has()` included, each with where it is first
+    /// written.
     pub fn references(&self) -> Vec<(String, Range<usize>)> {
         let mut first: BTreeMap<String, Range<usize>> = BTreeMap::new();
         for reference in self.0.references() {
             first.entry(reference.path).or_insert(reference.at);
         }
-        let is_part = |path: &String| first.keys().any(|other| other.starts_with(&format!("{path}.")));
-        first.iter().filter(|(path, _)| !is_part(path)).map(|(path, at)| (path.clone(), at.clone())).collect()
+        let is_part = |path: &String| {
+            first
+                .keys()
+                .any(|other| other.starts_with(&format!("{path}.")))
+        };
+        first
+            .iter()
+            .filter(|(path, _)| !is_part(path))
+            .map(|(path, at)| (path.clone(), at.clone()))
+            .collect()
     }
 
     /// Member paths that the expression reads without asking `has()` first, and that an event may
@@ -73,7 +90,10 @@ impl When {
     pub fn unguarded(&self) -> Vec<String> {
         let (mut read, mut guarded) = (BTreeSet::new(), BTreeSet::new());
         for reference in self.0.references() {
-            let is_of_event = reference.path.split_once('.').is_some_and(|(first, _)| MEMBERS.contains(&first));
+            let is_of_event = reference
+                .path
+                .split_once('.')
+                .is_some_and(|(first, _)| MEMBERS.contains(&first));
             match reference.is_asked_for {
                 true => guarded.insert(reference.path),
                 false => is_of_event && read.insert(reference.path),
@@ -85,28 +105,47 @@ impl When {
             read.insert("metadata".to_string());
         }
         let always = ["tool.name", "tool.input", "agent.name"];
-        let is_part =
-            |path: &String| path != "metadata" && read.iter().any(|other| other.starts_with(&format!("{path}.")));
-        let safe = |path: &String| always.contains(&path.as_str()) || guarded.contains(path) || is_part(path);
+        let is_part = |path: &String| {
+            path != "metadata"
+                && read
+                    .iter()
+                    .any(|other| other.starts_with(&format!("{path}.")))
+        };
+        let safe = |path: &String| {
+            always.contains(&path.as_str()) || guarded.contains(path) || is_part(path)
+        };
         read.iter().filter(|path| !safe(path)).cloned().collect()
     }
 }
 
 impl When {
-    /// What can never be decided, with its place: members of texts, and what is no truth where one is needed.
+    /// What can never be decided, with its place: members of texts, and what is no truth where one
+    /// is needed.
     pub fn undecidable(&self) -> Vec<(Range<usize>, String)> {
         let references = self.0.references().into_iter();
         let of_texts = references.filter_map(|reference| {
-            let text = TEXTS[1..].iter().find(|text| reference.path.starts_with(&format!("{text}.")))?;
-            Some((reference.at, format!("`{text}` is a text, which has no members")))
+            let text = TEXTS[1..]
+                .iter()
+                .find(|text| reference.path.starts_with(&format!("{text}.")))?;
+            Some((
+                reference.at,
+                format!("`{text}` is a text, which has no members"),
+            ))
         });
-        let untrue = self.0.truths().into_iter().filter_map(|(at, what)| match what {
-            Untrue::Constant(kind) => Some((at, format!("this is {kind}, where a condition is needed"))),
-            Untrue::Member(path) if TEXTS.contains(&&*path) => {
-                Some((at, format!("`{path}` is a text, where a condition is needed")))
-            }
-            Untrue::Member(_) => None,
-        });
+        let untrue = self
+            .0
+            .truths()
+            .into_iter()
+            .filter_map(|(at, what)| match what {
+                Untrue::Constant(kind) => {
+                    Some((at, format!("this is {kind}, where a condition is needed")))
+                }
+                Untrue::Member(path) if TEXTS.contains(&&*path) => Some((
+                    at,
+                    format!("`{path}` is a text, where a condition is needed"),
+                )),
+                Untrue::Member(_) => None,
+            });
         of_texts.chain(untrue).collect()
     }
 
@@ -117,10 +156,21 @@ impl When {
 
     /// A member that would have to be two texts at once, and the place of the second.
     pub fn contradiction(&self) -> Option<(String, Range<usize>)> {
-        let required: Vec<_> = self.0.comparisons().into_iter().filter(|it| it.how == Held::Required).collect();
-        let is_another =
-            |it: &&Comparison| required.iter().any(|other| other.member == it.member && other.text != it.text);
-        required.iter().rfind(is_another).map(|it| (it.member.clone(), it.at.clone()))
+        let required: Vec<_> = self
+            .0
+            .comparisons()
+            .into_iter()
+            .filter(|it| it.how == Held::Required)
+            .collect();
+        let is_another = |it: &&Comparison| {
+            required
+                .iter()
+                .any(|other| other.member == it.member && other.text != it.text)
+        };
+        required
+            .iter()
+            .rfind(is_another)
+            .map(|it| (it.member.clone(), it.at.clone()))
     }
 
     /// Texts in which `in` is to find a part: what it says, with its place, and what is meant.
@@ -135,10 +185,21 @@ impl When {
             "tool.input.content",
         ];
         let is_text = |path: &str| TEXTS.contains(&path) || ARGUMENTS.contains(&path);
-        let of_texts = self.0.looked_into().into_iter().filter(|(path, ..)| is_text(path));
+        let of_texts = self
+            .0
+            .looked_into()
+            .into_iter()
+            .filter(|(path, ..)| is_text(path));
         let told = |(path, at, text): (String, Range<usize>, Range<usize>)| {
-            let meant = format!("{path}.contains({})", self.source().get(text).unwrap_or_default());
-            (at.clone(), self.source().get(at).unwrap_or_default().to_string(), meant)
+            let meant = format!(
+                "{path}.contains({})",
+                self.source().get(text).unwrap_or_default()
+            );
+            (
+                at.clone(),
+                self.source().get(at).unwrap_or_default().to_string(),
+                meant,
+            )
         };
         of_texts.map(told).collect()
     }
@@ -150,12 +211,18 @@ impl When {
 
     /// Whether it asks `has()` for a member of the event.
     pub fn asks_for(&self, member: &str) -> bool {
-        self.0.references().iter().any(|reference| reference.is_asked_for && reference.path == member)
+        self.0
+            .references()
+            .iter()
+            .any(|reference| reference.is_asked_for && reference.path == member)
     }
 
     /// Whether it names exactly this member: `tool`, but not `tool.name`.
     pub fn names(&self, path: &str) -> bool {
-        self.0.references().iter().any(|reference| reference.path == path)
+        self.0
+            .references()
+            .iter()
+            .any(|reference| reference.path == path)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Questions to the host, each on a connection that nobody else uses meanwhile: an answer may take minutes, and the one
-//! who asks is woken by nobody in between.
+//! Questions to the host, each on a connection that nobody else uses meanwhile: an answer may take
+//! minutes, and the one who asks is woken by nobody in between.
 
 use super::host::Link;
 use super::obeyed::Obeyed;
@@ -51,9 +51,21 @@ pub struct Asking {
 
 impl Asking {
     /// Nobody is connected to yet.
-    pub fn new(socket: PathBuf, obeyed: Obeyed, session: String, tool_event: Option<String>) -> Asking {
+    pub fn new(
+        socket: PathBuf,
+        obeyed: Obeyed,
+        session: String,
+        tool_event: Option<String>,
+    ) -> Asking {
         let (socket, idle) = (Mutex::new(socket), Mutex::default());
-        Asking { socket, obeyed, session, tool_event, idle, free: Condvar::new() }
+        Asking {
+            socket,
+            obeyed,
+            session,
+            tool_event,
+            idle,
+            free: Condvar::new(),
+        }
     }
 
     /// Connects to the host.
@@ -61,7 +73,11 @@ impl Asking {
     /// # Errors
     /// Nobody answers there, or somebody who isn't obeyed.
     pub fn connect(&self) -> Result<Link> {
-        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let socket = self
+            .socket
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         self.obeyed.connect(&socket)
     }
 
@@ -118,8 +134,11 @@ impl Asking {
     }
 
     fn event(&self, start: &Start<'_>) -> Value {
-        let words =
-            |argv: &[Vec<u8>]| argv.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect::<Vec<_>>();
+        let words = |argv: &[Vec<u8>]| {
+            argv.iter()
+                .map(|it| String::from_utf8_lossy(it).into_owned())
+                .collect::<Vec<_>>()
+        };
         let parent = |it: &Ancestor| {
             let mut parent = json!({ "pid": it.pid, "argv": words(&it.argv) });
             if it.is_same_program {
@@ -154,7 +173,12 @@ impl Asking {
 fn verdict(reply: std::result::Result<Value, String>) -> Verdict {
     match reply {
         Ok(verdict) if verdict["decision"] == "allow" => Verdict::Allow,
-        Ok(verdict) => Verdict::Deny(verdict["reason"].as_str().unwrap_or("a rule forbids it").to_owned()),
+        Ok(verdict) => Verdict::Deny(
+            verdict["reason"]
+                .as_str()
+                .unwrap_or("a rule forbids it")
+                .to_owned(),
+        ),
         Err(problem) => Verdict::Deny(format!("the rules can't be asked: {problem}")),
     }
 }
@@ -170,7 +194,13 @@ mod tests {
             let reply = json!({ "decision": decision, "reason": "no" });
             assert_eq!(verdict(Ok(reply)), Verdict::Deny("no".into()), "{decision}");
         }
-        assert_eq!(verdict(Ok(Value::Null)), Verdict::Deny("a rule forbids it".into()));
-        assert_eq!(verdict(Err("x".into())), Verdict::Deny("the rules can't be asked: x".into()));
+        assert_eq!(
+            verdict(Ok(Value::Null)),
+            Verdict::Deny("a rule forbids it".into())
+        );
+        assert_eq!(
+            verdict(Err("x".into())),
+            Verdict::Deny("the rules can't be asked: x".into())
+        );
     }
 }

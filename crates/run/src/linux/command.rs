@@ -1,4 +1,5 @@
-//! The process that becomes the command: it puts itself and all that it will start under the supervisor, and execs.
+//! The process that becomes the command: it puts itself and all that it will start under the
+//! supervisor, and execs.
 
 use super::filter;
 use super::sys;
@@ -45,7 +46,11 @@ pub fn run(options: &Options, supervisor: UnixStream, in_namespace: bool, signal
     sys::reset_signal(libc::SIGPIPE);
     let kind = match confine(in_namespace) {
         Ok((listener, is_killable)) => {
-            tell(&supervisor, if is_killable { b'k' } else { b'l' }, Some(&listener));
+            tell(
+                &supervisor,
+                if is_killable { b'k' } else { b'l' },
+                Some(&listener),
+            );
             None
         }
         Err(Unconfined::NoNamespace) => {
@@ -61,7 +66,9 @@ pub fn run(options: &Options, supervisor: UnixStream, in_namespace: bool, signal
             Some(b'p')
         }
         Err(Unconfined::Unable(problem)) => {
-            say(format_args!("not run, because nothing can be held: {problem} (--best-effort runs it unheld)"));
+            say(format_args!(
+                "not run, because nothing can be held: {problem} (--best-effort runs it unheld)"
+            ));
             tell(&supervisor, b'u', None);
             sys::exit_now(NOT_STARTED);
         }
@@ -81,7 +88,8 @@ enum Unconfined {
 
 /// From here on, nothing that this process starts escapes.
 fn confine(in_namespace: bool) -> std::result::Result<(OwnedFd, bool), Unconfined> {
-    let unable = |what: &str, error: &dyn std::fmt::Display| Unconfined::Unable(format!("{what}: {error}"));
+    let unable =
+        |what: &str, error: &dyn std::fmt::Display| Unconfined::Unable(format!("{what}: {error}"));
     prctl::set_no_new_privs().map_err(|error| unable("no_new_privs", &error))?;
     let installed = install();
     let (listener, is_killable) = installed.map_err(|error| match error.raw_os_error() {
@@ -101,19 +109,25 @@ fn confine(in_namespace: bool) -> std::result::Result<(OwnedFd, bool), Unconfine
     Ok((listener, is_killable))
 }
 
-/// Installs the filter; says whether the kernel leaves a start that is being judged alone but for deadly signals.
+/// Installs the filter; says whether the kernel leaves a start that is being judged alone but for
+/// deadly signals.
 fn install() -> Result<(OwnedFd, bool)> {
     let program = filter::program();
     let plain = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    match sys::install_filter(&program, plain | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+    match sys::install_filter(
+        &program,
+        plain | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+    ) {
         Ok(listener) => Ok((listener, true)),
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok((sys::install_filter(&program, plain)?, false)),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            Ok((sys::install_filter(&program, plain)?, false))
+        }
         Err(error) => Err(error),
     }
 }
 
-/// An own user namespace, whose owner, the supervisor's user, may look into processes that hide from other processes of
-/// this user.
+/// An own user namespace, whose owner, the supervisor's user, may look into processes that hide
+/// from other processes of this user.
 pub fn enter_namespace() -> Result<()> {
     let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
     unshare(CloneFlags::CLONE_NEWUSER)?;
@@ -124,7 +138,10 @@ pub fn enter_namespace() -> Result<()> {
 
 /// Execs the command. This start isn't judged: it is what was asked for.
 fn start(command: &[OsString]) -> ! {
-    let words: Vec<CString> = command.iter().filter_map(|it| CString::new(it.clone().into_vec()).ok()).collect();
+    let words: Vec<CString> = command
+        .iter()
+        .filter_map(|it| CString::new(it.clone().into_vec()).ok())
+        .collect();
     // Each try to start a program is a question to the supervisor, so the file is found first.
     let found = find(&command[0]).and_then(|it| CString::new(it.into_os_string().into_vec()).ok());
     let error = match &found {
@@ -136,8 +153,16 @@ fn start(command: &[OsString]) -> ! {
         None => Some(Errno::ENOENT),
     };
     let error = error.unwrap_or(Errno::ENOENT);
-    say(format_args!("{}: {}", command[0].display(), Error::from(error)));
-    sys::exit_now(if error == Errno::ENOENT { NOT_FOUND } else { NOT_STARTED });
+    say(format_args!(
+        "{}: {}",
+        command[0].display(),
+        Error::from(error)
+    ));
+    sys::exit_now(if error == Errno::ENOENT {
+        NOT_FOUND
+    } else {
+        NOT_STARTED
+    });
 }
 
 /// Finds a program as `execvp` does.
@@ -147,7 +172,14 @@ fn find(name: &OsString) -> Option<PathBuf> {
     }
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     std::env::split_paths(&path)
-        .map(|directory| if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory }.join(name))
+        .map(|directory| {
+            if directory.as_os_str().is_empty() {
+                PathBuf::from(".")
+            } else {
+                directory
+            }
+            .join(name)
+        })
         .find(|it| it.is_file() && nix::unistd::access(it, nix::unistd::AccessFlags::X_OK).is_ok())
 }
 
@@ -155,7 +187,13 @@ fn tell(supervisor: &UnixStream, kind: u8, listener: Option<&OwnedFd>) {
     let fds: Vec<i32> = listener.iter().map(|it| it.as_raw_fd()).collect();
     let rights = [ControlMessage::ScmRights(&fds)];
     let rights = if fds.is_empty() { &[][..] } else { &rights[..] };
-    let sent = sendmsg::<()>(supervisor.as_raw_fd(), &[IoSlice::new(&[kind])], rights, MsgFlags::MSG_NOSIGNAL, None);
+    let sent = sendmsg::<()>(
+        supervisor.as_raw_fd(),
+        &[IoSlice::new(&[kind])],
+        rights,
+        MsgFlags::MSG_NOSIGNAL,
+        None,
+    );
     if sent.is_err() {
         // Without a supervisor nothing could start.
         sys::exit_now(NOT_STARTED);
@@ -168,14 +206,19 @@ pub fn await_standing(command: &UnixStream) -> Standing {
     let mut space = nix::cmsg_space!([i32; 1]);
     let mut parts = [IoSliceMut::new(&mut kind)];
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let fd = recvmsg::<()>(command.as_raw_fd(), &mut parts, Some(&mut space), flags).ok().and_then(|message| {
-        message.cmsgs().ok()?.find_map(|it| match it {
-            ControlMessageOwned::ScmRights(fds) => fds.first().copied(),
-            _ => None,
-        })
-    });
+    let fd = recvmsg::<()>(command.as_raw_fd(), &mut parts, Some(&mut space), flags)
+        .ok()
+        .and_then(|message| {
+            message.cmsgs().ok()?.find_map(|it| match it {
+                ControlMessageOwned::ScmRights(fds) => fds.first().copied(),
+                _ => None,
+            })
+        });
     match (kind[0], fd.map(sys::own)) {
-        (kind @ (b'k' | b'l'), Some(listener)) => Standing::Held { listener, is_killable: kind == b'k' },
+        (kind @ (b'k' | b'l'), Some(listener)) => Standing::Held {
+            listener,
+            is_killable: kind == b'k',
+        },
         (b'h', _) => Standing::HeldAlready,
         (b'p', _) => Standing::Unheld,
         (b'n', _) => Standing::NoNamespace,

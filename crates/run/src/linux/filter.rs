@@ -1,11 +1,12 @@
-//! The seccomp filter: `execve` and `execveat` ask the supervisor, and so does `prlimit64` if it would change the limits of
-//! another process. The kernel compares no more than users there, and without files the supervisor, or the host, judges
-//! nothing. Nobody types into the terminal: the shell outside would run that. Everything else passes.
+//! The seccomp filter: `execve` and `execveat` ask the supervisor, and so does `prlimit64` if it
+//! would change the limits of another process. The kernel compares no more than users there, and
+//! without files the supervisor, or the host, judges nothing. Nobody types into the terminal: the
+//! shell outside would run that. Everything else passes.
 
 use super::arch::{ENTRIES, Entry, X32};
 use libc::{
-    BPF_ABS, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO,
-    SECCOMP_RET_USER_NOTIF, sock_filter,
+    BPF_ABS, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, SECCOMP_RET_ALLOW,
+    SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF, sock_filter,
 };
 
 /// Where `struct seccomp_data` has the number of the system call.
@@ -62,13 +63,28 @@ fn calls(entry: &Entry, refused_from: Option<u32>) -> Vec<sock_filter> {
 }
 
 fn load(offset: u32) -> sock_filter {
-    sock_filter { code: (BPF_LD | BPF_W | BPF_ABS) as u16, jt: 0, jf: 0, k: offset }
+    sock_filter {
+        code: (BPF_LD | BPF_W | BPF_ABS) as u16,
+        jt: 0,
+        jf: 0,
+        k: offset,
+    }
 }
 
 fn jump(test: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter { code: (BPF_JMP | test | BPF_K) as u16, jt, jf, k }
+    sock_filter {
+        code: (BPF_JMP | test | BPF_K) as u16,
+        jt,
+        jf,
+        k,
+    }
 }
 
 fn answer(k: u32) -> sock_filter {
-    sock_filter { code: (BPF_RET | BPF_K) as u16, jt: 0, jf: 0, k }
+    sock_filter {
+        code: (BPF_RET | BPF_K) as u16,
+        jt: 0,
+        jf: 0,
+        k,
+    }
 }

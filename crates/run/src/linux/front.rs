@@ -1,4 +1,5 @@
-//! The process that the caller waits for: it passes signals on to the command and ends as the command ends.
+//! The process that the caller waits for: it passes signals on to the command and ends as the
+//! command ends.
 
 use super::holding;
 use super::obeyed::Obeyed;
@@ -22,13 +23,18 @@ use std::process::ExitCode;
 /// # Errors
 /// Nothing was run.
 pub fn run(options: Options) -> Result<ExitCode, String> {
-    let (obeyed, link) = Obeyed::begin(&options)
-        .map_err(|error| format!("{}: nobody can be asked there: {error}", options.socket.display()))?;
+    let (obeyed, link) = Obeyed::begin(&options).map_err(|error| {
+        format!(
+            "{}: nobody can be asked there: {error}",
+            options.socket.display()
+        )
+    })?;
     // A caller that ignores its children's ends would leave nobody a status.
     sys::reset_signal(libc::SIGCHLD);
     let before = block_signals().map_err(|error| error.to_string())?;
     let failed = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
-    let (ours, theirs) = UnixStream::pair().map_err(|error| failed("no socket can be made", &error))?;
+    let (ours, theirs) =
+        UnixStream::pair().map_err(|error| failed("no socket can be made", &error))?;
     // Were the supervisor killed, the command would become this process's child.
     let _ = prctl::set_child_subreaper(true);
     match sys::fork().map_err(|error| failed("no process can be started", &error))? {
@@ -41,16 +47,26 @@ pub fn run(options: Options) -> Result<ExitCode, String> {
     Ok(wait(&ours))
 }
 
-/// Blocks what is passed on; stops by the terminal keep their effect, because the shell above waits for them.
+/// Blocks what is passed on; stops by the terminal keep their effect, because the shell above waits
+/// for them.
 fn block_signals() -> nix::Result<SigSet> {
     let mut before = SigSet::empty();
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&passed_on()), Some(&mut before))?;
+    sigprocmask(
+        SigmaskHow::SIG_SETMASK,
+        Some(&passed_on()),
+        Some(&mut before),
+    )?;
     Ok(before)
 }
 
 fn passed_on() -> SigSet {
     let mut signals = SigSet::all();
-    for signal in [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU, Signal::SIGCHLD] {
+    for signal in [
+        Signal::SIGTSTP,
+        Signal::SIGTTIN,
+        Signal::SIGTTOU,
+        Signal::SIGCHLD,
+    ] {
         signals.remove(signal);
     }
     signals
@@ -58,17 +74,22 @@ fn passed_on() -> SigSet {
 
 fn wait(supervisor: &UnixStream) -> ExitCode {
     let mut command = None;
-    let signals = SignalFd::with_flags(&passed_on(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).ok();
+    let signals =
+        SignalFd::with_flags(&passed_on(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).ok();
     loop {
         let mut ready = vec![PollFd::new(supervisor.as_fd(), PollFlags::POLLIN)];
         // A signal waits until it is known to whom it goes.
         let passed_on = signals.as_ref().filter(|_| command.is_some());
         ready.extend(passed_on.map(|it| PollFd::new(it.as_fd(), PollFlags::POLLIN)));
         let _ = poll(&mut ready, PollTimeout::NONE);
-        let (is_told, has_signal) = (ready[0].any() == Some(true), ready.get(1).and_then(|it| it.any()) == Some(true));
+        let (is_told, has_signal) = (
+            ready[0].any() == Some(true),
+            ready.get(1).and_then(|it| it.any()) == Some(true),
+        );
         if let Some(signals) = passed_on.filter(|_| has_signal) {
             while let Ok(Some(signal)) = signals.read_signal() {
-                // The terminal's own signals have reached the command already, which is in the same process group.
+                // The terminal's own signals have reached the command already, which is in the same
+                // process group.
                 if let Some(pid) = command.filter(|_| signal.ssi_code != libc::SI_KERNEL) {
                     sys::kill(pid, signal.ssi_signo as i32);
                 }
@@ -92,11 +113,16 @@ fn wait(supervisor: &UnixStream) -> ExitCode {
     }
 }
 
-/// A command that stops by itself, as editors do at Ctrl-Z, gives the shell above the terminal back only if this process,
-/// for which that shell waits, stops too. If the terminal has stopped both, the command goes on by now.
+/// A command that stops by itself, as editors do at Ctrl-Z, gives the shell above the terminal back
+/// only if this process, for which that shell waits, stops too. If the terminal has stopped both,
+/// the command goes on by now.
 fn stop_with(command: pid_t) {
     let stat = std::fs::read_to_string(format!("/proc/{command}/stat")).unwrap_or_default();
-    if stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')) {
+    if stat
+        .rsplit(')')
+        .next()
+        .is_some_and(|rest| rest.trim_start().starts_with('T'))
+    {
         sys::kill(nix::unistd::getpid().as_raw(), libc::SIGSTOP);
         sys::kill(command, libc::SIGCONT);
     }
@@ -104,12 +130,18 @@ fn stop_with(command: pid_t) {
 
 /// The supervisor was killed: the command goes on, and can start nothing more.
 fn outlive(command: pid_t) -> ExitCode {
-    say("the supervisor was killed; from now on no program starts here (\"Function not implemented\")");
+    say(
+        "the supervisor was killed; from now on no program starts here (\"Function not implemented\")",
+    );
     // The command becomes this process's child before the supervisor's own end can be waited for.
     loop {
         match waitpid(None::<Pid>, None) {
-            Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == command => return end_as(code << 8),
-            Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == command => return end_as(signal as i32),
+            Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == command => {
+                return end_as(code << 8);
+            }
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == command => {
+                return end_as(signal as i32);
+            }
             Ok(_) => {}
             Err(_) => return ExitCode::from(crate::UNUSABLE),
         }
@@ -119,7 +151,8 @@ fn outlive(command: pid_t) -> ExitCode {
 fn end_as(status: i32) -> ExitCode {
     if libc::WIFSIGNALED(status) {
         sys::die_by(libc::WTERMSIG(status));
-        // A signal that doesn't end a process has not ended the command either; 128 is what shells add.
+        // A signal that doesn't end a process has not ended the command either; 128 is what shells
+        // add.
         return ExitCode::from((128 + libc::WTERMSIG(status)) as u8);
     }
     ExitCode::from(libc::WEXITSTATUS(status) as u8)

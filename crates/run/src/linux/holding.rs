@@ -22,14 +22,17 @@ use std::time::Duration;
 
 /// Runs as the supervisor.
 pub fn run(options: Options, front: UnixStream, obeyed: Obeyed, link: Link, signals: &SigSet) -> ! {
-    // Else processes whose starters have ended would be nobody's, and no tracer but an ancestor may look at them.
+    // Else processes whose starters have ended would be nobody's, and no tracer but an ancestor may
+    // look at them.
     let _ = prctl::set_child_subreaper(true);
     let since = file_time();
     let runs = Runs::read(options.data_dirs(), since);
     // Root may look into every process anyhow, and a namespace would take its rights away.
     let mut in_namespace = !nix::unistd::geteuid().is_root();
     let (pid, becoming, standing) = loop {
-        let Ok((ours, theirs)) = UnixStream::pair() else { sys::exit_now(1) };
+        let Ok((ours, theirs)) = UnixStream::pair() else {
+            sys::exit_now(1)
+        };
         match sys::fork() {
             Ok(Fork::Child) => command::run(&options, theirs, in_namespace, signals),
             Ok(Fork::Parent(pid)) => {
@@ -49,9 +52,18 @@ pub fn run(options: Options, front: UnixStream, obeyed: Obeyed, link: Link, sign
     }
     let command = CommandState::new(pid, becoming, front);
     match standing {
-        Standing::Held { listener, is_killable } => {
-            hold(options, obeyed, command, listener, is_killable, link, (since, runs))
-        }
+        Standing::Held {
+            listener,
+            is_killable,
+        } => hold(
+            options,
+            obeyed,
+            command,
+            listener,
+            is_killable,
+            link,
+            (since, runs),
+        ),
         Standing::HeldAlready | Standing::Unheld => {
             leave_terminal(&[command.front.as_fd()]);
             wait_for_unheld(&command);
@@ -75,17 +87,43 @@ fn hold(
     runs.begin(since);
     runs.unknown().into_iter().for_each(say);
     let host = obeyed.process();
-    let kept = [listener.as_fd(), command.front.as_fd(), command.becoming.as_fd(), link.stream().as_fd()];
-    leave_terminal(&kept.into_iter().chain(host.process().map(AsFd::as_fd)).collect::<Vec<_>>());
+    let kept = [
+        listener.as_fd(),
+        command.front.as_fd(),
+        command.becoming.as_fd(),
+        link.stream().as_fd(),
+    ];
+    leave_terminal(
+        &kept
+            .into_iter()
+            .chain(host.process().map(AsFd::as_fd))
+            .collect::<Vec<_>>(),
+    );
     limits::raise_files();
     // Where nothing else keeps the tree from tracing this process, this does.
     let _ = prctl::set_dumpable(false);
-    let Ok(pool) = Pool::new() else { sys::exit_now(1) };
-    let supervisor = Arc::new(Supervisor::new(options, obeyed, command, listener, is_killable, pool, (since, runs)));
+    let Ok(pool) = Pool::new() else {
+        sys::exit_now(1)
+    };
+    let supervisor = Arc::new(Supervisor::new(
+        options,
+        obeyed,
+        command,
+        listener,
+        is_killable,
+        pool,
+        (since, runs),
+    ));
     let serving = supervisor.clone();
-    supervisor.pool.begin(move |role| start::serve_next(&serving, role));
+    supervisor
+        .pool
+        .begin(move |role| start::serve_next(&serving, role));
     let watched = supervisor.clone();
-    if std::thread::Builder::new().name("watch".into()).spawn(move || watch::run(&watched, link)).is_err() {
+    if std::thread::Builder::new()
+        .name("watch".into())
+        .spawn(move || watch::run(&watched, link))
+        .is_err()
+    {
         supervisor.publish(Err("hookwire-run has no thread to talk to its host".into()));
     }
     supervisor.wait_for_children();
@@ -98,7 +136,11 @@ fn hold(
 /// Nobody waits for this process's ends of pipes, or for its terminal.
 fn leave_terminal(kept: &[BorrowedFd<'_>]) {
     sys::close_all_but(kept);
-    if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
+    if let Ok(null) = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+    {
         let _ = nix::unistd::dup2_stdin(&null);
         let _ = nix::unistd::dup2_stdout(&null);
         let _ = nix::unistd::dup2_stderr(&null);
@@ -115,7 +157,9 @@ fn wait_for_unheld(command: &CommandState) -> ! {
                         Told::Ended(status).send(&command.front);
                         sys::exit_now(0);
                     }
-                    Change::Stopped(signal) if pid == command.pid => Told::Stopped(signal).send(&command.front),
+                    Change::Stopped(signal) if pid == command.pid => {
+                        Told::Stopped(signal).send(&command.front)
+                    }
                     _ => {}
                 }
             }

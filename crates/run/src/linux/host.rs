@@ -40,7 +40,11 @@ impl Link {
     pub fn over(stream: UnixStream) -> Result<Link> {
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_read_timeout(Some(LOOK))?;
-        let mut link = Link { stream, buffer: Vec::new(), next_id: 1 };
+        let mut link = Link {
+            stream,
+            buffer: Vec::new(),
+            next_id: 1,
+        };
         link.send_request(
             "initialize",
             json!({
@@ -63,12 +67,15 @@ impl Link {
     pub fn send_request(&mut self, method: &str, params: Value) -> Result<u64> {
         let id = self.next_id;
         self.next_id += 1;
-        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        self.stream.write_all(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes())?;
+        let body =
+            json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        self.stream
+            .write_all(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes())?;
         Ok(id)
     }
 
-    /// Waits for the reply to a request, for as long as `is_awaited` says. Other messages are passed over.
+    /// Waits for the reply to a request, for as long as `is_awaited` says. Other messages are
+    /// passed over.
     ///
     /// # Errors
     /// The connection is broken, or nobody waits any more.
@@ -81,7 +88,9 @@ impl Link {
             match self.next_message() {
                 Ok(Message::Reply(of, reply)) if of == id => return Ok(reply),
                 Ok(_) => {}
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+                {
                     if !is_awaited() {
                         return Err(error);
                     }
@@ -127,9 +136,14 @@ impl Link {
 
     fn take_body(&mut self) -> Result<Option<Vec<u8>>> {
         let Some(end) = self.buffer.windows(4).position(|it| it == b"\r\n\r\n") else {
-            return if self.buffer.len() > MAX_HEADER { Err(ErrorKind::InvalidData.into()) } else { Ok(None) };
+            return if self.buffer.len() > MAX_HEADER {
+                Err(ErrorKind::InvalidData.into())
+            } else {
+                Ok(None)
+            };
         };
-        let header = std::str::from_utf8(&self.buffer[..end]).map_err(|_| ErrorKind::InvalidData)?;
+        let header =
+            std::str::from_utf8(&self.buffer[..end]).map_err(|_| ErrorKind::InvalidData)?;
         let length: usize = header
             .lines()
             .filter_map(|line| line.split_once(':'))
@@ -147,16 +161,25 @@ impl Link {
     }
 }
 
-/// Reads a message; none if it is a request, which this program doesn't answer because it has promised to answer none.
+/// Reads a message; none if it is a request, which this program doesn't answer because it has
+/// promised to answer none.
 fn read_message(body: &[u8]) -> Result<Option<Message>> {
     let mut message: Value = serde_json::from_slice(body)?;
     let id = message.get("id").and_then(Value::as_u64);
-    let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
+    let method = message
+        .get("method")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     Ok(match (id, method) {
         (None, Some(method)) => Some(Message::Notification(method, message["params"].take())),
         (Some(id), None) => {
-            let error = message.get("error").map(|it| it["message"].as_str().unwrap_or("an error").to_owned());
-            Some(Message::Reply(id, error.map_or_else(|| Ok(message["result"].take()), Err)))
+            let error = message
+                .get("error")
+                .map(|it| it["message"].as_str().unwrap_or("an error").to_owned());
+            Some(Message::Reply(
+                id,
+                error.map_or_else(|| Ok(message["result"].take()), Err),
+            ))
         }
         _ => None,
     })
@@ -174,5 +197,6 @@ pub fn is_held(pid: pid_t) -> bool {
 /// The host doesn't answer in time, or says that something is wrong.
 pub fn await_soon(link: &mut Link, id: u64) -> Result<Value> {
     let until = Instant::now() + PATIENCE;
-    link.await_reply(id, || Instant::now() < until)?.map_err(Error::other)
+    link.await_reply(id, || Instant::now() < until)?
+        .map_err(Error::other)
 }

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// How many of those that a program comes from are looked at for what they run.
 const MAX_LOOKED_AT: usize = 4;
-/// A program that a rule names may have so many words. The host takes so long for more that whoever waits gives up.
+/// A program that a rule names may have so many words. The host takes so long for more that whoever
+/// waits gives up.
 const MAX_WORDS: usize = 100_000;
 
 /// A program with its arguments, as it is judged.
@@ -81,7 +82,9 @@ impl Judge<'_> {
             return Verdict::Allow;
         }
         if program.argv.len() > MAX_WORDS {
-            return Verdict::Deny(format!("more than {MAX_WORDS} words can't be judged in time"));
+            return Verdict::Deny(format!(
+                "more than {MAX_WORDS} words can't be judged in time"
+            ));
         }
         (self.before_asking)();
         let mut parents = match tree::ancestors(self.process, self.supervisor.pid, &program.argv) {
@@ -89,7 +92,12 @@ impl Judge<'_> {
             Err(error) => return Verdict::Deny(unseen("who starts it", error)),
         };
         self.look_at_parents(&mut parents, program);
-        let cwd = match self.directory.as_ref().map_err(|it| *it).and_then(Seen::real_path) {
+        let cwd = match self
+            .directory
+            .as_ref()
+            .map_err(|it| *it)
+            .and_then(Seen::real_path)
+        {
             Ok(cwd) => cwd,
             Err(error) => return Verdict::Deny(unseen("its directory", error)),
         };
@@ -105,8 +113,14 @@ impl Judge<'_> {
                 None => argv.push(name),
             }
             let path = &program.path;
-            let start =
-                Start { argv: &argv, path, real_path: &real_path, cwd: &cwd, pid: self.process, parents: &parents };
+            let start = Start {
+                argv: &argv,
+                path,
+                real_path: &real_path,
+                cwd: &cwd,
+                pid: self.process,
+                parents: &parents,
+            };
             if let Verdict::Deny(reason) = self.supervisor.asking.ask(&start, self.is_awaited) {
                 return Verdict::Deny(reason);
             }
@@ -114,7 +128,8 @@ impl Judge<'_> {
         Verdict::Allow
     }
 
-    /// Looks what the nearest parents run, about which no process can lie. Only one that is called as the program is may be it.
+    /// Looks what the nearest parents run, about which no process can lie. Only one that is called
+    /// as the program is may be it.
     fn look_at_parents(&self, parents: &mut [Ancestor], program: &Program) {
         let Some(file) = &program.file else { return };
         // `git-receive-pack` is git, too.
@@ -122,13 +137,18 @@ impl Judge<'_> {
             let name = base_name(argv.first()?);
             Some(verb_in_name(name, b"git").map_or(name, |_| b"git").to_vec())
         };
-        for parent in parents.iter_mut().take(MAX_LOOKED_AT).filter(|it| name(&it.argv) == name(&program.argv)) {
+        for parent in parents
+            .iter_mut()
+            .take(MAX_LOOKED_AT)
+            .filter(|it| name(&it.argv) == name(&program.argv))
+        {
             parent.is_same_program = self.runs_as(parent.pid, file);
         }
         if let Some(nearest) = parents.first_mut().filter(|it| !it.is_same_program) {
             // In a mount namespace of its own, a file may stand at any path.
             let running = lookup::running_file(nearest.pid).ok();
-            let is_there = |path: &Path, seen: &Seen| lookup::at(path).is_some_and(|key| key == seen.key);
+            let is_there =
+                |path: &Path, seen: &Seen| lookup::at(path).is_some_and(|key| key == seen.key);
             nearest.file = running
                 .and_then(|seen| Some((seen.real_path().ok()?, seen)))
                 .filter(|(path, it)| is_there(path, it))
@@ -138,18 +158,25 @@ impl Judge<'_> {
 
     /// Whether a process runs this file, or another one that is the same named program.
     fn runs_as(&self, pid: pid_t, file: &ProgramFile) -> bool {
-        let Ok(running) = lookup::running_file(pid).and_then(|it| self.snapshot.look_at(&it)) else { return false };
+        let Ok(running) = lookup::running_file(pid).and_then(|it| self.snapshot.look_at(&it))
+        else {
+            return false;
+        };
         let named = |file: &ProgramFile| file.kind.named.as_ref().map(|it| it.path.clone());
         running.key == file.key || named(file).is_some_and(|it| named(&running) == Some(it))
     }
 
-    /// The names under which rules are asked, each with the file that it means: what the program calls itself, as what it
-    /// was called, where it is, and which named program it is by its file. A name that was the file's own before the
-    /// command began speaks for it alone.
+    /// The names under which rules are asked, each with the file that it means: what the program
+    /// calls itself, as what it was called, where it is, and which named program it is by its file.
+    /// A name that was the file's own before the command began speaks for it alone.
     fn names_of(&self, program: &Program) -> Vec<(Vec<u8>, PathBuf)> {
         let snapshot = self.snapshot;
         let own = program.argv.first().cloned().unwrap_or_default();
-        let real_path = program.file.as_ref().map(|it| it.real_path.clone()).unwrap_or_default();
+        let real_path = program
+            .file
+            .as_ref()
+            .map(|it| it.real_path.clone())
+            .unwrap_or_default();
         let real_name = base_name(real_path.as_os_str().as_bytes());
         let mut names: Vec<(Vec<u8>, PathBuf)> = Vec::new();
         if snapshot.every || snapshot.has_name(base_name(&own)) {
@@ -158,18 +185,25 @@ impl Judge<'_> {
         if snapshot.has_name(base_name(&program.path)) {
             add(&mut names, &program.path, &real_path);
         }
-        let Some(file) = &program.file else { return names };
+        let Some(file) = &program.file else {
+            return names;
+        };
         let real = snapshot.has_name(real_name).then_some(&*real_path);
-        let others = real.into_iter().chain(file.kind.named.as_ref().map(|it| &*it.path));
+        let others = real
+            .into_iter()
+            .chain(file.kind.named.as_ref().map(|it| &*it.path));
         let is_new = |path: &&Path| !is_among(&names, path.as_os_str().as_bytes());
         let others: Vec<&Path> = others.filter(is_new).collect();
         if others.is_empty() {
             return names;
         }
         let (supervisor, own) = (self.supervisor, base_name(&own));
-        let says_verb = |path: &Path| verb_in_name(own, base_name(path.as_os_str().as_bytes())).is_some();
+        let says_verb =
+            |path: &Path| verb_in_name(own, base_name(path.as_os_str().as_bytes())).is_some();
         let goes_by_it = snapshot.is_own_name(own, file, supervisor.since, &supervisor.runs);
-        let others = others.into_iter().filter(|path| !goes_by_it || says_verb(path));
+        let others = others
+            .into_iter()
+            .filter(|path| !goes_by_it || says_verb(path));
         others.for_each(|path| add(&mut names, path.as_os_str().as_bytes(), path));
         names
     }
@@ -177,19 +211,27 @@ impl Judge<'_> {
 
 /// Why something may not start that can't be looked at.
 pub fn unseen(what: &str, error: impl Into<std::io::Error>) -> String {
-    format!("{what} can't be looked at, so it can't be judged: {}", error.into())
+    format!(
+        "{what} can't be looked at, so it can't be judged: {}",
+        error.into()
+    )
 }
 
-/// What a program does under a name that begins with its own: `push` of `git-push` for git. Of others such a name is
-/// another program's.
+/// What a program does under a name that begins with its own: `push` of `git-push` for git. Of
+/// others such a name is another program's.
 fn verb_in_name<'n>(called: &'n [u8], program: &[u8]) -> Option<&'n [u8]> {
     let is_told_by_name = program == b"git";
-    called.strip_prefix(program)?.strip_prefix(b"-").filter(|verb| is_told_by_name && !verb.is_empty())
+    called
+        .strip_prefix(program)?
+        .strip_prefix(b"-")
+        .filter(|verb| is_told_by_name && !verb.is_empty())
 }
 
 /// Whether a name is there already. Rules know a program by its name without a directory.
 fn is_among(names: &[(Vec<u8>, PathBuf)], name: &[u8]) -> bool {
-    names.iter().any(|(known, _)| base_name(known) == base_name(name))
+    names
+        .iter()
+        .any(|(known, _)| base_name(known) == base_name(name))
 }
 
 fn add(names: &mut Vec<(Vec<u8>, PathBuf)>, name: &[u8], path: &Path) {

@@ -1,4 +1,5 @@
-//! The file that a process would start, looked up as that process sees it: from its root, its directory, its open files.
+//! The file that a process would start, looked up as that process sees it: from its root, its
+//! directory, its open files.
 
 use super::remote::Base;
 use hookwire_ask::look::Look;
@@ -17,8 +18,9 @@ const PROC_ROOT_INO: u64 = 1;
 /// As many links as the kernel follows.
 const MAX_LINKS: usize = 40;
 
-/// Names a file for as long as it exists, and changes with its name, its rights and its size. With its bytes it changes only
-/// if they are written by a call: what a process writes into memory that it shares with the file shows at no certain time.
+/// Names a file for as long as it exists, and changes with its name, its rights and its size. With
+/// its bytes it changes only if they are written by a call: what a process writes into memory that
+/// it shares with the file shows at no certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileKey {
     /// The device and the inode.
@@ -53,7 +55,11 @@ pub struct Seen {
 impl Seen {
     fn new(file: OwnedFd) -> Result<Seen, Errno> {
         let stat = fstat(&file)?;
-        Ok(Seen { file, key: FileKey::from_stat(&stat), is_regular: is_regular(&stat) })
+        Ok(Seen {
+            file,
+            key: FileKey::from_stat(&stat),
+            is_regular: is_regular(&stat),
+        })
     }
 
     /// Where the file is, links resolved.
@@ -96,7 +102,13 @@ pub fn find(tid: pid_t, base: Base, path: &[u8]) -> Lookup {
     match look(Err::<(), _>(error)) {
         Look::Nothing => Lookup::Missing(error),
         // The process may have other rights, and other links that lead each process elsewhere.
-        _ if matches!(error, Errno::EACCES | Errno::EPERM | Errno::EXDEV | Errno::EAGAIN) => Lookup::Unknown,
+        _ if matches!(
+            error,
+            Errno::EACCES | Errno::EPERM | Errno::EXDEV | Errno::EAGAIN
+        ) =>
+        {
+            Lookup::Unknown
+        }
         _ => Lookup::Failed(error),
     }
 }
@@ -111,7 +123,11 @@ fn open_as(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
         return open_of_process(tid, &format!("fd/{fd}"));
     }
     let is_own = path.starts_with(b"/proc/") || path.windows(4).any(|it| it == b"/fd/");
-    match if is_own { Err(Errno::EXDEV) } else { open_plain(tid, base, path) } {
+    match if is_own {
+        Err(Errno::EXDEV)
+    } else {
+        open_plain(tid, base, path)
+    } {
         // Some links in /proc mean something else to this process, and others aren't text.
         Err(Errno::EXDEV) => walk(tid, base, path),
         other => other,
@@ -129,29 +145,49 @@ fn start_of(base: Base) -> String {
 /// By one call of the kernel, which follows no link of /proc that isn't text.
 fn open_plain(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
     if path.starts_with(b"/") {
-        return open_below(&open_of_process(tid, "root")?, path, ResolveFlag::RESOLVE_IN_ROOT);
+        return open_below(
+            &open_of_process(tid, "root")?,
+            path,
+            ResolveFlag::RESOLVE_IN_ROOT,
+        );
     }
     let directory = start_of(base);
     let from = open_of_process(tid, &directory)?;
     match open_below(&from, path, ResolveFlag::RESOLVE_BENEATH) {
-        // A link or `..` leads out of the directory, where only the process's own root tells what is meant.
+        // A link or `..` leads out of the directory, where only the process's own root tells what
+        // is meant.
         Err(Errno::EXDEV) => {}
         other => return other,
     }
     let link = |name: &str| readlink(format!("/proc/{tid}/{name}").as_str()).map(PathBuf::from);
     let (directory, root) = (link(&directory)?, link("root")?);
     let inside = directory.strip_prefix(&root).map_err(|_| Errno::EXDEV)?;
-    let joined = Path::new("/").join(inside).join(Path::new(std::ffi::OsStr::from_bytes(path)));
-    open_below(&open_of_process(tid, "root")?, joined.as_os_str().as_bytes(), ResolveFlag::RESOLVE_IN_ROOT)
+    let joined = Path::new("/")
+        .join(inside)
+        .join(Path::new(std::ffi::OsStr::from_bytes(path)));
+    open_below(
+        &open_of_process(tid, "root")?,
+        joined.as_os_str().as_bytes(),
+        ResolveFlag::RESOLVE_IN_ROOT,
+    )
 }
 
 /// Step by step, where `self` in /proc is the process that asks.
 fn walk(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
-    let steps = |path: &[u8]| path.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let steps = |path: &[u8]| {
+        path.split(|byte| *byte == b'/')
+            .rev()
+            .map(<[u8]>::to_vec)
+            .collect::<Vec<_>>()
+    };
     let root = || open_of_process(tid, "root");
     let top = fstat(root()?)?;
     let process = super::tree::process_of(tid).ok_or(Errno::ESRCH)?;
-    let mut at = if path.starts_with(b"/") { root()? } else { open_of_process(tid, &start_of(base))? };
+    let mut at = if path.starts_with(b"/") {
+        root()?
+    } else {
+        open_of_process(tid, &start_of(base))?
+    };
     let (mut pending, mut n_links) = (steps(path), 0);
     while let Some(name) = pending.pop() {
         if matches!(&*name, b"" | b".") {
@@ -181,7 +217,11 @@ fn walk(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
             _ => {
                 let target = readlinkat(&next, "")?;
                 pending.extend(steps(target.as_bytes()));
-                if target.as_bytes().starts_with(b"/") { root()? } else { at }
+                if target.as_bytes().starts_with(b"/") {
+                    root()?
+                } else {
+                    at
+                }
             }
         };
     }
@@ -189,15 +229,30 @@ fn walk(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
 }
 
 fn step(at: &OwnedFd, name: &[u8], how: OFlag) -> Result<OwnedFd, Errno> {
-    openat(at, name, OFlag::O_PATH | OFlag::O_CLOEXEC | how, Mode::empty())
+    openat(
+        at,
+        name,
+        OFlag::O_PATH | OFlag::O_CLOEXEC | how,
+        Mode::empty(),
+    )
 }
 
 fn open_of_process(tid: pid_t, name: &str) -> Result<OwnedFd, Errno> {
-    open(format!("/proc/{tid}/{name}").as_str(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
+    open(
+        format!("/proc/{tid}/{name}").as_str(),
+        OFlag::O_PATH | OFlag::O_CLOEXEC,
+        Mode::empty(),
+    )
 }
 
 fn open_below(directory: &OwnedFd, path: &[u8], how: ResolveFlag) -> Result<OwnedFd, Errno> {
-    openat2(directory, path, OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(how))
+    openat2(
+        directory,
+        path,
+        OpenHow::new()
+            .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
+            .resolve(how),
+    )
 }
 
 /// What was found in a directory of PATH; nothing in one that this process may not search.
@@ -205,7 +260,10 @@ fn open_below(directory: &OwnedFd, path: &[u8], how: ResolveFlag) -> Result<Owne
 /// # Errors
 /// It couldn't be looked.
 pub fn on_path<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
-    look(answer).or_closed().known().map_err(|error| Errno::from_raw(error.raw_os_error()))
+    look(answer)
+        .or_closed()
+        .known()
+        .map_err(|error| Errno::from_raw(error.raw_os_error()))
 }
 
 /// Which file is at a path.
@@ -284,10 +342,18 @@ pub fn chain(path: &Path, to: FileKey) -> Option<Chain> {
 
 /// The names of a path, the last one first.
 fn names(path: &Path) -> Vec<PathBuf> {
-    let parts = path.components().filter(|it| matches!(it, Component::Normal(_) | Component::ParentDir));
-    parts.rev().map(|it| PathBuf::from(it.as_os_str())).collect()
+    let parts = path
+        .components()
+        .filter(|it| matches!(it, Component::Normal(_) | Component::ParentDir));
+    parts
+        .rev()
+        .map(|it| PathBuf::from(it.as_os_str()))
+        .collect()
 }
 
 fn changed(about: &FileStat) -> Duration {
-    Duration::new(about.st_ctime.max(0) as u64, about.st_ctime_nsec.clamp(0, 999_999_999) as u32)
+    Duration::new(
+        about.st_ctime.max(0) as u64,
+        about.st_ctime_nsec.clamp(0, 999_999_999) as u32,
+    )
 }

@@ -1,5 +1,5 @@
-//! How it is done on Linux: seccomp asks the supervisor about each `execve`, ptrace holds the new program still while it
-//! is looked at again.
+//! How it is done on Linux: seccomp asks the supervisor about each `execve`, ptrace holds the new
+//! program still while it is looked at again.
 //!
 //! ```text
 //! front       the caller's child: waits, passes signals on and ends as the command ends

@@ -1,9 +1,10 @@
-//! Which host is obeyed: the one that the run began with, and after it only one that proves to be another of the same
-//! program for the same project.
+//! Which host is obeyed: the one that the run began with, and after it only one that proves to be
+//! another of the same program for the same project.
 //!
-//! Whoever may write beside the socket may put another in its place, and the tree may. So nothing is believed because of
-//! where it listens. The kernel says which process listens; that process must be there, must not be held, and must be the
-//! one that is known, or run the known program with the words that it has for this socket.
+//! Whoever may write beside the socket may put another in its place, and the tree may. So nothing
+//! is believed because of where it listens. The kernel says which process listens; that process
+//! must be there, must not be held, and must be the one that is known, or run the known program
+//! with the words that it has for this socket.
 
 use super::host::Link;
 use super::lookup::{self, FileKey};
@@ -28,7 +29,8 @@ const INHERIT: &[u8] = b"--inherit";
 /// The host that is obeyed.
 pub struct Obeyed {
     known: Mutex<Known>,
-    /// The program that is a host, where the command that starts one says so: its path, and which file is there.
+    /// The program that is a host, where the command that starts one says so: its path, and which
+    /// file is there.
     program: Option<(PathBuf, FileKey)>,
 }
 
@@ -45,7 +47,11 @@ impl Obeyed {
     /// # Errors
     /// Nobody answers there, or somebody who isn't obeyed.
     pub fn begin(options: &Options) -> Result<(Obeyed, Link)> {
-        let program = options.host.first().map(PathBuf::from).filter(|path| path.is_absolute());
+        let program = options
+            .host
+            .first()
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
         let program = program.and_then(|path| lookup::at(&path).map(|key| (path, key)));
         let until = Instant::now() + PATIENCE;
         loop {
@@ -56,7 +62,10 @@ impl Obeyed {
             });
             match is_host {
                 Ok(()) => {
-                    let obeyed = Obeyed { known: Mutex::new(Known::of(peer)), program };
+                    let obeyed = Obeyed {
+                        known: Mutex::new(Known::of(peer)),
+                        program,
+                    };
                     return Ok((obeyed, Link::over(stream)?));
                 }
                 // Until it listens itself, the kernel names the process that has started it.
@@ -88,19 +97,26 @@ impl Obeyed {
         Link::over(stream)
     }
 
-    /// Whether the command that starts a host may be run: what the tree has put in its place would run unheld.
+    /// Whether the command that starts a host may be run: what the tree has put in its place would
+    /// run unheld.
     pub fn may_start(&self, command: &[OsString]) -> bool {
-        let is_known = command.first().is_some_and(|it| Path::new(it).is_absolute());
+        let is_known = command
+            .first()
+            .is_some_and(|it| Path::new(it).is_absolute());
         !is_known || self.program().is_some()
     }
 
     /// The process that is the host.
     pub fn process(&self) -> Peer {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).peer.clone()
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .peer
+            .clone()
     }
 
-    /// The file of the known program, as long as it is the one that was there when the run began, or nobody but root can
-    /// have put another there.
+    /// The file of the known program, as long as it is the one that was there when the run began,
+    /// or nobody but root can have put another there.
     fn program(&self) -> Option<FileKey> {
         let (path, key) = self.program.as_ref()?;
         lookup::at(path).filter(|now| now == key || is_beyond_reach(path))
@@ -109,7 +125,10 @@ impl Obeyed {
 
 impl Known {
     fn of(peer: Peer) -> Known {
-        let (file, words) = (lookup::running(peer.pid).ok(), tree::arguments(peer.pid).ok());
+        let (file, words) = (
+            lookup::running(peer.pid).ok(),
+            tree::arguments(peer.pid).ok(),
+        );
         Known { peer, file, words }
     }
 
@@ -120,8 +139,15 @@ impl Known {
 
     /// Whether another process runs the same program with the same words.
     fn is_same_again(&self, peer: &Peer) -> bool {
-        let (file, words) = (lookup::running(peer.pid).ok(), tree::arguments(peer.pid).ok());
-        file.is_some() && file == self.file && words.is_some() && words == self.words && peer.is_there()
+        let (file, words) = (
+            lookup::running(peer.pid).ok(),
+            tree::arguments(peer.pid).ok(),
+        );
+        file.is_some()
+            && file == self.file
+            && words.is_some()
+            && words == self.words
+            && peer.is_there()
     }
 }
 
@@ -131,29 +157,37 @@ fn open(socket: &Path) -> Result<(UnixStream, Peer)> {
     Ok((stream, peer))
 }
 
-/// The socket must belong to a process of this user or of root, and not to one of the tree that is held: a program of the
-/// tree could otherwise take the host's place and allow everything.
+/// The socket must belong to a process of this user or of root, and not to one of the tree that is
+/// held: a program of the tree could otherwise take the host's place and allow everything.
 fn is_free(peer: &Peer) -> Result<()> {
     let own = nix::unistd::geteuid().as_raw();
     if peer.uid != own && peer.uid != 0 {
         return Err(denied(format!("the socket is user {}'s", peer.uid)));
     }
     if peer.is_held() {
-        return Err(denied("who listens there is itself held, or can't be looked at".into()));
+        return Err(denied(
+            "who listens there is itself held, or can't be looked at".into(),
+        ));
     }
     Ok(())
 }
 
 /// Whether a process runs a program's file as the host of a socket.
 fn is_program(peer: &Peer, key: FileKey, socket: &Path) -> bool {
-    let is_of_socket =
-        |words: Vec<Vec<u8>>| words.windows(2).any(|it| it[0] == INHERIT && it[1] == socket.as_os_str().as_bytes());
-    lookup::running(peer.pid) == Ok(key) && tree::arguments(peer.pid).is_ok_and(is_of_socket) && peer.is_there()
+    let is_of_socket = |words: Vec<Vec<u8>>| {
+        words
+            .windows(2)
+            .any(|it| it[0] == INHERIT && it[1] == socket.as_os_str().as_bytes())
+    };
+    lookup::running(peer.pid) == Ok(key)
+        && tree::arguments(peer.pid).is_ok_and(is_of_socket)
+        && peer.is_there()
 }
 
 /// Whether only root can put something else at a path, where this process isn't root.
 fn is_beyond_reach(path: &Path) -> bool {
-    let is_roots = |path: &Path| lstat(path).is_ok_and(|it| it.st_uid == 0 && it.st_mode & 0o022 == 0);
+    let is_roots =
+        |path: &Path| lstat(path).is_ok_and(|it| it.st_uid == 0 && it.st_mode & 0o022 == 0);
     !nix::unistd::geteuid().is_root() && path.ancestors().all(is_roots)
 }
 

@@ -1,8 +1,9 @@
-//! The threads that see program starts through. One of them has the role to wait for the next start; before it waits for
-//! anything else, it hands the role over.
+//! The threads that see program starts through. One of them has the role to wait for the next
+//! start; before it waits for anything else, it hands the role over.
 //!
-//! Reading another process's memory and looking up its files is quick and can still block for good, on a file system that
-//! answers never. For this time an alarm is set, and the watching thread hands the role over when it goes off.
+//! Reading another process's memory and looking up its files is quick and can still block for good,
+//! on a file system that answers never. For this time an alarm is set, and the watching thread
+//! hands the role over when it goes off.
 
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -57,13 +58,22 @@ impl Pool {
     pub fn new() -> nix::Result<Arc<Pool>> {
         let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
         let alarm = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
-        Ok(Arc::new(Pool { state: Mutex::default(), changed: Condvar::new(), alarm, serve: OnceLock::new() }))
+        Ok(Arc::new(Pool {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            alarm,
+            serve: OnceLock::new(),
+        }))
     }
 
     /// Begins to take starts.
     pub fn begin(self: &Arc<Pool>, serve: impl Fn(&Role<'_>) -> bool + Send + Sync + 'static) {
         self.serve.get_or_init(|| Box::new(serve));
-        Role { pool: self, number: 0 }.hand_over();
+        Role {
+            pool: self,
+            number: 0,
+        }
+        .hand_over();
     }
 
     /// Readable when the one with the role is busy for too long.
@@ -71,7 +81,8 @@ impl Pool {
         self.alarm.as_fd()
     }
 
-    /// Takes the role from whoever is busy for too long. Whether no thread is left for it, because too many are.
+    /// Takes the role from whoever is busy for too long. Whether no thread is left for it, because
+    /// too many are.
     pub fn sound(self: &Arc<Pool>) -> bool {
         let _ = self.alarm.wait();
         let state = self.state();
@@ -102,15 +113,24 @@ impl Pool {
                 return None;
             }
             state.idle += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
             state.idle -= 1;
         }
         state.is_free = false;
-        Some(Role { pool: self, number: state.role })
+        Some(Role {
+            pool: self,
+            number: state.role,
+        })
     }
 
     fn set_alarm(&self, after: Duration) {
-        let _ = self.alarm.set(Expiration::OneShot(TimeSpec::from_duration(after)), TimerSetTimeFlags::empty());
+        let _ = self.alarm.set(
+            Expiration::OneShot(TimeSpec::from_duration(after)),
+            TimerSetTimeFlags::empty(),
+        );
     }
 }
 
@@ -140,7 +160,9 @@ impl Role<'_> {
             state.threads += 1;
             drop(state);
             let working = pool.clone();
-            let thread = std::thread::Builder::new().name("starts".into()).stack_size(STACK);
+            let thread = std::thread::Builder::new()
+                .name("starts".into())
+                .stack_size(STACK);
             // Without a thread, the one that comes back first takes the role.
             if thread.spawn(move || work(&working)).is_err() {
                 pool.state().threads -= 1;
@@ -180,7 +202,9 @@ impl Role<'_> {
 }
 
 fn work(pool: &Arc<Pool>) {
-    let Some(serve) = pool.serve.get() else { return };
+    let Some(serve) = pool.serve.get() else {
+        return;
+    };
     while let Some(role) = pool.take_role() {
         while role.is_kept() {
             if !serve(&role) {

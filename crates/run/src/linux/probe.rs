@@ -18,32 +18,70 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     let landlock = sys::landlock_version();
     let rows = [
-        ("listener", "each program start can be judged (seccomp listener)", in_child(listener)),
-        ("trace", "a program can be looked at after its start (ptrace of a grandchild)", in_child(trace_grandchild)),
-        ("memory", "what a process wants to start can be read (process_vm_readv)", in_child(read_grandchild)),
-        ("namespace", "processes that hide can be judged, without root (user namespace)", in_child(enter_namespace)),
-        ("mount", "files can be masked (mount in a user namespace)", in_child(mount_in_namespace)),
+        (
+            "listener",
+            "each program start can be judged (seccomp listener)",
+            in_child(listener),
+        ),
+        (
+            "trace",
+            "a program can be looked at after its start (ptrace of a grandchild)",
+            in_child(trace_grandchild),
+        ),
+        (
+            "memory",
+            "what a process wants to start can be read (process_vm_readv)",
+            in_child(read_grandchild),
+        ),
+        (
+            "namespace",
+            "processes that hide can be judged, without root (user namespace)",
+            in_child(enter_namespace),
+        ),
+        (
+            "mount",
+            "files can be masked (mount in a user namespace)",
+            in_child(mount_in_namespace),
+        ),
     ];
     let mut object = serde_json::Map::new();
     for (name, what, result) in &rows {
-        let (holds, problem) = (result.is_ok(), result.as_ref().err().map(ToString::to_string));
+        let (holds, problem) = (
+            result.is_ok(),
+            result.as_ref().err().map(ToString::to_string),
+        );
         eprintln!(
             "{} {what}{}",
             if holds { "yes" } else { "no " },
-            problem.iter().map(|it| format!(": {it}")).collect::<String>()
+            problem
+                .iter()
+                .map(|it| format!(": {it}"))
+                .collect::<String>()
         );
-        object.insert((*name).into(), json!({ "holds": holds, "problem": problem }));
+        object.insert(
+            (*name).into(),
+            json!({ "holds": holds, "problem": problem }),
+        );
     }
     let scopes = landlock >= 6;
     eprintln!(
         "{} the tree can't signal or trace its supervisor (Landlock {landlock}, of 6)",
         if scopes { "yes" } else { "no " }
     );
-    object.insert("landlock".into(), json!({ "holds": scopes, "version": landlock }));
-    let all = ["listener", "trace", "memory"].iter().all(|it| object[*it]["holds"] == true);
+    object.insert(
+        "landlock".into(),
+        json!({ "holds": scopes, "version": landlock }),
+    );
+    let all = ["listener", "trace", "memory"]
+        .iter()
+        .all(|it| object[*it]["holds"] == true);
     object.insert("holds".into(), Value::Bool(all));
     println!("{}", Value::Object(object));
-    if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if all {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// Tries something in a process of its own, since it can't be taken back.
@@ -64,7 +102,11 @@ fn in_child(what: impl FnOnce() -> Result<()>) -> Result<()> {
 fn listener() -> Result<()> {
     prctl::set_no_new_privs()?;
     let plain = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    sys::install_filter(&filter::program(), plain | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV).map(drop)
+    sys::install_filter(
+        &filter::program(),
+        plain | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+    )
+    .map(drop)
 }
 
 /// Has a grandchild, in a namespace as the command would be, and tries something on it.
@@ -108,15 +150,32 @@ fn trace_grandchild() -> Result<()> {
 fn read_grandchild() -> Result<()> {
     with_grandchild(|pid, base| {
         let mut read = [0; 8];
-        let part = RemoteIoVec { base, len: read.len() };
-        process_vm_readv(Pid::from_raw(pid), &mut [IoSliceMut::new(&mut read)], &[part])?;
-        if &read == b"hookwire" { Ok(()) } else { Err(Error::from_raw_os_error(libc::EFAULT)) }
+        let part = RemoteIoVec {
+            base,
+            len: read.len(),
+        };
+        process_vm_readv(
+            Pid::from_raw(pid),
+            &mut [IoSliceMut::new(&mut read)],
+            &[part],
+        )?;
+        if &read == b"hookwire" {
+            Ok(())
+        } else {
+            Err(Error::from_raw_os_error(libc::EFAULT))
+        }
     })
 }
 
 fn mount_in_namespace() -> Result<()> {
     enter_namespace()?;
     unshare(CloneFlags::CLONE_NEWNS)?;
-    mount(Some("/proc"), "/tmp", None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)?;
+    mount(
+        Some("/proc"),
+        "/tmp",
+        None::<&str>,
+        MsFlags::MS_BIND | MsFlags::MS_REC,
+        None::<&str>,
+    )?;
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! The programs that rules name, known by their names and by what their files are.
 //!
-//! A name says little: a link, a copy or a file in memory runs the same program under any name. So the files of the
-//! named programs are found along the PATH, and a file is such a program if it is the same file, or has the same size
-//! and the same bytes.
+//! A name says little: a link, a copy or a file in memory runs the same program under any name. So
+//! the files of the named programs are found along the PATH, and a file is such a program if it is
+//! the same file, or has the same size and the same bytes.
 
 use super::lookup::{self, FileKey, Seen, own_path};
 use super::runs::Runs;
@@ -27,7 +27,8 @@ const MAX_KNOWN: usize = 1 << 16;
 const CHUNK: usize = 1 << 16;
 /// How much of a script the kernel reads to find its interpreter.
 const MAX_SCRIPT_LINE: usize = 256;
-/// Programs that run the program which they are given, by the kernel's own rules for dynamic linking.
+/// Programs that run the program which they are given, by the kernel's own rules for dynamic
+/// linking.
 const LOADERS: &[&str] = &[
     "/lib64/ld-linux-x86-64.so.2",
     "/lib/ld-linux.so.2",
@@ -65,7 +66,8 @@ pub struct Kind {
     pub script: Option<Arc<ScriptLine>>,
     /// It is a dynamic loader.
     pub is_loader: bool,
-    /// It has the size of a named program or of a loader, so that it could become one without a sign.
+    /// It has the size of a named program or of a loader, so that it could become one without a
+    /// sign.
     pub is_alike: bool,
 }
 
@@ -95,7 +97,8 @@ struct Original {
     key: FileKey,
 }
 
-/// What has been found. A file that was a named program once stays known, wherever the tree moves it.
+/// What has been found. A file that was a named program once stays known, wherever the tree moves
+/// it.
 #[derive(Default)]
 struct Files {
     /// The directories of PATH, with their times of change.
@@ -104,7 +107,8 @@ struct Files {
     by_size: HashMap<u64, Vec<Original>>,
     loaders: HashSet<Inode>,
     loaders_by_size: HashMap<u64, Vec<Original>>,
-    /// Files that have the bytes of a named program. That a file is none is never remembered: bytes change without a sign.
+    /// Files that have the bytes of a named program. That a file is none is never remembered: bytes
+    /// change without a sign.
     copies: HashMap<FileKey, Arc<Path>>,
 }
 
@@ -118,21 +122,30 @@ fn inode(key: &FileKey) -> Inode {
 impl Snapshot {
     /// A snapshot of which no file has been looked for yet.
     pub fn new(every: bool, names: impl Iterator<Item = String>) -> Snapshot {
-        Snapshot { every, names: names.map(String::into_bytes).collect(), files: Mutex::default() }
+        Snapshot {
+            every,
+            names: names.map(String::into_bytes).collect(),
+            files: Mutex::default(),
+        }
     }
 
-    /// Goes on to know the files that an earlier snapshot has found, as far as their names are named here.
+    /// Goes on to know the files that an earlier snapshot has found, as far as their names are
+    /// named here.
     pub fn inherit(&self, earlier: &Snapshot) {
         let (mut files, known) = (self.lock(), earlier.lock());
         let is_named = |path: &Path| self.has_name(base_name(path.as_os_str().as_bytes()));
         let by_inode = known.by_inode.iter().filter(|(_, path)| is_named(path));
-        files.by_inode.extend(by_inode.map(|(key, path)| (*key, path.clone())));
+        files
+            .by_inode
+            .extend(by_inode.map(|(key, path)| (*key, path.clone())));
         for (size, originals) in &known.by_size {
             let originals = originals.iter().filter(|it| is_named(&it.path)).cloned();
             files.by_size.entry(*size).or_default().extend(originals);
         }
         let copies = known.copies.iter().filter(|(_, path)| is_named(path));
-        files.copies.extend(copies.map(|(key, path)| (*key, path.clone())));
+        files
+            .copies
+            .extend(copies.map(|(key, path)| (*key, path.clone())));
     }
 
     /// Whether nothing is named, so that nothing needs to be judged.
@@ -154,18 +167,40 @@ impl Snapshot {
         if !self.is_empty() {
             (kind, real_path) = (self.kind(seen)?, seen.real_path()?);
         }
-        Ok(ProgramFile { key, kind, real_path })
+        Ok(ProgramFile {
+            key,
+            kind,
+            real_path,
+        })
     }
 
     fn kind(&self, seen: &Seen) -> Result<Kind, Errno> {
         let key = seen.key;
         let files = self.files()?;
-        let named = files.by_inode.get(&inode(&key)).or_else(|| files.copies.get(&key)).cloned();
-        let mut kind = Kind { is_loader: files.loaders.contains(&inode(&key)), ..Kind::default() };
-        let alike = if named.is_none() { of_size(&files.by_size, key.size) } else { Vec::new() };
-        let alike_loaders = if kind.is_loader { Vec::new() } else { of_size(&files.loaders_by_size, key.size) };
+        let named = files
+            .by_inode
+            .get(&inode(&key))
+            .or_else(|| files.copies.get(&key))
+            .cloned();
+        let mut kind = Kind {
+            is_loader: files.loaders.contains(&inode(&key)),
+            ..Kind::default()
+        };
+        let alike = if named.is_none() {
+            of_size(&files.by_size, key.size)
+        } else {
+            Vec::new()
+        };
+        let alike_loaders = if kind.is_loader {
+            Vec::new()
+        } else {
+            of_size(&files.loaders_by_size, key.size)
+        };
         drop(files);
-        kind.named = named.map(|path| Named { is_target: path.is_symlink(), path });
+        kind.named = named.map(|path| Named {
+            is_target: path.is_symlink(),
+            path,
+        });
         if !seen.is_regular {
             return Ok(kind);
         }
@@ -200,39 +235,68 @@ impl Snapshot {
         Ok(kind)
     }
 
-    /// Whether a name was a file's own along the PATH before `since`, as `ls` is busybox's where `rm` is, too. Then the
-    /// program goes by the name, and that it shares a file with a named one says nothing. All links that lead from there to
-    /// the file, and the file itself, must be older than the command, and mustn't have come while an earlier one was held. No
-    /// directory on the way may have been moved there since.
-    pub fn is_own_name(&self, name: &[u8], file: &ProgramFile, since: Duration, runs: &Runs) -> bool {
+    /// Whether a name was a file's own along the PATH before `since`, as `ls` is busybox's where
+    /// `rm` is, too. Then the program goes by the name, and that it shares a file with a named one
+    /// says nothing. All links that lead from there to the file, and the file itself, must be older
+    /// than the command, and mustn't have come while an earlier one was held. No directory on the
+    /// way may have been moved there since.
+    pub fn is_own_name(
+        &self,
+        name: &[u8],
+        file: &ProgramFile,
+        since: Duration,
+        runs: &Runs,
+    ) -> bool {
         let is_named = file.kind.named.as_ref().is_some_and(|it| it.is_target);
         // `python3.11` is what `python3` links to, by whatever name it is started.
         if name.is_empty() || is_named && base_name(file.real_path.as_os_str().as_bytes()) == name {
             return false;
         }
         let name = Path::new(std::ffi::OsStr::from_bytes(name));
-        let paths: Vec<PathBuf> = self.lock().directories.iter().map(|(path, _)| path.join(name)).collect();
-        let held_from = |changed: Duration| (changed >= since).then_some(since).or_else(|| runs.held_from(changed));
-        let is_in_place = |(own, above): &(Duration, Duration)| held_from(*own).is_none_or(|from| *above < from);
-        paths.iter().filter_map(|path| lookup::chain(path, file.key)).any(|chain| {
-            chain.files.iter().all(|it| held_from(*it).is_none()) && chain.directories.iter().all(is_in_place)
-        })
+        let paths: Vec<PathBuf> = self
+            .lock()
+            .directories
+            .iter()
+            .map(|(path, _)| path.join(name))
+            .collect();
+        let held_from = |changed: Duration| {
+            (changed >= since)
+                .then_some(since)
+                .or_else(|| runs.held_from(changed))
+        };
+        let is_in_place =
+            |(own, above): &(Duration, Duration)| held_from(*own).is_none_or(|from| *above < from);
+        paths
+            .iter()
+            .filter_map(|path| lookup::chain(path, file.key))
+            .any(|chain| {
+                chain.files.iter().all(|it| held_from(*it).is_none())
+                    && chain.directories.iter().all(is_in_place)
+            })
     }
 
     fn lock(&self) -> MutexGuard<'_, Files> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The files of the named programs, along the PATH that the command was started with. One may have been installed since
-    /// they were looked for.
+    /// The files of the named programs, along the PATH that the command was started with. One may
+    /// have been installed since they were looked for.
     fn files(&self) -> Result<MutexGuard<'_, Files>, Errno> {
         let mut files = self.lock();
-        let is_known = |files: &Files| files.directories.iter().all(|(path, changed)| changed_at(path) == *changed);
+        let is_known = |files: &Files| {
+            files
+                .directories
+                .iter()
+                .all(|(path, changed)| changed_at(path) == *changed)
+        };
         if files.directories.is_empty() || !is_known(&files) {
             // As they were before it is looked, so that no change is missed.
             let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
             let directories = std::env::split_paths(&path).filter(|it| it.is_absolute());
-            let directories: Vec<_> = directories.map(|it| (changed_at(&it), it)).map(|(at, it)| (it, at)).collect();
+            let directories: Vec<_> = directories
+                .map(|it| (changed_at(&it), it))
+                .map(|(at, it)| (it, at))
+                .collect();
             for (directory, _) in &directories {
                 for name in &self.names {
                     files.add(directory.join(std::ffi::OsStr::from_bytes(name)))?;
@@ -249,13 +313,18 @@ impl Snapshot {
 
 impl Original {
     fn copied(&self) -> Named {
-        Named { path: self.path.clone(), is_target: false }
+        Named {
+            path: self.path.clone(),
+            is_target: false,
+        }
     }
 }
 
 impl Files {
     fn add(&mut self, path: PathBuf) -> Result<(), Errno> {
-        let Some(stat) = lookup::on_path(stat(&path))? else { return Ok(()) };
+        let Some(stat) = lookup::on_path(stat(&path))? else {
+            return Ok(());
+        };
         if !lookup::is_regular(&stat) || stat.st_mode & 0o111 == 0 {
             return Ok(());
         }
@@ -263,18 +332,30 @@ impl Files {
         // The first one along the PATH gives the name.
         if let Entry::Vacant(vacant) = self.by_inode.entry(inode(&key)) {
             vacant.insert(path.clone());
-            self.by_size.entry(key.size).or_default().push(Original { path, key });
+            self.by_size
+                .entry(key.size)
+                .or_default()
+                .push(Original { path, key });
         }
         // Who makes so many names may make them to have others forgotten.
-        if self.by_inode.len() > MAX_KNOWN { Err(Errno::EOVERFLOW) } else { Ok(()) }
+        if self.by_inode.len() > MAX_KNOWN {
+            Err(Errno::EOVERFLOW)
+        } else {
+            Ok(())
+        }
     }
 
     fn add_loader(&mut self, loader: &'static str) -> Result<(), Errno> {
-        let Some(stat) = lookup::on_path(stat(loader))? else { return Ok(()) };
+        let Some(stat) = lookup::on_path(stat(loader))? else {
+            return Ok(());
+        };
         let key = FileKey::from_stat(&stat);
         if self.loaders.insert(inode(&key)) {
             let path = Path::new(loader).into();
-            self.loaders_by_size.entry(key.size).or_default().push(Original { path, key });
+            self.loaders_by_size
+                .entry(key.size)
+                .or_default()
+                .push(Original { path, key });
         }
         Ok(())
     }
@@ -289,12 +370,14 @@ fn open_to_read(seen: &Seen) -> Result<File, Errno> {
     open(own_path(seen.file.as_fd()).as_str(), flags, Mode::empty()).map(File::from)
 }
 
-/// Whether a file of the same size has the bytes that a named program has, or had: where that one is gone, is another by now
-/// or can't be read, nobody can tell any more.
+/// Whether a file of the same size has the bytes that a named program has, or had: where that one
+/// is gone, is another by now or can't be read, nobody can tell any more.
 fn has_same_bytes(file: &File, original: &Original) -> Result<bool, Errno> {
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let opened = lookup::on_path(open(&*original.path, flags, Mode::empty()))?;
-    let Some(other) = opened.map(File::from) else { return Ok(true) };
+    let Some(other) = opened.map(File::from) else {
+        return Ok(true);
+    };
     let now = FileKey::from_stat(&fstat(&other)?);
     if now != original.key {
         return Ok(true);
@@ -333,8 +416,14 @@ fn script_line(start: &[u8]) -> Option<ScriptLine> {
     let to = line.iter().rposition(|byte| !is_blank(byte))?;
     let line = &line[from..=to];
     let end = line.iter().position(is_blank).unwrap_or(line.len());
-    let argument = line[end..].iter().position(|byte| !is_blank(byte)).map(|at| line[end + at..].to_vec());
-    Some(ScriptLine { interpreter: line[..end].to_vec(), argument })
+    let argument = line[end..]
+        .iter()
+        .position(|byte| !is_blank(byte))
+        .map(|at| line[end + at..].to_vec());
+    Some(ScriptLine {
+        interpreter: line[..end].to_vec(),
+        argument,
+    })
 }
 
 fn changed_at(path: &Path) -> Option<(i64, i64)> {
@@ -348,11 +437,14 @@ pub fn base_name(path: &[u8]) -> &[u8] {
 
 /// Whether a file is a dynamic loader by what it is called.
 pub fn is_loader_name(name: &[u8]) -> bool {
-    let Ok(name) = std::str::from_utf8(name) else { return false };
+    let Ok(name) = std::str::from_utf8(name) else {
+        return false;
+    };
     name == "ld.so" || name.starts_with("ld-") && name.contains(".so")
 }
 
-/// What a dynamic loader's arguments have it run: the program's path, and its arguments, its own name first.
+/// What a dynamic loader's arguments have it run: the program's path, and its arguments, its own
+/// name first.
 pub fn loaded_program(argv: &[Vec<u8>]) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
     /// Those whose value is the next argument, unless it is written behind `=`.
     const WITH_VALUE: &[&[u8]] = &[
@@ -396,12 +488,23 @@ mod tests {
     fn a_script_names_its_interpreter_as_the_kernel_reads_it() {
         for (text, interpreter, argument) in [
             ("#!/bin/sh\n", "/bin/sh", None),
-            ("#! /usr/bin/env  python3 -u \nx", "/usr/bin/env", Some("python3 -u")),
+            (
+                "#! /usr/bin/env  python3 -u \nx",
+                "/usr/bin/env",
+                Some("python3 -u"),
+            ),
             ("#!/bin/sh\t-e", "/bin/sh", Some("-e")),
         ] {
             let line = script_line(text.as_bytes()).unwrap();
             let argument = argument.map(|it: &str| it.as_bytes().to_vec());
-            assert_eq!(line, ScriptLine { interpreter: interpreter.into(), argument }, "{text}");
+            assert_eq!(
+                line,
+                ScriptLine {
+                    interpreter: interpreter.into(),
+                    argument
+                },
+                "{text}"
+            );
         }
         assert_eq!(script_line(b"\x7fELF"), None);
         assert_eq!(script_line(b"#!  \n"), None);
@@ -409,13 +512,25 @@ mod tests {
 
     #[test]
     fn a_loader_runs_what_follows_its_options() {
-        let words = |text: &str| text.split(' ').map(|it| it.as_bytes().to_vec()).collect::<Vec<_>>();
+        let words = |text: &str| {
+            text.split(' ')
+                .map(|it| it.as_bytes().to_vec())
+                .collect::<Vec<_>>()
+        };
         for (text, path, inner) in [
             ("ld.so ./git push -f", "./git", "./git push -f"),
-            ("ld.so --library-path /x --inhibit-cache /usr/bin/git push", "/usr/bin/git", "/usr/bin/git push"),
+            (
+                "ld.so --library-path /x --inhibit-cache /usr/bin/git push",
+                "/usr/bin/git",
+                "/usr/bin/git push",
+            ),
             ("ld.so --argv0 ls ./git push", "./git", "ls push"),
         ] {
-            assert_eq!(loaded_program(&words(text)), Some((path.into(), words(inner))), "{text}");
+            assert_eq!(
+                loaded_program(&words(text)),
+                Some((path.into(), words(inner))),
+                "{text}"
+            );
         }
         assert_eq!(loaded_program(&words("ld.so --version")), None);
     }

@@ -1,7 +1,8 @@
 //! What a process that waits in `execve` wants to start, read from its memory.
 //!
-//! The process may be hostile: every address may be wrong, every text as long as the kernel allows, and another thread
-//! may change all of it at any time. What is read here serves a clean refusal; certainty comes from the look after.
+//! The process may be hostile: every address may be wrong, every text as long as the kernel allows,
+//! and another thread may change all of it at any time. What is read here serves a clean refusal;
+//! certainty comes from the look after.
 
 use super::arch::{ENTRIES, Entry};
 use super::sys::Notification;
@@ -48,15 +49,27 @@ pub struct Wanted {
 /// # Errors
 /// What the call would fail with.
 pub fn read(notification: &Notification) -> Result<Wanted, Errno> {
-    let entry = ENTRIES.iter().find(|it| it.audit == notification.arch).ok_or(Errno::ENOSYS)?;
+    let entry = ENTRIES
+        .iter()
+        .find(|it| it.audit == notification.arch)
+        .ok_or(Errno::ENOSYS)?;
     let args = notification.args;
     let is_at = notification.number == entry.execveat;
-    let (path, argv) = if is_at { (args[1], args[2]) } else { (args[0], args[1]) };
-    let memory = Memory { tid: notification.tid, entry };
+    let (path, argv) = if is_at {
+        (args[1], args[2])
+    } else {
+        (args[0], args[1])
+    };
+    let memory = Memory {
+        tid: notification.tid,
+        entry,
+    };
     let (path, argv) = memory.read_call(memory.address(path), memory.address(argv))?;
     let base = match (is_at, args[0] as i32) {
         (false, _) | (true, libc::AT_FDCWD) => Base::WorkingDirectory,
-        (true, fd) if path.is_empty() && args[4] as i32 & libc::AT_EMPTY_PATH != 0 => Base::OpenFile(fd),
+        (true, fd) if path.is_empty() && args[4] as i32 & libc::AT_EMPTY_PATH != 0 => {
+            Base::OpenFile(fd)
+        }
         (true, fd) => Base::Directory(fd),
     };
     Ok(Wanted { base, path, argv })
@@ -70,13 +83,22 @@ struct Memory {
 impl Memory {
     /// A register as an address: a 32-bit entry uses its lower half.
     fn address(&self, register: u64) -> usize {
-        if self.entry.pointer == 4 { register as u32 as usize } else { register as usize }
+        if self.entry.pointer == 4 {
+            register as u32 as usize
+        } else {
+            register as usize
+        }
     }
 
     fn read_call(&self, path: usize, argv: usize) -> Result<(Vec<u8>, Vec<Vec<u8>>), Errno> {
         let mut texts = self.read_texts(&[path])?;
-        // Without a list, the kernel starts a program with one empty argument; so it does with an empty one.
-        let mut arguments = if argv == 0 { Vec::new() } else { self.read_texts(&self.read_pointers(argv)?)? };
+        // Without a list, the kernel starts a program with one empty argument; so it does with an
+        // empty one.
+        let mut arguments = if argv == 0 {
+            Vec::new()
+        } else {
+            self.read_texts(&self.read_pointers(argv)?)?
+        };
         if arguments.is_empty() {
             arguments.push(Vec::new());
         }
@@ -92,7 +114,11 @@ impl Memory {
                 return Err(Errno::E2BIG);
             }
             let at = list.checked_add(bytes.len()).ok_or(Errno::EFAULT)?;
-            self.read_part(at, if bytes.is_empty() { FIRST_PART } else { PAGE }, &mut bytes)?;
+            self.read_part(
+                at,
+                if bytes.is_empty() { FIRST_PART } else { PAGE },
+                &mut bytes,
+            )?;
             for pointer in bytes[pointers.len() * size..].chunks_exact(size) {
                 let mut word = [0; 8];
                 word[..size].copy_from_slice(pointer);
@@ -104,16 +130,27 @@ impl Memory {
         }
     }
 
-    /// The texts at these addresses: their first parts by few calls, the rest of long ones one by one.
+    /// The texts at these addresses: their first parts by few calls, the rest of long ones one by
+    /// one.
     fn read_texts(&self, addresses: &[usize]) -> Result<Vec<Vec<u8>>, Errno> {
         let mut texts = Vec::with_capacity(addresses.len());
         let mut total = 0;
         for batch in addresses.chunks(BATCH) {
-            let parts: Vec<RemoteIoVec> =
-                batch.iter().map(|&base| RemoteIoVec { base, len: to_page_end(base).min(FIRST_PART) }).collect();
+            let parts: Vec<RemoteIoVec> = batch
+                .iter()
+                .map(|&base| RemoteIoVec {
+                    base,
+                    len: to_page_end(base).min(FIRST_PART),
+                })
+                .collect();
             let mut buffer = vec![0; parts.iter().map(|it| it.len).sum()];
             // What can't be read ends the call early; the texts behind it are read one by one.
-            let n = process_vm_readv(Pid::from_raw(self.tid), &mut [IoSliceMut::new(&mut buffer)], &parts).unwrap_or(0);
+            let n = process_vm_readv(
+                Pid::from_raw(self.tid),
+                &mut [IoSliceMut::new(&mut buffer)],
+                &parts,
+            )
+            .unwrap_or(0);
             let mut from = 0;
             for part in &parts {
                 let read = buffer[from..(from + part.len).min(n).max(from)].to_vec();
@@ -141,21 +178,33 @@ impl Memory {
             if searched > MAX_ARGUMENTS {
                 return Err(Errno::E2BIG);
             }
-            self.read_part(base.checked_add(searched).ok_or(Errno::EFAULT)?, PAGE, &mut text)?;
+            self.read_part(
+                base.checked_add(searched).ok_or(Errno::EFAULT)?,
+                PAGE,
+                &mut text,
+            )?;
         }
     }
 
-    /// Appends at least one byte, at most to the end of the page, since the next one may not be there.
+    /// Appends at least one byte, at most to the end of the page, since the next one may not be
+    /// there.
     fn read_part(&self, base: usize, most: usize, bytes: &mut Vec<u8>) -> Result<(), Errno> {
         let (start, len) = (bytes.len(), to_page_end(base).min(most));
         bytes.resize(start + len, 0);
         let part = &mut bytes[start..];
         let pid = Pid::from_raw(self.tid);
-        let n = match process_vm_readv(pid, &mut [IoSliceMut::new(part)], &[RemoteIoVec { base, len }]) {
+        let n = match process_vm_readv(
+            pid,
+            &mut [IoSliceMut::new(part)],
+            &[RemoteIoVec { base, len }],
+        ) {
             // Some sandboxes forbid the call and not the file.
             Err(Errno::EPERM | Errno::ENOSYS) => {
-                let memory = File::open(format!("/proc/{}/mem", self.tid)).map_err(|_| Errno::EPERM)?;
-                memory.read_at(part, base as u64).map_err(|_| Errno::EFAULT)?
+                let memory =
+                    File::open(format!("/proc/{}/mem", self.tid)).map_err(|_| Errno::EPERM)?;
+                memory
+                    .read_at(part, base as u64)
+                    .map_err(|_| Errno::EFAULT)?
             }
             other => other?,
         };

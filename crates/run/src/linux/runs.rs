@@ -1,10 +1,12 @@
 //! When something was held, kept from one run to the next.
 //!
-//! A program of many names goes by the name that it has along PATH, and a held tree may put names there. In that run such a
-//! name is newer than the command. In a later one only the times tell: what was made while a tree was held may be the tree's.
+//! A program of many names goes by the name that it has along PATH, and a held tree may put names
+//! there. In that run such a name is newer than the command. In a later one only the times tell:
+//! what was made while a tree was held may be the tree's.
 //!
-//! The tree may write where the times are kept. So they are written anew when it has ended, and where that can't be, a later
-//! run can't write there either, and takes every time for one in which something was held.
+//! The tree may write where the times are kept. So they are written anew when it has ended, and
+//! where that can't be, a later run can't write there either, and takes every time for one in which
+//! something was held.
 
 use hookwire_ask::places::{Places, Settled};
 use nix::fcntl::{Flock, FlockArg};
@@ -45,21 +47,35 @@ struct Time {
 }
 
 impl Runs {
-    /// Reads what is kept in these directories, before anything is held: the tree could take it away. Without any they are
-    /// those of the user.
+    /// Reads what is kept in these directories, before anything is held: the tree could take it
+    /// away. Without any they are those of the user.
     pub fn read(named: Vec<PathBuf>, now: Duration) -> Runs {
-        let named = Places { data: named, ..Places::default() };
+        let named = Places {
+            data: named,
+            ..Places::default()
+        };
         let places = Settled::new(named, crate::meant::home).read.data;
-        let mut runs = Runs { places, ..Runs::default() };
+        let mut runs = Runs {
+            places,
+            ..Runs::default()
+        };
         for place in &runs.places {
             match read(&place.join(FILE)) {
                 Ok(times) => runs.earlier.extend(times),
-                Err(error) if is_own_ground(place, &error) => runs.unknown = Some(problem(place, &error)),
+                Err(error) if is_own_ground(place, &error) => {
+                    runs.unknown = Some(problem(place, &error))
+                }
                 Err(_) => {}
             }
         }
         // The supervisor that was killed can't say when its tree has ended.
-        let close = |time: Time| if time.is_under_way() { time } else { time.closed(time.until.unwrap_or(now)) };
+        let close = |time: Time| {
+            if time.is_under_way() {
+                time
+            } else {
+                time.closed(time.until.unwrap_or(now))
+            }
+        };
         runs.earlier = runs.earlier.into_iter().map(close).collect();
         runs
     }
@@ -67,7 +83,11 @@ impl Runs {
     /// Notes that this process holds something from now on.
     pub fn begin(&mut self, since: Duration) {
         let pid = std::process::id() as i32;
-        self.own = started(pid).map(|started| Time { from: since, until: None, by: (pid, started) });
+        self.own = started(pid).map(|started| Time {
+            from: since,
+            until: None,
+            by: (pid, started),
+        });
         for place in self.places.clone() {
             if let Err(error) = self.keep(&place, self.own)
                 && is_own_ground(&place, &error)
@@ -77,7 +97,8 @@ impl Runs {
         }
     }
 
-    /// Since when something was held at this time, as far as it is known, before this run began or beside it.
+    /// Since when something was held at this time, as far as it is known, before this run began or
+    /// beside it.
     pub fn held_from(&self, time: Duration) -> Option<Duration> {
         let is_in = |it: &&Time| it.from <= time && it.until.is_none_or(|until| time <= until);
         let known = self.earlier.iter().filter(is_in).map(|it| it.from).min();
@@ -94,7 +115,8 @@ impl Runs {
         self.unknown.as_deref()
     }
 
-    /// Notes that this process holds nothing any more. What the tree has taken away of earlier times is there again.
+    /// Notes that this process holds nothing any more. What the tree has taken away of earlier
+    /// times is there again.
     pub fn end(&self, now: Duration) {
         let own = self.own.map(|it| it.closed(now + GRAIN));
         for place in &self.places {
@@ -103,11 +125,20 @@ impl Runs {
     }
 
     fn keep(&self, directory: &Path, own: Option<Time>) -> Result<()> {
-        let Some(own) = own else { return Err(Error::other("the time of this process can't be told")) };
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let Some(own) = own else {
+            return Err(Error::other("the time of this process can't be told"));
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
         let path = directory.join(FILE);
-        let lock = open(File::options().create(true).append(true), &path.with_extension("lock"));
-        // Who holds it writes a small file; one that doesn't let go, or can't be opened, is the tree's.
+        let lock = open(
+            File::options().create(true).append(true),
+            &path.with_extension("lock"),
+        );
+        // Who holds it writes a small file; one that doesn't let go, or can't be opened, is the
+        // tree's.
         let lock = lock.and_then(|file| {
             let locked = (0..50).find_map(|n| {
                 std::thread::sleep(Duration::from_millis(u64::from(n > 0)));
@@ -116,7 +147,10 @@ impl Runs {
             locked.ok_or(Error::from(ErrorKind::WouldBlock))
         });
         let now_kept = read(&path).unwrap_or_default();
-        let mut times: Vec<Time> = now_kept.into_iter().chain(self.earlier.iter().copied()).collect();
+        let mut times: Vec<Time> = now_kept
+            .into_iter()
+            .chain(self.earlier.iter().copied())
+            .collect();
         times.retain(|it| it.by != own.by);
         times.push(own);
         let text = merged(times).iter().map(Time::line).collect::<String>();
@@ -131,34 +165,54 @@ impl Runs {
 
 /// Puts a new file in the place of another one. Nobody else can know its name beforehand.
 fn write_anew(path: &Path, text: &str) -> Result<()> {
-    let nanos = clock_gettime(ClockId::CLOCK_MONOTONIC).map(|it| Duration::from(it).as_nanos()).unwrap_or_default();
+    let nanos = clock_gettime(ClockId::CLOCK_MONOTONIC)
+        .map(|it| Duration::from(it).as_nanos())
+        .unwrap_or_default();
     let new = path.with_extension(format!("{}-{nanos}", std::process::id()));
     let mut file = open(File::options().write(true).create_new(true), &new)?;
-    let moved = file.write_all(text.as_bytes()).and_then(|()| fs::rename(&new, path));
+    let moved = file
+        .write_all(text.as_bytes())
+        .and_then(|()| fs::rename(&new, path));
     moved.inspect_err(|_| drop(fs::remove_file(&new)))
 }
 
 /// Opens a file that holds bytes: nothing that waits for somebody else, and no link.
 fn open(how: &mut OpenOptions, path: &Path) -> Result<File> {
-    let file = how.mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(Error::other("it is no plain file")) }
+    let file = how
+        .mode(0o600)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(Error::other("it is no plain file"))
+    }
 }
 
 fn problem(place: &Path, error: &Error) -> String {
-    format!("when something was held before isn't known, because {} can't be used: {error}", place.join(FILE).display())
+    format!(
+        "when something was held before isn't known, because {} can't be used: {error}",
+        place.join(FILE).display()
+    )
 }
 
-/// Whether a tree may have made that a directory can't be written. Where nobody but others can, nothing was ever kept.
+/// Whether a tree may have made that a directory can't be written. Where nobody but others can,
+/// nothing was ever kept.
 fn is_own_ground(place: &Path, error: &Error) -> bool {
     let own = nix::unistd::geteuid();
-    let nearest = place.ancestors().find_map(|it| fs::symlink_metadata(it).ok());
+    let nearest = place
+        .ancestors()
+        .find_map(|it| fs::symlink_metadata(it).ok());
     error.kind() != ErrorKind::ReadOnlyFilesystem
         && (own.is_root() || nearest.is_none_or(|it| it.uid() == own.as_raw()))
 }
 
 impl Time {
     fn closed(self, until: Duration) -> Time {
-        Time { until: Some(until), ..self }
+        Time {
+            until: Some(until),
+            ..self
+        }
     }
 
     fn is_under_way(&self) -> bool {
@@ -166,8 +220,15 @@ impl Time {
     }
 
     fn line(&self) -> String {
-        let until = self.until.map_or("-".to_string(), |it| it.as_nanos().to_string());
-        format!("{} {until} {} {}\n", self.from.as_nanos(), self.by.0, self.by.1)
+        let until = self
+            .until
+            .map_or("-".to_string(), |it| it.as_nanos().to_string());
+        format!(
+            "{} {until} {} {}\n",
+            self.from.as_nanos(),
+            self.by.0,
+            self.by.1
+        )
     }
 
     fn parse(line: &str) -> Option<Time> {
@@ -178,27 +239,37 @@ impl Time {
             "-" => None,
             until => Some(time(until)?),
         };
-        Some(Time { from, until, by: (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?) })
+        Some(Time {
+            from,
+            until,
+            by: (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?),
+        })
     }
 }
 
 /// What is kept.
 fn read(path: &Path) -> Result<Vec<Time>> {
     let file = match open(File::options().read(true), path) {
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         file => file?,
     };
     let mut text = String::new();
     file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
     let times: Option<Vec<Time>> = text.lines().map(Time::parse).collect();
-    times.filter(|_| text.len() as u64 <= MOST_BYTES).ok_or(Error::other("it can't be understood"))
+    times
+        .filter(|_| text.len() as u64 <= MOST_BYTES)
+        .ok_or(Error::other("it can't be understood"))
 }
 
-/// The same times in order: those that touch are one, and of those that are under way each stands for itself.
+/// The same times in order: those that touch are one, and of those that are under way each stands
+/// for itself.
 fn merged(mut times: Vec<Time>) -> Vec<Time> {
     times.sort_unstable();
     times.dedup();
-    let (under_way, ended): (Vec<Time>, Vec<Time>) = times.into_iter().partition(|it| it.until.is_none());
+    let (under_way, ended): (Vec<Time>, Vec<Time>) =
+        times.into_iter().partition(|it| it.until.is_none());
     // One that has ended meanwhile is no longer under way.
     let has_ended = |it: &Time| ended.iter().any(|ended| ended.by == it.by);
     let under_way: Vec<Time> = under_way.into_iter().filter(|it| !has_ended(it)).collect();
@@ -227,7 +298,9 @@ fn started(pid: i32) -> Option<u64> {
 
 /// The time as file systems have it: their clock is the coarse one, which is behind the other.
 pub fn file_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map(Duration::from).unwrap_or_default()
+    clock_gettime(ClockId::CLOCK_REALTIME_COARSE)
+        .map(Duration::from)
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -261,23 +334,38 @@ mod tests {
         assert_eq!(times, (10..=21).collect::<Vec<u64>>());
     }
 
-    /// What the tree may do to the place so that its time isn't kept. A later run knows the time, or nothing.
+    /// What the tree may do to the place so that its time isn't kept. A later run knows the time,
+    /// or nothing.
     #[test]
     fn a_place_that_was_spoilt_holds_no_secret() {
         type Spoil = fn(&Path) -> Result<()>;
         let spoils: &[(&str, bool, Spoil)] = &[
             ("text", false, |dir| fs::write(dir.join(FILE), "x")),
             ("empty", false, |dir| fs::write(dir.join(FILE), "")),
-            ("link", false, |dir| fs::remove_file(dir.join(FILE)).and_then(|()| symlink("/nowhere", dir.join(FILE)))),
-            ("directory", true, |dir| fs::remove_file(dir.join(FILE)).and_then(|()| fs::create_dir(dir.join(FILE)))),
-            ("fifo", false, |dir| fs::remove_file(dir.join(FILE)).and_then(|()| fifo(&dir.join(FILE)))),
+            ("link", false, |dir| {
+                fs::remove_file(dir.join(FILE)).and_then(|()| symlink("/nowhere", dir.join(FILE)))
+            }),
+            ("directory", true, |dir| {
+                fs::remove_file(dir.join(FILE)).and_then(|()| fs::create_dir(dir.join(FILE)))
+            }),
+            ("fifo", false, |dir| {
+                fs::remove_file(dir.join(FILE)).and_then(|()| fifo(&dir.join(FILE)))
+            }),
             ("fifo for a lock", false, |dir| {
                 let lock = dir.join(FILE).with_extension("lock");
-                fs::remove_file(&lock).and_then(|()| fifo(&lock)).and_then(|()| fs::write(dir.join(FILE), ""))
+                fs::remove_file(&lock)
+                    .and_then(|()| fifo(&lock))
+                    .and_then(|()| fs::write(dir.join(FILE), ""))
             }),
-            ("closed", false, |dir| fs::set_permissions(dir, Permissions::from_mode(0o500))),
-            ("dangling", true, |dir| fs::remove_dir_all(dir).and_then(|()| symlink("/nowhere/x", dir))),
-            ("file", true, |dir| fs::remove_dir_all(dir).and_then(|()| fs::write(dir, ""))),
+            ("closed", false, |dir| {
+                fs::set_permissions(dir, Permissions::from_mode(0o500))
+            }),
+            ("dangling", true, |dir| {
+                fs::remove_dir_all(dir).and_then(|()| symlink("/nowhere/x", dir))
+            }),
+            ("file", true, |dir| {
+                fs::remove_dir_all(dir).and_then(|()| fs::write(dir, ""))
+            }),
             ("gone", false, |dir| fs::remove_dir_all(dir)),
         ];
         for (what, is_unknown, spoil) in spoils {
@@ -287,7 +375,11 @@ mod tests {
             spoil(&dir).unwrap();
             first.end(at(20));
             let later = begin(&dir, 30);
-            assert_eq!((later.has(at(15)), later.unknown().is_some()), (true, *is_unknown), "{what}: {later:?}");
+            assert_eq!(
+                (later.has(at(15)), later.unknown().is_some()),
+                (true, *is_unknown),
+                "{what}: {later:?}"
+            );
         }
     }
 
@@ -305,8 +397,15 @@ mod tests {
 
     #[test]
     fn many_times_take_little_room() {
-        let time = |n: u64| Time { from: at(3 * n), until: Some(at(3 * n + 1)), by: (1, 1) };
+        let time = |n: u64| Time {
+            from: at(3 * n),
+            until: Some(at(3 * n + 1)),
+            by: (1, 1),
+        };
         let all = merged((0..1000).map(time).collect());
-        assert_eq!((all.len(), all[0].from, all[255].until), (MOST_TIMES, at(0), Some(at(2998))));
+        assert_eq!(
+            (all.len(), all[0].from, all[255].until),
+            (MOST_TIMES, at(0), Some(at(2998)))
+        );
     }
 }

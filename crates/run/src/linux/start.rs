@@ -1,8 +1,8 @@
-//! One program start, told from end to end: it is looked at before, traced while the kernel carries it out, and looked at
-//! again when it has happened, before the new program's first instruction.
+//! One program start, told from end to end: it is looked at before, traced while the kernel carries
+//! it out, and looked at again when it has happened, before the new program's first instruction.
 //!
-//! A thread does all this for one start at a time and is that start's tracer, so no start waits for another one: not for
-//! a slow file system, not for a person who is asked.
+//! A thread does all this for one start at a time and is that start's tracer, so no start waits for
+//! another one: not for a slow file system, not for a person who is asked.
 
 use super::arch::ENTRIES;
 use super::asking::Verdict;
@@ -69,7 +69,9 @@ struct UnderWay<'a> {
 /// Waits for the next program start and sees it through; says whether there was one.
 pub fn serve_next(supervisor: &Supervisor, role: &Role<'_>) -> bool {
     let notification = next(supervisor);
-    notification.iter().for_each(|it| serve(supervisor, it, role));
+    notification
+        .iter()
+        .for_each(|it| serve(supervisor, it, role));
     notification.is_some()
 }
 
@@ -78,11 +80,19 @@ pub fn refuse_waiting(supervisor: &Supervisor) {
     let is_waiting = || {
         let mut ready = [PollFd::new(supervisor.listener(), PollFlags::POLLIN)];
         poll(&mut ready, PollTimeout::ZERO) == Ok(1)
-            && ready[0].revents().is_some_and(|it| it.contains(PollFlags::POLLIN))
+            && ready[0]
+                .revents()
+                .is_some_and(|it| it.contains(PollFlags::POLLIN))
     };
     while is_waiting() {
-        let Ok(notification) = sys::receive(supervisor.listener()) else { return };
-        let _ = sys::respond(supervisor.listener(), notification.id, Reply::Fail(libc::EAGAIN));
+        let Ok(notification) = sys::receive(supervisor.listener()) else {
+            return;
+        };
+        let _ = sys::respond(
+            supervisor.listener(),
+            notification.id,
+            Reply::Fail(libc::EAGAIN),
+        );
     }
 }
 
@@ -100,7 +110,10 @@ fn next(supervisor: &Supervisor) -> Option<Notification> {
 }
 
 fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) {
-    if ENTRIES.iter().any(|it| it.audit == notification.arch && it.prlimit == notification.number) {
+    if ENTRIES
+        .iter()
+        .any(|it| it.audit == notification.arch && it.prlimit == notification.number)
+    {
         return limit(supervisor, notification);
     }
     if supervisor.is_commands_own_start(notification.tid) {
@@ -109,13 +122,26 @@ fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) 
     }
     let Some(process) = tree::process_of(notification.tid) else {
         // It is gone, or it can't be told which other start it must wait for.
-        let _ = sys::respond(supervisor.listener(), notification.id, Reply::Fail(libc::EAGAIN));
+        let _ = sys::respond(
+            supervisor.listener(),
+            notification.id,
+            Reply::Fail(libc::EAGAIN),
+        );
         return;
     };
-    let start = UnderWay { supervisor, notification, process, role };
-    // The kernel lets one start of a process come to its end before another one of the same process may be traced: the
-    // tracer of the second would sleep until the first is over.
-    let turn = role.waits(|| supervisor.turns.take(process, || start.is_waiting(), || role.hand_over()));
+    let start = UnderWay {
+        supervisor,
+        notification,
+        process,
+        role,
+    };
+    // The kernel lets one start of a process come to its end before another one of the same process
+    // may be traced: the tracer of the second would sleep until the first is over.
+    let turn = role.waits(|| {
+        supervisor
+            .turns
+            .take(process, || start.is_waiting(), || role.hand_over())
+    });
     let Some(_turn) = turn else { return };
     match start.look_before() {
         Before::Fails(error) => start.reply(Reply::Fail(error as i32)),
@@ -124,11 +150,17 @@ fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) 
     }
 }
 
-/// Answers a process that would change another one's limits: those of the tree's own are its matter.
+/// Answers a process that would change another one's limits: those of the tree's own are its
+/// matter.
 fn limit(supervisor: &Supervisor, notification: &Notification) {
     let process = notification.args[0] as pid_t;
-    let is_own = tree::has_own_numbers(notification.tid) || tree::is_of_tree(process, supervisor.pid);
-    let reply = if is_own { Reply::Continue } else { Reply::Fail(libc::EPERM) };
+    let is_own =
+        tree::has_own_numbers(notification.tid) || tree::is_of_tree(process, supervisor.pid);
+    let reply = if is_own {
+        Reply::Continue
+    } else {
+        Reply::Fail(libc::EPERM)
+    };
     // The number may mean another thread since.
     if sys::still_waits(supervisor.listener(), notification.id) {
         let _ = sys::respond(supervisor.listener(), notification.id, reply);
@@ -136,7 +168,8 @@ fn limit(supervisor: &Supervisor, notification: &Notification) {
 }
 
 impl UnderWay<'_> {
-    /// Whether the thread still waits for the answer, and so whether its number surely means that thread.
+    /// Whether the thread still waits for the answer, and so whether its number surely means that
+    /// thread.
     fn is_waiting(&self) -> bool {
         sys::still_waits(self.supervisor.listener(), self.notification.id)
     }
@@ -148,7 +181,9 @@ impl UnderWay<'_> {
 
     fn refuse(&self, refusal: &Refusal) {
         if self.is_waiting() {
-            self.supervisor.said.say(self.process, &refusal.argv, &refusal.reason);
+            self.supervisor
+                .said
+                .say(self.process, &refusal.argv, &refusal.reason);
         }
         self.reply(Reply::Fail(libc::EACCES));
     }
@@ -157,13 +192,24 @@ impl UnderWay<'_> {
         let tid = self.notification.tid;
         let snapshot = match self.supervisor.snapshot(|| self.role.hand_over()) {
             Ok(snapshot) => snapshot,
-            Err(reason) => return Before::Refused(Refusal { argv: vec![b"a program".to_vec()], reason }),
+            Err(reason) => {
+                return Before::Refused(Refusal {
+                    argv: vec![b"a program".to_vec()],
+                    reason,
+                });
+            }
         };
-        let programs = match self.role.busy_with(|| find_programs(&snapshot, self.notification)) {
+        let programs = match self
+            .role
+            .busy_with(|| find_programs(&snapshot, self.notification))
+        {
             Ok(programs) => programs,
             Err(Unjudged::Fails(error)) => return Before::Fails(error),
             Err(Unjudged::Doubt(reason)) => {
-                return Before::Refused(Refusal { argv: vec![b"a program".to_vec()], reason });
+                return Before::Refused(Refusal {
+                    argv: vec![b"a program".to_vec()],
+                    reason,
+                });
             }
         };
         let (is_awaited, before_asking) = (|| self.is_waiting(), || self.role.hand_over());
@@ -180,12 +226,20 @@ impl UnderWay<'_> {
         let mut expected = Expected::default();
         for program in programs {
             if let Verdict::Deny(reason) = judge.judge(&program) {
-                return Before::Refused(Refusal { argv: program.argv, reason });
+                return Before::Refused(Refusal {
+                    argv: program.argv,
+                    reason,
+                });
             }
             let (key, kind) = program.file.map(|it| (it.key, it.kind)).unzip();
             let directory = directory.as_ref().ok().map(|it| it.key.inode);
             let is_alike = kind.is_some_and(|it| it.is_alike);
-            expected = Expected { argv: program.argv, file: key, directory, is_alike };
+            expected = Expected {
+                argv: program.argv,
+                file: key,
+                directory,
+                is_alike,
+            };
         }
         Before::MayStart(expected)
     }
@@ -202,7 +256,8 @@ impl UnderWay<'_> {
                 self.reply(Reply::Continue);
             }
         };
-        // A start that fails ends with this stop. A kernel that would take the waiting call back for it gets it later.
+        // A start that fails ends with this stop. A kernel that would take the waiting call back
+        // for it gets it later.
         if self.supervisor.is_killable {
             let _ = sys::interrupt(tid);
             go_on();
@@ -213,9 +268,14 @@ impl UnderWay<'_> {
         self.role.hand_over();
         while let Ok((pid, change)) = sys::wait_for_traced() {
             let signal = match change {
-                Change::Trapped { event: libc::PTRACE_EVENT_EXEC, .. } => {
+                Change::Trapped {
+                    event: libc::PTRACE_EVENT_EXEC,
+                    ..
+                } => {
                     if let Err(refusal) = self.look_after(pid, expected) {
-                        self.supervisor.said.say(pid, &refusal.argv, &refusal.reason);
+                        self.supervisor
+                            .said
+                            .say(pid, &refusal.argv, &refusal.reason);
                         sys::kill(pid, libc::SIGKILL);
                     }
                     0
@@ -234,7 +294,8 @@ impl UnderWay<'_> {
         }
     }
 
-    /// A start that can't be looked at afterwards is refused, unless people have said that it may be.
+    /// A start that can't be looked at afterwards is refused, unless people have said that it may
+    /// be.
     fn cannot_trace(&self, expected: &Expected, error: &std::io::Error) {
         let tracer = tree::tracer_of(self.notification.tid);
         let options = &self.supervisor.options;
@@ -252,20 +313,29 @@ impl UnderWay<'_> {
         if may_be {
             self.reply(Reply::Continue);
         } else {
-            self.refuse(&Refusal { argv: expected.argv.clone(), reason });
+            self.refuse(&Refusal {
+                argv: expected.argv.clone(),
+                reason,
+            });
         }
     }
 
     /// Looks at a program before its first instruction.
     fn look_after(&self, pid: pid_t, expected: &Expected) -> Result<(), Refusal> {
-        let refusal = |reason| Refusal { argv: expected.argv.clone(), reason };
+        let refusal = |reason| Refusal {
+            argv: expected.argv.clone(),
+            reason,
+        };
         let argv = tree::arguments(pid).map_err(|error| refusal(unseen("its words", error)))?;
         let directory = lookup::working_directory(pid);
         let is_there = directory.as_ref().ok().map(|it| it.key.inode) == expected.directory;
         if argv == expected.argv && is_there && expected.is_at(lookup::running(pid)) {
             return Ok(());
         }
-        let snapshot = self.supervisor.snapshot(|| ()).map_err(|reason| Refusal { argv: argv.clone(), reason })?;
+        let snapshot = self.supervisor.snapshot(|| ()).map_err(|reason| Refusal {
+            argv: argv.clone(),
+            reason,
+        })?;
         // From here on its bytes stay: nobody may write to a file that runs.
         let file = lookup::running_file(pid).and_then(|seen| snapshot.look_at(&seen));
         let file = match file {
@@ -273,13 +343,22 @@ impl UnderWay<'_> {
             Err(_) if snapshot.is_empty() => None,
             Err(error) => return Err(refusal(unseen("its file", error))),
         };
-        let path =
-            file.as_ref().map(|it| it.real_path.clone().into_os_string().into_encoded_bytes()).unwrap_or_default();
+        let path = file
+            .as_ref()
+            .map(|it| it.real_path.clone().into_os_string().into_encoded_bytes())
+            .unwrap_or_default();
         // A script that couldn't be found before is its interpreter's first or second word.
         let is_unknown = expected.file.is_none() && !snapshot.is_empty();
-        let scripts = (1..3).filter(|_| is_unknown).filter_map(|n| argv.get(n..).filter(|it| !it.is_empty()));
-        let scripts: Vec<Program> =
-            scripts.map(|it| Program { argv: it.to_vec(), path: it[0].clone(), file: None }).collect();
+        let scripts = (1..3)
+            .filter(|_| is_unknown)
+            .filter_map(|n| argv.get(n..).filter(|it| !it.is_empty()));
+        let scripts: Vec<Program> = scripts
+            .map(|it| Program {
+                argv: it.to_vec(),
+                path: it[0].clone(),
+                file: None,
+            })
+            .collect();
         let programs = [Program { argv, path, file }].into_iter().chain(scripts);
         let is_awaited = || tree::exists(pid);
         let judge = Judge {
@@ -293,7 +372,10 @@ impl UnderWay<'_> {
         };
         for program in programs {
             if let Verdict::Deny(reason) = judge.judge(&program) {
-                return Err(Refusal { argv: program.argv, reason });
+                return Err(Refusal {
+                    argv: program.argv,
+                    reason,
+                });
             }
         }
         Ok(())
@@ -307,12 +389,20 @@ impl Expected {
     }
 }
 
-/// Finds what a waiting process wants to start, and the interpreters behind it, of which the last one is what runs.
-fn find_programs(snapshot: &Snapshot, notification: &Notification) -> Result<Vec<Program>, Unjudged> {
-    let Wanted { base, mut path, argv } = remote::read(notification).map_err(|error| match error {
-        Errno::EPERM | Errno::EACCES => {
-            Unjudged::Doubt("the process has made itself unreadable, so what it starts can't be judged".into())
-        }
+/// Finds what a waiting process wants to start, and the interpreters behind it, of which the last
+/// one is what runs.
+fn find_programs(
+    snapshot: &Snapshot,
+    notification: &Notification,
+) -> Result<Vec<Program>, Unjudged> {
+    let Wanted {
+        base,
+        mut path,
+        argv,
+    } = remote::read(notification).map_err(|error| match error {
+        Errno::EPERM | Errno::EACCES => Unjudged::Doubt(
+            "the process has made itself unreadable, so what it starts can't be judged".into(),
+        ),
         error => Unjudged::Fails(error),
     })?;
     let tid = notification.tid;
@@ -331,7 +421,9 @@ fn find_programs(snapshot: &Snapshot, notification: &Notification) -> Result<Vec
     let mut programs = vec![Program { argv, path, file }];
     while programs.len() <= MAX_INTERPRETERS {
         let last = &programs[programs.len() - 1];
-        let Some(script) = last.file.as_ref().and_then(|it| it.kind.script.clone()) else { break };
+        let Some(script) = last.file.as_ref().and_then(|it| it.kind.script.clone()) else {
+            break;
+        };
         let mut argv = vec![script.interpreter.clone()];
         argv.extend(script.argument.clone());
         argv.push(last.path.clone());

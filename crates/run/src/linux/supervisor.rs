@@ -76,7 +76,14 @@ impl CommandState {
     /// The command's process has been started.
     pub fn new(pid: pid_t, becoming: UnixStream, front: UnixStream) -> CommandState {
         let has_become = AtomicBool::new(false);
-        CommandState { pid, becoming, has_become, front, has_ended: Mutex::new(false), told: Default::default() }
+        CommandState {
+            pid,
+            becoming,
+            has_become,
+            front,
+            has_ended: Mutex::new(false),
+            told: Default::default(),
+        }
     }
 }
 
@@ -91,9 +98,17 @@ impl Supervisor {
         pool: Arc<Pool>,
         (since, runs): (Duration, Runs),
     ) -> Supervisor {
-        let session = options.session.clone().unwrap_or_else(|| format!("run-{}", command.pid));
+        let session = options
+            .session
+            .clone()
+            .unwrap_or_else(|| format!("run-{}", command.pid));
         Supervisor {
-            asking: Asking::new(options.socket.clone(), obeyed, session, options.tool_event.clone()),
+            asking: Asking::new(
+                options.socket.clone(),
+                obeyed,
+                session,
+                options.tool_event.clone(),
+            ),
             options,
             pid: std::process::id() as pid_t,
             since,
@@ -119,7 +134,10 @@ impl Supervisor {
     pub fn has_ended(&self) -> bool {
         let mut ready = [PollFd::new(self.listener(), PollFlags::empty())];
         let is_polled = poll(&mut ready, PollTimeout::ZERO).is_ok();
-        is_polled && ready[0].revents().is_some_and(|it| it.contains(PollFlags::POLLHUP))
+        is_polled
+            && ready[0]
+                .revents()
+                .is_some_and(|it| it.contains(PollFlags::POLLHUP))
     }
 
     /// Whether a start is that of the command itself, which was asked for.
@@ -130,7 +148,9 @@ impl Supervisor {
         }
         let mut ready = [PollFd::new(command.becoming.as_fd(), PollFlags::empty())];
         let _ = poll(&mut ready, PollTimeout::ZERO);
-        let has_become = ready[0].revents().is_some_and(|it| it.contains(PollFlags::POLLHUP));
+        let has_become = ready[0]
+            .revents()
+            .is_some_and(|it| it.contains(PollFlags::POLLHUP));
         command.has_become.store(has_become, Ordering::Relaxed);
         !has_become
     }
@@ -145,7 +165,9 @@ impl Supervisor {
             return snapshot.clone();
         }
         before_waiting();
-        let waited = self.has_snapshot.wait_timeout_while(snapshot, SILENCE, |it| it.is_none());
+        let waited = self
+            .has_snapshot
+            .wait_timeout_while(snapshot, SILENCE, |it| it.is_none());
         let snapshot = waited.unwrap_or_else(PoisonError::into_inner).0;
         snapshot.clone().unwrap_or_else(|| Err(SILENT.into()))
     }
@@ -170,7 +192,12 @@ impl Supervisor {
 
     /// Ends the command, because nobody waits for it any more.
     pub fn kill_command(&self) {
-        if !*self.command.has_ended.lock().unwrap_or_else(PoisonError::into_inner) {
+        if !*self
+            .command
+            .has_ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+        {
             sys::kill(self.command.pid, libc::SIGKILL);
         }
     }
@@ -187,7 +214,11 @@ impl Supervisor {
         if pid != self.command.pid {
             return;
         }
-        let mut has_ended = self.command.has_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut has_ended = self
+            .command
+            .has_ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut *has_ended, true) {
             return;
         }
@@ -196,7 +227,12 @@ impl Supervisor {
             self.end_tree();
         }
         Told::Ended(status).send(&self.command.front);
-        *self.command.told.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self
+            .command
+            .told
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = true;
         self.command.told.1.notify_all();
     }
 
@@ -214,7 +250,8 @@ impl Supervisor {
             // What is deeper comes up as its parents die, but may grow as fast.
             tree::meet_descendants(self.pid, round % 4 == 3, &mut |pid| {
                 if !has_host || is_held(pid) {
-                    // One that has made a child meanwhile gives it this, too: in the end this process is the faster one.
+                    // One that has made a child meanwhile gives it this, too: in the end this
+                    // process is the faster one.
                     if round >= SLOW_FROM {
                         sys::give_way(pid);
                     }
@@ -235,7 +272,8 @@ impl Supervisor {
         }
     }
 
-    /// Takes the ends of this process's children and of all that were left to it, and tells of the command's.
+    /// Takes the ends of this process's children and of all that were left to it, and tells of the
+    /// command's.
     pub fn wait_for_children(&self) {
         while let Ok((pid, change)) = sys::await_child() {
             match change {
@@ -244,13 +282,16 @@ impl Supervisor {
                         self.note_end(pid, status);
                     }
                 }
-                // While a start of it is under way, its stop may be the one that its tracer waits for.
+                // While a start of it is under way, its stop may be the one that its tracer waits
+                // for.
                 Change::Stopped(signal) => {
                     let turns = self.turns.lock();
                     if turns.contains(&pid) {
                         drop(turns);
                         std::thread::sleep(LOOK);
-                    } else if sys::take_change(pid, change).unwrap_or(false) && pid == self.command.pid {
+                    } else if sys::take_change(pid, change).unwrap_or(false)
+                        && pid == self.command.pid
+                    {
                         Told::Stopped(signal).send(&self.command.front);
                     }
                 }
@@ -279,16 +320,28 @@ impl Turns {
     }
 
     /// Waits for the process's turn, for as long as somebody waits for the answer.
-    pub fn take(&self, process: pid_t, is_waiting: impl Fn() -> bool, before_waiting: impl Fn()) -> Option<Turn<'_>> {
+    pub fn take(
+        &self,
+        process: pid_t,
+        is_waiting: impl Fn() -> bool,
+        before_waiting: impl Fn(),
+    ) -> Option<Turn<'_>> {
         let mut busy = self.lock();
         while !busy.insert(process) {
             before_waiting();
-            busy = self.freed.wait_timeout(busy, Duration::from_secs(1)).unwrap_or_else(PoisonError::into_inner).0;
+            busy = self
+                .freed
+                .wait_timeout(busy, Duration::from_secs(1))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
             if !is_waiting() {
                 return None;
             }
         }
-        Some(Turn { turns: self, process })
+        Some(Turn {
+            turns: self,
+            process,
+        })
     }
 }
 

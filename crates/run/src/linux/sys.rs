@@ -1,6 +1,9 @@
 //! The system calls that no crate offers safely. All `unsafe` code of the program is here.
 
-#![expect(unsafe_code, reason = "system calls without a safe wrapper; each has its reason")]
+#![expect(
+    unsafe_code,
+    reason = "system calls without a safe wrapper; each has its reason"
+)]
 
 use libc::{c_int, c_ulong, c_void, pid_t};
 use std::io::{Error, Result};
@@ -17,7 +20,8 @@ pub enum Fork {
 
 /// Makes a copy of this process, which must have one thread only.
 pub fn fork() -> Result<Fork> {
-    // SAFETY: callers fork before they start threads, so no lock is held by a thread that the child doesn't have.
+    // SAFETY: callers fork before they start threads, so no lock is held by a thread that the child
+    // doesn't have.
     match unsafe { libc::fork() } {
         -1 => Err(Error::last_os_error()),
         0 => Ok(Fork::Child),
@@ -25,7 +29,8 @@ pub fn fork() -> Result<Fork> {
     }
 }
 
-/// Ends the process without running what was registered for its end, which belongs to the process it was copied from.
+/// Ends the process without running what was registered for its end, which belongs to the process
+/// it was copied from.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: takes a number and doesn't return.
     unsafe { libc::_exit(code) }
@@ -46,9 +51,12 @@ pub fn ignore_signal(signal: c_int) {
 /// Ends this process by a signal, as if it had come from outside.
 pub fn die_by(signal: c_int) {
     reset_signal(signal);
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: all pointers are to values of this frame, which the calls only read; no handler is installed. The core
-    // file would be the wrong program's.
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: all pointers are to values of this frame, which the calls only read; no handler is
+    // installed. The core file would be the wrong program's.
     unsafe {
         libc::setrlimit(libc::RLIMIT_CORE, &none);
         let mut set = zeroed();
@@ -61,12 +69,17 @@ pub fn die_by(signal: c_int) {
 
 /// Closes all descriptors from 3 on but these; the caller owns no other that it still uses.
 pub fn close_all_but(kept: &[BorrowedFd<'_>]) {
-    let mut kept: Vec<u32> = kept.iter().map(|fd| fd.as_raw_fd() as u32).filter(|fd| *fd > 2).collect();
+    let mut kept: Vec<u32> = kept
+        .iter()
+        .map(|fd| fd.as_raw_fd() as u32)
+        .filter(|fd| *fd > 2)
+        .collect();
     kept.sort_unstable();
     let mut from = 3;
     for fd in kept.into_iter().chain([u32::MAX]) {
         if from < fd {
-            // SAFETY: takes numbers only; the descriptors were inherited, so no value of this program owns them.
+            // SAFETY: takes numbers only; the descriptors were inherited, so no value of this
+            // program owns them.
             unsafe { libc::syscall(libc::SYS_close_range, from, fd - 1, 0) };
         }
         from = fd.saturating_add(1);
@@ -91,11 +104,22 @@ pub struct Notification {
 /// Installs a filter for this thread and all that it starts.
 ///
 /// # Errors
-/// `EBUSY`: there is a listener already; `EINVAL`, `ENOSYS`: the kernel knows no listeners, or not these flags.
+/// `EBUSY`: there is a listener already; `EINVAL`, `ENOSYS`: the kernel knows no listeners, or not
+/// these flags.
 pub fn install_filter(program: &[libc::sock_filter], flags: c_ulong) -> Result<OwnedFd> {
-    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+    let program = libc::sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_ptr().cast_mut(),
+    };
     // SAFETY: `program` points to as many instructions as it says, and the kernel copies them.
-    let fd = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &program) };
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
+            &program,
+        )
+    };
     if fd < 0 {
         return Err(Error::last_os_error());
     }
@@ -108,12 +132,24 @@ pub fn receive(listener: BorrowedFd<'_>) -> Result<Notification> {
     // SAFETY: all bytes zero is a valid value of this plain struct, and what the kernel demands.
     let mut it: libc::seccomp_notif = unsafe { zeroed() };
     // SAFETY: the kernel writes one `seccomp_notif`, whose size is part of the request's number.
-    let result = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &mut it) };
+    let result = unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_RECV,
+            &mut it,
+        )
+    };
     if result < 0 {
         return Err(Error::last_os_error());
     }
     let number = it.data.nr as u32;
-    Ok(Notification { id: it.id, tid: it.pid as pid_t, arch: it.data.arch, number, args: it.data.args })
+    Ok(Notification {
+        id: it.id,
+        tid: it.pid as pid_t,
+        arch: it.data.arch,
+        number,
+        args: it.data.args,
+    })
 }
 
 /// What a waiting program start is told.
@@ -131,15 +167,32 @@ pub fn respond(listener: BorrowedFd<'_>, id: u64, reply: Reply) -> Result<()> {
         Reply::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
         Reply::Fail(errno) => (-errno, 0),
     };
-    let mut it = libc::seccomp_notif_resp { id, val: 0, error, flags };
+    let mut it = libc::seccomp_notif_resp {
+        id,
+        val: 0,
+        error,
+        flags,
+    };
     // SAFETY: the kernel reads one `seccomp_notif_resp`.
-    check(unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &mut it) })
+    check(unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_SEND,
+            &mut it,
+        )
+    })
 }
 
 /// Whether a program start still waits, and so whether its thread's number still means that thread.
 pub fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: the kernel reads one u64.
-    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0 }
+    unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_ID_VALID,
+            &id,
+        ) == 0
+    }
 }
 
 /// Whether there is such a thread in such a process: no signal is sent.
@@ -149,7 +202,8 @@ pub fn thread_is_of(process: pid_t, thread: pid_t) -> bool {
     result == 0 || Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
 
-/// Traces a thread from now on, for its next exec; it is killed if this thread ends before it is let go.
+/// Traces a thread from now on, for its next exec; it is killed if this thread ends before it is
+/// let go.
 pub fn seize(tid: pid_t) -> Result<()> {
     let options = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
     trace(libc::PTRACE_SEIZE, tid, options as usize)
@@ -173,7 +227,8 @@ type TraceRequest = libc::c_uint;
 
 fn trace(request: TraceRequest, tid: pid_t, data: usize) -> Result<()> {
     let none: *mut c_void = std::ptr::null_mut();
-    // SAFETY: with these three requests the kernel takes `data` as a number and reads or writes no memory of ours.
+    // SAFETY: with these three requests the kernel takes `data` as a number and reads or writes no
+    // memory of ours.
     match unsafe { libc::ptrace(request, tid, none, data as *mut c_void) } {
         -1 => Err(Error::last_os_error()),
         _ => Ok(()),
@@ -203,12 +258,19 @@ pub enum Change {
 pub fn wait_for_traced() -> Result<(pid_t, Change)> {
     let mut status = 0;
     loop {
-        // SAFETY: the kernel writes one number. A pid of a thread would not do: exec gives it the process's.
+        // SAFETY: the kernel writes one number. A pid of a thread would not do: exec gives it the
+        // process's.
         match unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::__WNOTHREAD) } {
             -1 if Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
             -1 => return Err(Error::last_os_error()),
             pid if libc::WIFSTOPPED(status) => {
-                return Ok((pid, Change::Trapped { event: status >> 16, signal: libc::WSTOPSIG(status) }));
+                return Ok((
+                    pid,
+                    Change::Trapped {
+                        event: status >> 16,
+                        signal: libc::WSTOPSIG(status),
+                    },
+                ));
             }
             pid => return Ok((pid, Change::Ended(status))),
         }
@@ -220,26 +282,50 @@ pub fn wait_for_traced() -> Result<(pid_t, Change)> {
 /// # Errors
 /// `ECHILD`: there is none.
 pub fn await_child() -> Result<(pid_t, Change)> {
-    wait_id(libc::P_ALL, 0, libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT)
-        .and_then(|it| it.ok_or_else(|| Error::from_raw_os_error(libc::EINTR)))
+    wait_id(
+        libc::P_ALL,
+        0,
+        libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT,
+    )
+    .and_then(|it| it.ok_or_else(|| Error::from_raw_os_error(libc::EINTR)))
 }
 
 /// The change that a child of this thread has now, without taking it away.
 pub fn peek_child() -> Result<Option<(pid_t, Change)>> {
-    wait_id(libc::P_ALL, 0, libc::WEXITED | libc::WNOWAIT | libc::WNOHANG)
+    wait_id(
+        libc::P_ALL,
+        0,
+        libc::WEXITED | libc::WNOWAIT | libc::WNOHANG,
+    )
 }
 
-/// Takes the change of a child of this thread that it is known to have; none if it has no such change any more.
+/// Takes the change of a child of this thread that it is known to have; none if it has no such
+/// change any more.
 pub fn take_change(pid: pid_t, change: Change) -> Result<bool> {
-    let which = if matches!(change, Change::Ended(_)) { libc::WEXITED } else { libc::WSTOPPED };
+    let which = if matches!(change, Change::Ended(_)) {
+        libc::WEXITED
+    } else {
+        libc::WSTOPPED
+    };
     wait_id(libc::P_PID, pid as libc::id_t, which | libc::WNOHANG).map(|it| it.is_some())
 }
 
-fn wait_id(kind: libc::idtype_t, id: libc::id_t, options: c_int) -> Result<Option<(pid_t, Change)>> {
+fn wait_id(
+    kind: libc::idtype_t,
+    id: libc::id_t,
+    options: c_int,
+) -> Result<Option<(pid_t, Change)>> {
     // SAFETY: all bytes zero is a valid `siginfo_t`.
     let mut info: libc::siginfo_t = unsafe { zeroed() };
     // SAFETY: the kernel writes one `siginfo_t`.
-    check(unsafe { libc::waitid(kind, id, &mut info, options | libc::__WALL | libc::__WNOTHREAD) })?;
+    check(unsafe {
+        libc::waitid(
+            kind,
+            id,
+            &mut info,
+            options | libc::__WALL | libc::__WNOTHREAD,
+        )
+    })?;
     // SAFETY: `waitid` fills these members in, or leaves them zero.
     let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
     let change = match info.si_code {
@@ -247,7 +333,10 @@ fn wait_id(kind: libc::idtype_t, id: libc::id_t, options: c_int) -> Result<Optio
         libc::CLD_KILLED => Change::Ended(status),
         libc::CLD_DUMPED => Change::Ended(status | 0x80),
         libc::CLD_STOPPED => Change::Stopped(status),
-        _ => Change::Trapped { event: 0, signal: status },
+        _ => Change::Trapped {
+            event: 0,
+            signal: status,
+        },
     };
     Ok((pid != 0).then_some((pid, change)))
 }
@@ -256,10 +345,16 @@ fn wait_id(kind: libc::idtype_t, id: libc::id_t, options: c_int) -> Result<Optio
 pub fn give_way(pid: pid_t) {
     // That is all of the kernel's `sched_param`; C libraries add members of their own.
     let priority: c_int = 0;
-    // SAFETY: the kernel reads one number, which lives until the call returns; the other call takes numbers.
+    // SAFETY: the kernel reads one number, which lives until the call returns; the other call takes
+    // numbers.
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, pid as libc::id_t, 19);
-        libc::syscall(libc::SYS_sched_setscheduler, pid, libc::SCHED_IDLE, &raw const priority);
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            pid,
+            libc::SCHED_IDLE,
+            &raw const priority,
+        );
     }
 }
 
@@ -299,12 +394,24 @@ pub fn own(fd: c_int) -> OwnedFd {
 pub fn landlock_version() -> i64 {
     const VERSION: c_int = 1;
     // SAFETY: with this flag the kernel reads no attribute.
-    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<c_void>(), 0, VERSION) };
+    let version = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<c_void>(),
+            0,
+            VERSION,
+        )
+    };
     version.max(0)
 }
 
 fn check(result: c_int) -> Result<()> {
-    if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
+    if result < 0 {
+        Err(Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
-const _: () = assert!(size_of::<libc::seccomp_notif>() == 80 && size_of::<libc::seccomp_notif_resp>() == 24);
+const _: () =
+    assert!(size_of::<libc::seccomp_notif>() == 80 && size_of::<libc::seccomp_notif_resp>() == 24);

@@ -32,7 +32,11 @@ pub struct Ancestor {
 /// The process of a thread; none if the thread is gone, or it couldn't be looked.
 pub fn process_of(tid: pid_t) -> Option<pid_t> {
     // Nearly always the thread is its process's first one, which is cheaper to ask than to read.
-    if sys::thread_is_of(tid, tid) { Some(tid) } else { status_number(tid, "Tgid:") }
+    if sys::thread_is_of(tid, tid) {
+        Some(tid)
+    } else {
+        status_number(tid, "Tgid:")
+    }
 }
 
 /// Who traces a thread.
@@ -42,7 +46,9 @@ pub fn tracer_of(tid: pid_t) -> Option<pid_t> {
 
 fn status_number(pid: pid_t, name: &str) -> Option<pid_t> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
 }
 
 /// Whether there is such a process.
@@ -77,8 +83,9 @@ fn split(mut text: Vec<u8>) -> Vec<Vec<u8>> {
     text.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
 }
 
-/// Who starts a program with these arguments: what the process itself runs until then, since a shell may become its last
-/// command; then who started the process, nearest first, up to the command and not the supervisor.
+/// Who starts a program with these arguments: what the process itself runs until then, since a
+/// shell may become its last command; then who started the process, nearest first, up to the
+/// command and not the supervisor.
 ///
 /// # Errors
 /// It couldn't be looked.
@@ -87,12 +94,19 @@ pub fn ancestors(process: pid_t, supervisor: pid_t, started: &[Vec<u8>]) -> Resu
     let mut pid = process;
     while ancestors.len() < MAX_ANCESTORS && pid != supervisor && pid > 1 {
         // One that has ended meanwhile has left its child to the supervisor.
-        let Some(text) = seen(read(pid, "cmdline", MAX_ARGUMENTS))? else { break };
+        let Some(text) = seen(read(pid, "cmdline", MAX_ARGUMENTS))? else {
+            break;
+        };
         let argv = split(text);
         if pid != process || argv != started {
             // A process that was forked for this start still looks like the one that forked it.
             ancestors.pop_if(|it| it.pid == process && it.argv == argv);
-            ancestors.push(Ancestor { pid, argv, is_same_program: false, file: None });
+            ancestors.push(Ancestor {
+                pid,
+                argv,
+                is_same_program: false,
+                file: None,
+            });
         }
         let Some(parent) = parent_of(pid)? else { break };
         pid = parent;
@@ -102,11 +116,21 @@ pub fn ancestors(process: pid_t, supervisor: pid_t, started: &[Vec<u8>]) -> Resu
 
 /// Who started a process; none if it is gone.
 fn parent_of(pid: pid_t) -> Result<Option<pid_t>> {
-    let Some(stat) = seen(read(pid, "stat", PAGE))? else { return Ok(None) };
+    let Some(stat) = seen(read(pid, "stat", PAGE))? else {
+        return Ok(None);
+    };
     // The name of the program stands in parentheses and may hold anything.
-    let fields = stat.iter().rposition(|byte| *byte == b')').map(|end| &stat[end + 1..]);
-    let fields = fields.and_then(|it| std::str::from_utf8(it).ok()).unwrap_or_default();
-    Ok(fields.split_ascii_whitespace().nth(1).and_then(|it| it.parse().ok()))
+    let fields = stat
+        .iter()
+        .rposition(|byte| *byte == b')')
+        .map(|end| &stat[end + 1..]);
+    let fields = fields
+        .and_then(|it| std::str::from_utf8(it).ok())
+        .unwrap_or_default();
+    Ok(fields
+        .split_ascii_whitespace()
+        .nth(1)
+        .and_then(|it| it.parse().ok()))
 }
 
 /// What was read of a process, unless it is gone.
@@ -117,7 +141,8 @@ fn seen(read: Result<Vec<u8>>) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Whether a process, or the one of a thread, is below this process and held. One that can't be looked at isn't.
+/// Whether a process, or the one of a thread, is below this process and held. One that can't be
+/// looked at isn't.
 pub fn is_of_tree(pid: pid_t, supervisor: pid_t) -> bool {
     let mut at = pid;
     for _ in 0..MAX_DEPTH {
@@ -135,18 +160,26 @@ pub fn is_of_tree(pid: pid_t, supervisor: pid_t) -> bool {
 
 /// Whether a process has numbers of processes of its own, which mean none that is outside.
 pub fn has_own_numbers(tid: pid_t) -> bool {
-    let namespace = |of: &str| fs::metadata(format!("/proc/{of}/ns/pid")).map(|it| (it.dev(), it.ino())).ok();
+    let namespace = |of: &str| {
+        fs::metadata(format!("/proc/{of}/ns/pid"))
+            .map(|it| (it.dev(), it.ino()))
+            .ok()
+    };
     let (own, theirs) = (namespace("self"), namespace(&tid.to_string()));
     own.is_some() && theirs.is_some() && own != theirs
 }
 
-/// Gives `meet` each child of a process's first thread, and then what is below, at once as it is found: processes that fork
-/// and exit without a pause live shorter than a look at all of them takes.
+/// Gives `meet` each child of a process's first thread, and then what is below, at once as it is
+/// found: processes that fork and exit without a pause live shorter than a look at all of them
+/// takes.
 pub fn meet_descendants(of: pid_t, is_deep: bool, meet: &mut impl FnMut(pid_t)) {
     let mut found = Vec::new();
     let mut meet_children = |of: pid_t, found: &mut Vec<pid_t>| {
         let list = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
-        for pid in list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
+        for pid in list
+            .split_ascii_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+        {
             meet(pid);
             found.push(pid);
         }

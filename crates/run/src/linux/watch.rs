@@ -28,18 +28,27 @@ pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
     let (mut pause, mut front_is_gone) = (RETRY.0, false);
     loop {
         let alarm = PollFd::new(supervisor.pool.alarm(), PollFlags::POLLIN);
-        let mut ready = vec![PollFd::new(supervisor.listener(), PollFlags::empty()), alarm];
+        let mut ready = vec![
+            PollFd::new(supervisor.listener(), PollFlags::empty()),
+            alarm,
+        ];
         if !front_is_gone {
             ready.push(PollFd::new(supervisor.front(), PollFlags::empty()));
         }
         if let Some(link) = &link {
             ready.push(PollFd::new(link.stream().as_fd(), PollFlags::POLLIN));
         }
-        let wait =
-            if link.is_some() { PollTimeout::NONE } else { PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX) };
+        let wait = if link.is_some() {
+            PollTimeout::NONE
+        } else {
+            PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX)
+        };
         let _ = poll(&mut ready, wait);
         let is_ready = |n: usize| ready.get(n).and_then(|it| it.any()) == Some(true);
-        let (front, host) = (!front_is_gone && is_ready(2), is_ready(if front_is_gone { 2 } else { 3 }));
+        let (front, host) = (
+            !front_is_gone && is_ready(2),
+            is_ready(if front_is_gone { 2 } else { 3 }),
+        );
         if is_ready(1) && supervisor.pool.sound() {
             start::refuse_waiting(supervisor);
         }
@@ -61,7 +70,11 @@ pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
         if link.is_none() && begun.elapsed() >= SILENCE {
             supervisor.publish(Err(SILENT.into()));
         }
-        pause = if link.is_some() { RETRY.0 } else { (pause * 2).min(RETRY.1) };
+        pause = if link.is_some() {
+            RETRY.0
+        } else {
+            (pause * 2).min(RETRY.1)
+        };
     }
 }
 
@@ -78,10 +91,13 @@ fn have(supervisor: &Supervisor, link: &mut Link, named: &Value) -> Result<()> {
     let names = named["names"].as_array().ok_or(ErrorKind::InvalidData)?;
     let generation = named["generation"].as_u64().ok_or(ErrorKind::InvalidData)?;
     let every = named["every"].as_bool().ok_or(ErrorKind::InvalidData)?;
-    let names = names.iter().map(|it| it.as_str().map(str::to_owned).ok_or(ErrorKind::InvalidData));
+    let names = names
+        .iter()
+        .map(|it| it.as_str().map(str::to_owned).ok_or(ErrorKind::InvalidData));
     let names: Vec<String> = names.collect::<std::result::Result<_, _>>()?;
     supervisor.publish(Ok(Snapshot::new(every, names.into_iter())));
-    link.send_request("programs/have", json!({ "generation": generation })).map(drop)
+    link.send_request("programs/have", json!({ "generation": generation }))
+        .map(drop)
 }
 
 /// Reads what has come.
@@ -116,7 +132,12 @@ fn reach(supervisor: &Supervisor, pause: Duration) -> Option<Link> {
 fn start_host(words: &[std::ffi::OsString]) -> Option<PathBuf> {
     let (program, arguments) = words.split_first()?;
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0);
     let mut child = command.spawn().ok()?;
     let until = Instant::now() + START_PATIENCE;
     let status = loop {
@@ -137,5 +158,8 @@ fn start_host(words: &[std::ffi::OsString]) -> Option<PathBuf> {
     {
         path.push_str(&String::from_utf8_lossy(&chunk[..n]));
     }
-    path.lines().next().filter(|it| !it.is_empty()).map(PathBuf::from)
+    path.lines()
+        .next()
+        .filter(|it| !it.is_empty())
+        .map(PathBuf::from)
 }

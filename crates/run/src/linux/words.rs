@@ -17,7 +17,8 @@ const MAX_COMMAND: usize = 200;
 /// How many reasons are remembered as said.
 const MAX_SAID: usize = 4096;
 
-/// Which reasons have been said already. A shell that is refused one `git` tries the next along the PATH.
+/// Which reasons have been said already. A shell that is refused one `git` tries the next along the
+/// PATH.
 #[derive(Default)]
 pub struct Said(Mutex<HashSet<u64>>);
 
@@ -37,11 +38,19 @@ impl Said {
     }
 }
 
-/// The line: who says it, what is refused, and why. Nothing in it can move a terminal's cursor or begin another line.
+/// The line: who says it, what is refused, and why. Nothing in it can move a terminal's cursor or
+/// begin another line.
 fn line(argv: &[Vec<u8>], reason: &str) -> String {
-    let command = argv.iter().map(|it| String::from_utf8_lossy(it)).collect::<Vec<_>>().join(" ");
+    let command = argv
+        .iter()
+        .map(|it| String::from_utf8_lossy(it))
+        .collect::<Vec<_>>()
+        .join(" ");
     let mut line = format!("hookwire: {}: {reason}", shorten(&command, MAX_COMMAND));
-    line = line.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+    line = line
+        .chars()
+        .map(|it| if it.is_control() { ' ' } else { it })
+        .collect();
     let mut line = shorten(&line, MAX_LINE - 8);
     line.push('\n');
     line
@@ -51,7 +60,10 @@ fn shorten(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..=most)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
     format!("{}...", &text[..end])
 }
 
@@ -59,7 +71,9 @@ fn shorten(text: &str, most: usize) -> String {
 fn write_to(pid: pid_t, line: &str) {
     let Some(stderr) = stderr_of(pid) else { return };
     let mut ready = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
-    if poll(&mut ready, PollTimeout::ZERO) == Ok(1) && ready[0].revents() == Some(PollFlags::POLLOUT) {
+    if poll(&mut ready, PollTimeout::ZERO) == Ok(1)
+        && ready[0].revents() == Some(PollFlags::POLLOUT)
+    {
         let _ = nix::unistd::write(&stderr, line.as_bytes());
     }
 }
@@ -68,7 +82,11 @@ fn stderr_of(pid: pid_t) -> Option<OwnedFd> {
     let by_kernel = sys::pidfd_open(pid).and_then(|process| sys::pidfd_getfd(process.as_fd(), 2));
     // A duplicate also reaches a socket, which can't be opened; but some sandboxes don't allow it.
     by_kernel.ok().or_else(|| {
-        let flags = OFlag::O_WRONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC | OFlag::O_APPEND;
+        let flags = OFlag::O_WRONLY
+            | OFlag::O_NONBLOCK
+            | OFlag::O_NOCTTY
+            | OFlag::O_CLOEXEC
+            | OFlag::O_APPEND;
         open(format!("/proc/{pid}/fd/2").as_str(), flags, Mode::empty()).ok()
     })
 }

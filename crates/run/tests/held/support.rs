@@ -18,8 +18,8 @@ const NOBODY: u32 = 65534;
 /// Where it is kept when something was held.
 pub const DATA: &str = ".data";
 
-/// Rules, and what has been asked. A rule is a program's name and words that all have to be among the arguments; `@x` is the
-/// name of the directory.
+/// Rules, and what has been asked. A rule is a program's name and words that all have to be among
+/// the arguments; `@x` is the name of the directory.
 #[derive(Default)]
 struct Rules {
     generation: u64,
@@ -45,7 +45,11 @@ impl Host {
         let _ = fs::remove_file(socket);
         let listener = UnixListener::bind(socket).unwrap();
         fs::set_permissions(socket, Permissions::from_mode(0o777)).unwrap();
-        let state = Arc::new(Mutex::new(Rules { generation: 1, rules: words(rules), ..Rules::default() }));
+        let state = Arc::new(Mutex::new(Rules {
+            generation: 1,
+            rules: words(rules),
+            ..Rules::default()
+        }));
         let (told, haves) = channel();
         let (accepting, known) = (listener.try_clone().unwrap(), state.clone());
         std::thread::spawn(move || {
@@ -55,7 +59,12 @@ impl Host {
                 std::thread::spawn(move || serve(stream, &rules, &told));
             }
         });
-        Host { socket: socket.to_owned(), rules: state, haves, _listener: listener }
+        Host {
+            socket: socket.to_owned(),
+            rules: state,
+            haves,
+            _listener: listener,
+        }
     }
 
     pub fn asks_about_every_program(self) -> Host {
@@ -76,16 +85,24 @@ impl Host {
         state.generation += 1;
         state.rules = words(rules);
         let generation = state.generation;
-        let message = json!({ "jsonrpc": "2.0", "method": "programs/changed", "params": state.named() });
+        let message =
+            json!({ "jsonrpc": "2.0", "method": "programs/changed", "params": state.named() });
         for watcher in &mut state.watchers {
             let _ = watcher.write_all(&frame(&message));
         }
         drop(state);
-        while self.haves.recv_timeout(LIMIT).expect("the supervisor says what it judges by") != generation {}
+        while self
+            .haves
+            .recv_timeout(LIMIT)
+            .expect("the supervisor says what it judges by")
+            != generation
+        {}
     }
 
     pub fn await_watcher(&self) {
-        self.haves.recv_timeout(LIMIT).expect("the supervisor says what it judges by");
+        self.haves
+            .recv_timeout(LIMIT)
+            .expect("the supervisor says what it judges by");
     }
 
     /// The events that were asked about.
@@ -104,16 +121,28 @@ impl Host {
 
 impl Rules {
     fn named(&self) -> Value {
-        let names: Vec<&String> = self.rules.iter().map(|it| &it[0]).chain(self.slow.iter().map(|it| &it.0)).collect();
+        let names: Vec<&String> = self
+            .rules
+            .iter()
+            .map(|it| &it[0])
+            .chain(self.slow.iter().map(|it| &it.0))
+            .collect();
         json!({ "generation": self.generation, "names": names, "every": self.every })
     }
 
     fn verdict(&mut self, event: &Value) -> Value {
         self.asked.push(event.clone());
-        let argv: Vec<&str> = event["exec"]["argv"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+        let argv: Vec<&str> = event["exec"]["argv"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it.as_str().unwrap())
+            .collect();
         let name = argv[0].rsplit('/').next().unwrap();
         let directory = event["cwd"].as_str().unwrap().rsplit('/').next().unwrap();
-        let is_word = |word: &String| argv.contains(&word.as_str()) || word.strip_prefix('@') == Some(directory);
+        let is_word = |word: &String| {
+            argv.contains(&word.as_str()) || word.strip_prefix('@') == Some(directory)
+        };
         let is_hit = |it: &&Vec<String>| it[0] == name && it[1..].iter().all(is_word);
         match self.rules.iter().find(is_hit) {
             Some(rule) => json!({ "decision": "deny", "reason": format!("no {}", rule.join(" ")) }),
@@ -123,7 +152,10 @@ impl Rules {
 }
 
 fn words(rules: &[&str]) -> Vec<Vec<String>> {
-    rules.iter().map(|rule| rule.split(' ').map(str::to_owned).collect()).collect()
+    rules
+        .iter()
+        .map(|rule| rule.split(' ').map(str::to_owned).collect())
+        .collect()
 }
 
 fn frame(message: &Value) -> Vec<u8> {
@@ -136,10 +168,16 @@ fn serve(stream: UnixStream, rules: &Mutex<Rules>, told: &Sender<u64>) {
     let mut writer = stream.try_clone().unwrap();
     loop {
         let (mut header, mut empty) = (String::new(), String::new());
-        if reader.read_line(&mut header).unwrap_or(0) == 0 || reader.read_line(&mut empty).is_err() {
+        if reader.read_line(&mut header).unwrap_or(0) == 0 || reader.read_line(&mut empty).is_err()
+        {
             return;
         }
-        let length = header.trim().strip_prefix("Content-Length: ").unwrap().parse().unwrap();
+        let length = header
+            .trim()
+            .strip_prefix("Content-Length: ")
+            .unwrap()
+            .parse()
+            .unwrap();
         let mut body = vec![0; length];
         if reader.read_exact(&mut body).is_err() {
             return;
@@ -159,7 +197,12 @@ fn serve(stream: UnixStream, rules: &Mutex<Rules>, told: &Sender<u64>) {
             }
             "hooks/dispatch" => {
                 let slow = rules.lock().unwrap().slow.clone();
-                let name = params["exec"]["argv"][0].as_str().unwrap().rsplit('/').next().unwrap();
+                let name = params["exec"]["argv"][0]
+                    .as_str()
+                    .unwrap()
+                    .rsplit('/')
+                    .next()
+                    .unwrap();
                 if let Some((_, released)) = slow.filter(|(program, _)| program == name) {
                     let _ = released.lock().unwrap().recv_timeout(LIMIT);
                 }
@@ -188,12 +231,19 @@ pub enum User {
 
 /// The users that this test may be.
 pub fn users() -> &'static [User] {
-    if nix::unistd::geteuid().is_root() { &[User::Own, User::Nobody] } else { &[User::Own] }
+    if nix::unistd::geteuid().is_root() {
+        &[User::Own, User::Nobody]
+    } else {
+        &[User::Own]
+    }
 }
 
 /// How often something is done that may fail rarely.
 pub fn times(default: usize) -> usize {
-    std::env::var("HOOKWIRE_RUN_TIMES").ok().and_then(|it| it.parse().ok()).unwrap_or(default)
+    std::env::var("HOOKWIRE_RUN_TIMES")
+        .ok()
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(default)
 }
 
 /// Whether a program is there.
@@ -221,7 +271,9 @@ fn attacks() -> Option<&'static Path> {
         }
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("attacks");
         fs::create_dir_all(&target).unwrap();
-        for source in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attacks")).unwrap() {
+        for source in
+            fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attacks")).unwrap()
+        {
             let source = source.unwrap().path();
             if source.extension().is_some_and(|it| it == "c") {
                 let program = target.join(source.file_stem().unwrap());
@@ -232,7 +284,11 @@ fn attacks() -> Option<&'static Path> {
                 // Each test may be a process of its own, and they begin at once.
                 let name = source.file_stem().unwrap().to_string_lossy();
                 let fresh = target.with_file_name(format!("{name}-{}", std::process::id()));
-                let cc = Command::new("cc").args(["-O2", "-w", "-pthread", "-o"]).arg(&fresh).arg(&source).status();
+                let cc = Command::new("cc")
+                    .args(["-O2", "-w", "-pthread", "-o"])
+                    .arg(&fresh)
+                    .arg(&source)
+                    .status();
                 assert!(cc.unwrap().success(), "{}", source.display());
                 fs::rename(&fresh, &program).unwrap();
             }
@@ -245,13 +301,22 @@ fn attacks() -> Option<&'static Path> {
 impl Jail {
     /// None where nothing can be compiled, or where the kernel can't hold anything.
     pub fn new() -> Option<Jail> {
-        let directory = tempfile::Builder::new().prefix("hookwire-run-").tempdir().unwrap();
+        let directory = tempfile::Builder::new()
+            .prefix("hookwire-run-")
+            .tempdir()
+            .unwrap();
         fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
-        // By a process of its own: what another test's child inherits open for writing can't be started.
+        // By a process of its own: what another test's child inherits open for writing can't be
+        // started.
         let mut copy = Command::new("cp");
-        copy.args(["-r", env!("CARGO_BIN_EXE_hookwire-run")]).arg(attacks()?.join(".")).arg(directory.path());
+        copy.args(["-r", env!("CARGO_BIN_EXE_hookwire-run")])
+            .arg(attacks()?.join("."))
+            .arg(directory.path());
         assert!(copy.status().unwrap().success());
-        let probe = Command::new(directory.path().join("hookwire-run")).arg("--probe").output().unwrap();
+        let probe = Command::new(directory.path().join("hookwire-run"))
+            .arg("--probe")
+            .output()
+            .unwrap();
         if !probe.status.success() {
             return skip(&String::from_utf8_lossy(&probe.stderr));
         }
@@ -277,7 +342,8 @@ impl Jail {
         command
     }
 
-    /// A command that runs in the directory below the supervisor. The directory comes first in its PATH, and `put/bin` second.
+    /// A command that runs in the directory below the supervisor. The directory comes first in its
+    /// PATH, and `put/bin` second.
     pub fn held(&self, user: User, options: &[&str], words: &[&str]) -> Command {
         let mut command = Command::new(self.path("hookwire-run"));
         command
@@ -294,7 +360,10 @@ impl Jail {
 
     fn set(&self, command: &mut Command, user: User) {
         let path = std::env::var("PATH").unwrap();
-        command.current_dir(self.directory.path()).process_group(0).stdin(Stdio::null());
+        command
+            .current_dir(self.directory.path())
+            .process_group(0)
+            .stdin(Stdio::null());
         let directory = self.directory.path().display();
         command.env("PATH", format!("{directory}:{directory}/put/bin:{path}"));
         command
@@ -306,7 +375,8 @@ impl Jail {
         }
     }
 
-    /// Waits until no supervisor of this jail is left: each has the directory of what is kept in its words.
+    /// Waits until no supervisor of this jail is left: each has the directory of what is kept in
+    /// its words.
     pub fn await_supervisors(&self) {
         let data = self.path(DATA).display().to_string();
         let is_one = |entry: fs::DirEntry| {
@@ -343,8 +413,16 @@ pub fn run(mut command: Command) -> Ran {
     let mut child = command.spawn().unwrap();
     let (stdout, stderr) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
     let code = end(&mut child, &command);
-    let (stdout, stderr) = (stdout.recv_timeout(LIMIT).unwrap(), stderr.recv_timeout(LIMIT).unwrap());
-    Ran { code, output: format!("{stdout}{stderr}"), stdout, stderr }
+    let (stdout, stderr) = (
+        stdout.recv_timeout(LIMIT).unwrap(),
+        stderr.recv_timeout(LIMIT).unwrap(),
+    );
+    Ran {
+        code,
+        output: format!("{stdout}{stderr}"),
+        stdout,
+        stderr,
+    }
 }
 
 fn read_all(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
@@ -362,7 +440,9 @@ pub fn end(child: &mut Child, command: &Command) -> i32 {
     let until = Instant::now() + LIMIT;
     loop {
         if let Some(status) = child.try_wait().unwrap() {
-            return status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
+            return status
+                .code()
+                .unwrap_or_else(|| 128 + status.signal().unwrap());
         }
         if Instant::now() > until {
             let group = nix::unistd::Pid::from_raw(-(child.id() as i32));

@@ -34,9 +34,17 @@ pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Probl
     let Some(value) = parsed.value else {
         return Ok(empty_map());
     };
-    let mut converter = Converter { index, problems: Vec::new(), n_nodes: 0 };
+    let mut converter = Converter {
+        index,
+        problems: Vec::new(),
+        n_nodes: 0,
+    };
     let node = converter.node(value);
-    if converter.problems.is_empty() { Ok(node) } else { Err(converter.problems) }
+    if converter.problems.is_empty() {
+        Ok(node)
+    } else {
+        Err(converter.problems)
+    }
 }
 
 struct Converter<'t> {
@@ -82,7 +90,11 @@ impl Converter<'_> {
                         Some(_) => {}
                         None => {
                             seen.insert(key.clone(), key_span.clone());
-                            entries.push(Entry { key, key_span, value });
+                            entries.push(Entry {
+                                key,
+                                key_span,
+                                value,
+                            });
                         }
                     }
                 }

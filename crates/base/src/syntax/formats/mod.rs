@@ -77,7 +77,10 @@ impl Format {
     /// The format of a file's extension, in any case.
     pub fn from_extension(extension: &str) -> Option<Format> {
         let extension = extension.to_ascii_lowercase();
-        Format::ALL.iter().copied().find(|format| format.extensions().contains(&extension.as_str()))
+        Format::ALL
+            .iter()
+            .copied()
+            .find(|format| format.extensions().contains(&extension.as_str()))
     }
 }
 
@@ -121,14 +124,17 @@ impl Problem {
             None => problem,
             Some(first) => {
                 let (line, column) = (first.line, first.column);
-                problem.help(format!("it was first given at line {line}, column {column}"))
+                problem.help(format!(
+                    "it was first given at line {line}, column {column}"
+                ))
             }
         }
     }
 
     /// With the advice to put the text in quotes.
     fn quoted(self, help: &str) -> Problem {
-        self.help(help).fix(Fix::new("Put it in quotes", Edit::QuoteLine))
+        self.help(help)
+            .fix(Fix::new("Put it in quotes", Edit::QuoteLine))
     }
 
     fn too_deep(span: Span) -> Problem {
@@ -141,7 +147,8 @@ impl Problem {
     }
 
     fn number_too_large(span: Span) -> Problem {
-        Problem::syntax(span, "the number is too large").quoted("put it in quotes if it is meant as text")
+        Problem::syntax(span, "the number is too large")
+            .quoted("put it in quotes if it is meant as text")
     }
 }
 
@@ -166,7 +173,9 @@ fn shift(node: &mut Node, by: usize) {
 fn span_at(text: &str, offset: usize) -> Span {
     let rest = text.get(offset..).unwrap_or("");
     match rest.chars().next() {
-        Some(character) if character != '\n' && character != '\r' => offset..offset + character.len_utf8(),
+        Some(character) if character != '\n' && character != '\r' => {
+            offset..offset + character.len_utf8()
+        }
         _ => offset.min(text.len())..offset.min(text.len()),
     }
 }
@@ -177,7 +186,10 @@ fn rest_of_line(text: &str, start: usize) -> Span {
 }
 
 fn empty_map() -> Node {
-    Node { span: 0..0, value: NodeValue::Map(Vec::new()) }
+    Node {
+        span: 0..0,
+        value: NodeValue::Map(Vec::new()),
+    }
 }
 
 fn whole_number(digits: &str, radix: u32) -> Option<NodeValue> {

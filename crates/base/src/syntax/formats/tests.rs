@@ -30,7 +30,10 @@ fn mistakes_and_values() {
         read: serde_json::Value,
     }
     rows::compare("syntax/formats.jsonl", |row: Row| {
-        (outcome(&row.text, Format::from_extension(&row.format).unwrap()), rows::written(&row.read))
+        (
+            outcome(&row.text, Format::from_extension(&row.format).unwrap()),
+            rows::written(&row.read),
+        )
     });
 }
 
@@ -42,7 +45,14 @@ fn hostile_texts_are_refused() {
     let steps = (0..n).map(|at| format!("{}a:\n", " ".repeat(at % 100)));
     let layer = |at: usize| format!("a{at}: &a{at} [{}x]\n", format!("*a{}, ", at - 1).repeat(9));
     let bomb = "a0: &a0 x\n".to_owned() + &(1..20).map(layer).collect::<String>();
-    let layer = |at: usize| format!("a{at}: &a{at} {}*a{}{}\n", "[".repeat(30), at - 1, "]".repeat(30));
+    let layer = |at: usize| {
+        format!(
+            "a{at}: &a{at} {}*a{}{}\n",
+            "[".repeat(30),
+            at - 1,
+            "]".repeat(30)
+        )
+    };
     let tower = "a0: &a0 x\n".to_owned() + &(1..200).map(layer).collect::<String>();
     let cases = [
         (Yaml, "[".repeat(n), format!("1:65 {deep}")),
@@ -50,16 +60,51 @@ fn hostile_texts_are_refused() {
         (Yaml, "{a: ".repeat(n), format!("1:257 {deep}")),
         (Yaml, steps.collect(), format!("65:65 {deep}")),
         (Yaml, tower, format!("4:39 {deep}")),
-        (Yaml, bomb, "7:10 the anchors and aliases of this file expand to too much".into()),
-        (Yaml, "[".to_owned() + &"x,".repeat(300_000), "1:400002 the file has more than 200000 values".into()),
-        (Toml, format!("a = {}", "[".repeat(n)), format!("1:68 {deep}")),
-        (Toml, format!("a = {}", "{a = ".repeat(n)), format!("1:320 {deep}")),
-        (Toml, format!("{}a = 1", "a.".repeat(n)), format!("1:129 {deep}")),
-        (Toml, format!("[{}a]", "a.".repeat(n)), format!("1:130 {deep}")),
-        (Toml, format!("[{keys}a]\n{keys}a = {}", format!("{{{keys}a = ").repeat(70)), format!("2:7 {deep}")),
+        (
+            Yaml,
+            bomb,
+            "7:10 the anchors and aliases of this file expand to too much".into(),
+        ),
+        (
+            Yaml,
+            "[".to_owned() + &"x,".repeat(300_000),
+            "1:400002 the file has more than 200000 values".into(),
+        ),
+        (
+            Toml,
+            format!("a = {}", "[".repeat(n)),
+            format!("1:68 {deep}"),
+        ),
+        (
+            Toml,
+            format!("a = {}", "{a = ".repeat(n)),
+            format!("1:320 {deep}"),
+        ),
+        (
+            Toml,
+            format!("{}a = 1", "a.".repeat(n)),
+            format!("1:129 {deep}"),
+        ),
+        (
+            Toml,
+            format!("[{}a]", "a.".repeat(n)),
+            format!("1:130 {deep}"),
+        ),
+        (
+            Toml,
+            format!(
+                "[{keys}a]\n{keys}a = {}",
+                format!("{{{keys}a = ").repeat(70)
+            ),
+            format!("2:7 {deep}"),
+        ),
         (Json, "[".repeat(n), format!("1:65 {deep}")),
         (Json, "{\"a\":".repeat(n), format!("1:321 {deep}")),
-        (Json, " ".repeat(MAX_BYTES + 1), "1:1 the file is larger than 4 MiB".into()),
+        (
+            Json,
+            " ".repeat(MAX_BYTES + 1),
+            "1:1 the file is larger than 4 MiB".into(),
+        ),
     ];
     for (format, text, expected) in cases {
         assert_eq!(outcome(&text, format), expected, "{format:?} {:.40}", text);
@@ -83,9 +128,21 @@ fn spans_are_exact() {
         }
     }
     let cases = [
-        (Yaml, "\u{feff}ä: 'ü'\r\n\"on\":\r\n  - |\r\n    é\r\n\r\n  - é # x\r\n", "ä 'ü' \"on\" é é"),
-        (Toml, "\u{feff}\"ä\" = 'ü'\r\n[x.y]\r\nz = [1, \"é\"] # x\r\n", "\"ä\" 'ü' x y z 1 \"é\""),
-        (Json, "\u{feff}{\"ä\": \"ü\", // ö\r\n \"b\": [1, true]}", "\"ä\" \"ü\" \"b\" 1 true"),
+        (
+            Yaml,
+            "\u{feff}ä: 'ü'\r\n\"on\":\r\n  - |\r\n    é\r\n\r\n  - é # x\r\n",
+            "ä 'ü' \"on\" é é",
+        ),
+        (
+            Toml,
+            "\u{feff}\"ä\" = 'ü'\r\n[x.y]\r\nz = [1, \"é\"] # x\r\n",
+            "\"ä\" 'ü' x y z 1 \"é\"",
+        ),
+        (
+            Json,
+            "\u{feff}{\"ä\": \"ü\", // ö\r\n \"b\": [1, true]}",
+            "\"ä\" \"ü\" \"b\" 1 true",
+        ),
     ];
     for (format, text, expected) in cases {
         let mut out = Vec::new();
@@ -93,7 +150,11 @@ fn spans_are_exact() {
         assert_eq!(out.join(" "), expected);
     }
     let node = parse("a:\n  b: 1\n  c: [2]\n\n# x\nd: 1", Yaml).expect("no problem");
-    assert_eq!(node.get("a").map(|it| it.span.clone()), Some(5..18), "blanks don't count");
+    assert_eq!(
+        node.get("a").map(|it| it.span.clone()),
+        Some(5..18),
+        "blanks don't count"
+    );
 }
 
 #[test]

@@ -37,33 +37,45 @@ pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Probl
     if !problems.is_empty() {
         return Err(problems);
     }
-    let mut converter = Converter { problems, n_nodes: 0 };
+    let mut converter = Converter {
+        problems,
+        n_nodes: 0,
+    };
     let value = converter.table(table.into_inner());
     if !converter.problems.is_empty() {
         return Err(converter.problems);
     }
-    Ok(Node { span: 0..text.trim_end().len(), value })
+    Ok(Node {
+        span: 0..text.trim_end().len(),
+        value,
+    })
 }
 
 fn syntax_problem(text: &str, message: &str, span: Span) -> Problem {
     // A word such as `no` is read as the beginning of `nan`.
     let written = text.get(span.clone()).unwrap_or_default();
     let is_word = !written.is_empty() && written.chars().all(char::is_alphabetic);
-    let is_no_value = is_word && (message.starts_with("invalid float") || message.starts_with("invalid boolean"));
+    let is_no_value =
+        is_word && (message.starts_with("invalid float") || message.starts_with("invalid boolean"));
     if message.starts_with("string values must be quoted") || is_no_value {
         return match span.is_empty() {
             true => Problem::syntax(span, "a value is missing"),
             false if ["true", "false"].contains(&&*written.to_lowercase()) => {
                 let word = written.to_lowercase();
-                Problem::syntax(span, format!("`{written}` is no value")).help(format!("write `{word}`"))
+                Problem::syntax(span, format!("`{written}` is no value"))
+                    .help(format!("write `{word}`"))
             }
-            false if is_word => {
-                Problem::syntax(span, "text as a value must be in quotes").help(format!("write `\"{written}\"`"))
-            }
+            false if is_word => Problem::syntax(span, "text as a value must be in quotes")
+                .help(format!("write `\"{written}\"`")),
             false => Problem::syntax(span, "text as a value must be in quotes"),
         };
     }
-    Problem::syntax(span, message.strip_suffix(", expected nothing").unwrap_or(message))
+    Problem::syntax(
+        span,
+        message
+            .strip_suffix(", expected nothing")
+            .unwrap_or(message),
+    )
 }
 
 struct Converter {
@@ -82,10 +94,11 @@ impl Converter {
             DeValue::String(text) => NodeValue::String(text.into_owned()),
             DeValue::Boolean(value) => NodeValue::Bool(value),
             DeValue::Datetime(time) => NodeValue::String(time.to_string()),
-            DeValue::Integer(number) => whole_number(number.as_str(), number.radix()).unwrap_or_else(|| {
-                self.problems.push(Problem::number_too_large(span.clone()));
-                NodeValue::Null
-            }),
+            DeValue::Integer(number) => whole_number(number.as_str(), number.radix())
+                .unwrap_or_else(|| {
+                    self.problems.push(Problem::number_too_large(span.clone()));
+                    NodeValue::Null
+                }),
             DeValue::Float(number) => {
                 let value: f64 = number.as_str().parse().unwrap_or(f64::NAN);
                 if value.is_infinite() && !number.as_str().contains("inf") {
@@ -107,7 +120,11 @@ impl Converter {
         let entry = |(key, value): (toml::Spanned<Cow<'_, str>>, toml::Spanned<DeValue<'_>>)| {
             let (key_span, value_span) = (key.span(), value.span());
             let value = self.node(value_span, value.into_inner());
-            Entry { key: key.into_inner().into_owned(), key_span, value }
+            Entry {
+                key: key.into_inner().into_owned(),
+                key_span,
+                value,
+            }
         };
         let mut entries: Vec<Entry> = table.into_iter().map(entry).collect();
         entries.sort_by_key(|entry| entry.key_span.start);
@@ -241,9 +258,17 @@ impl<'t> Survey<'t> {
             return false;
         }
         // Each value of an array is a place of its own.
-        let place = if is_table { place } else { self.add(Place::default()) };
+        let place = if is_table {
+            place
+        } else {
+            self.add(Place::default())
+        };
         let base = (place, depth);
-        self.open.push(Open { is_table, outer: self.target, base });
+        self.open.push(Open {
+            is_table,
+            outer: self.target,
+            base,
+        });
         self.target = (place, depth + 1);
         true
     }
@@ -276,7 +301,12 @@ impl EventReceiver for Survey<'_> {
         self.is_in_header = false;
     }
 
-    fn simple_key(&mut self, span: toml_parser::Span, encoding: Option<Encoding>, _: &mut dyn ErrorSink) {
+    fn simple_key(
+        &mut self,
+        span: toml_parser::Span,
+        encoding: Option<Encoding>,
+        _: &mut dyn ErrorSink,
+    ) {
         let place = span.start()..span.end();
         self.check_quotes(&place, encoding);
         let Some(written) = self.source.input().get(place.clone()) else {
@@ -294,7 +324,12 @@ impl EventReceiver for Survey<'_> {
         }
     }
 
-    fn scalar(&mut self, span: toml_parser::Span, encoding: Option<Encoding>, _: &mut dyn ErrorSink) {
+    fn scalar(
+        &mut self,
+        span: toml_parser::Span,
+        encoding: Option<Encoding>,
+        _: &mut dyn ErrorSink,
+    ) {
         self.check_quotes(&(span.start()..span.end()), encoding);
     }
 

@@ -72,7 +72,12 @@ struct Frame {
 
 enum Content {
     Seq(Vec<Node>),
-    Map { entries: Vec<Entry>, seen: HashMap<String, Span>, key: Option<Key>, merged: Vec<Node> },
+    Map {
+        entries: Vec<Entry>,
+        seen: HashMap<String, Span>,
+        key: Option<Key>,
+        merged: Vec<Node>,
+    },
 }
 
 struct Key {
@@ -118,7 +123,12 @@ impl Builder<'_> {
             Event::MappingStart(style, anchor, tag) => {
                 self.check_tag(tag.as_deref(), "map", &place);
                 let (entries, seen) = (Vec::new(), HashMap::new());
-                let content = Content::Map { entries, seen, key: None, merged: Vec::new() };
+                let content = Content::Map {
+                    entries,
+                    seen,
+                    key: None,
+                    merged: Vec::new(),
+                };
                 self.open(style, anchor, &place, content)?;
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(&place)?,
@@ -126,7 +136,10 @@ impl Builder<'_> {
             Event::UnresolvedAlias(name) => {
                 let message = format!("nothing before this is anchored as `&{}`", clip(&name));
                 self.problems.push(Problem::syntax(place.clone(), message));
-                let node = Node { span: place.clone(), value: NodeValue::Null };
+                let node = Node {
+                    span: place.clone(),
+                    value: NodeValue::Null,
+                };
                 if self.is_key_due() {
                     self.key(format!("*{name}"), place.clone(), false, 0)?;
                 } else {
@@ -162,7 +175,13 @@ impl Builder<'_> {
         matches!(content, Some(Content::Map { key: None, .. }))
     }
 
-    fn open(&mut self, style: StructureStyle, anchor: usize, place: &Span, content: Content) -> Result<(), Problem> {
+    fn open(
+        &mut self,
+        style: StructureStyle,
+        anchor: usize,
+        place: &Span,
+        content: Content,
+    ) -> Result<(), Problem> {
         if self.is_key_due() {
             let what = match content {
                 Content::Seq(_) => "a list",
@@ -175,7 +194,12 @@ impl Builder<'_> {
             return Err(Problem::too_deep(place.clone()));
         }
         let is_flow = style == StructureStyle::Flow;
-        self.stack.push(Frame { start: place.start, is_flow, anchor, content });
+        self.stack.push(Frame {
+            start: place.start,
+            is_flow,
+            anchor,
+            content,
+        });
         Ok(())
     }
 
@@ -188,34 +212,70 @@ impl Builder<'_> {
                 let last = items.last().map(|item| item.span.end);
                 (NodeValue::Seq(items), last)
             }
-            Content::Map { mut entries, seen, merged, .. } => {
+            Content::Map {
+                mut entries,
+                seen,
+                merged,
+                ..
+            } => {
                 let last = entries.last().map(|entry| entry.value.span.end);
                 merge(&mut entries, seen, merged);
                 (NodeValue::Map(entries), last)
             }
         };
         // The end of a block is noticed at whatever follows it, blank lines later.
-        let end = if frame.is_flow { place.end } else { last.unwrap_or(frame.start) };
-        self.node(Node { span: frame.start..end.max(frame.start), value }, frame.anchor)
+        let end = if frame.is_flow {
+            place.end
+        } else {
+            last.unwrap_or(frame.start)
+        };
+        self.node(
+            Node {
+                span: frame.start..end.max(frame.start),
+                value,
+            },
+            frame.anchor,
+        )
     }
 
-    fn key(&mut self, text: String, span: Span, is_plain: bool, anchor: usize) -> Result<(), Problem> {
+    fn key(
+        &mut self,
+        text: String,
+        span: Span,
+        is_plain: bool,
+        anchor: usize,
+    ) -> Result<(), Problem> {
         if anchor != 0 {
             let value = NodeValue::String(text.clone());
-            self.remember(anchor, &Node { span: span.clone(), value })?;
+            self.remember(
+                anchor,
+                &Node {
+                    span: span.clone(),
+                    value,
+                },
+            )?;
         }
-        let Some(Frame { content: Content::Map { seen, key, .. }, .. }) = self.stack.last_mut() else {
+        let Some(Frame {
+            content: Content::Map { seen, key, .. },
+            ..
+        }) = self.stack.last_mut()
+        else {
             return Ok(());
         };
         if span.is_empty() {
-            self.problems.push(Problem::syntax(span.clone(), "a key is missing here"));
+            self.problems
+                .push(Problem::syntax(span.clone(), "a key is missing here"));
         } else if let Some(first) = seen.get(&text) {
             let problem = Problem::duplicate(&text, span.clone(), Some(first), self.index);
             self.problems.push(problem);
         } else {
             seen.insert(text.clone(), span.clone());
         }
-        *key = Some(Key { is_merge: is_plain && text == "<<", text, span });
+        *key = Some(Key {
+            is_merge: is_plain && text == "<<",
+            text,
+            span,
+        });
         Ok(())
     }
 
@@ -231,11 +291,18 @@ impl Builder<'_> {
         match self.stack.last_mut().map(|frame| &mut frame.content) {
             None => self.root = Some(node),
             Some(Content::Seq(items)) => items.push(node),
-            Some(Content::Map { entries, key, merged, .. }) => match key.take() {
+            Some(Content::Map {
+                entries,
+                key,
+                merged,
+                ..
+            }) => match key.take() {
                 None => {}
                 Some(key) if key.is_merge => match node.value {
                     NodeValue::Map(_) => merged.push(node),
-                    NodeValue::Seq(items) if items.iter().all(|it| matches!(it.value, NodeValue::Map(_))) => {
+                    NodeValue::Seq(items)
+                        if items.iter().all(|it| matches!(it.value, NodeValue::Map(_))) =>
+                    {
                         merged.extend(items);
                     }
                     _ => {
@@ -244,7 +311,11 @@ impl Builder<'_> {
                     }
                 },
                 Some(Key { text, span, .. }) => {
-                    entries.push(Entry { key: text, key_span: span, value: node });
+                    entries.push(Entry {
+                        key: text,
+                        key_span: span,
+                        value: node,
+                    });
                 }
             },
         }
@@ -254,7 +325,14 @@ impl Builder<'_> {
     fn remember(&mut self, anchor: usize, node: &Node) -> Result<(), Problem> {
         let (depth, cost) = measure(node);
         self.spend(cost, &node.span)?;
-        self.anchors.insert(anchor, Anchor { node: node.clone(), depth, cost });
+        self.anchors.insert(
+            anchor,
+            Anchor {
+                node: node.clone(),
+                depth,
+                cost,
+            },
+        );
         Ok(())
     }
 
@@ -293,7 +371,13 @@ impl Builder<'_> {
         self.node(Node { span: place, value }, 0)
     }
 
-    fn scalar(&mut self, text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>, place: &Span) -> NodeValue {
+    fn scalar(
+        &mut self,
+        text: Cow<'_, str>,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        place: &Span,
+    ) -> NodeValue {
         let Some(tag) = tag else {
             if style != ScalarStyle::Plain {
                 return NodeValue::String(text.into_owned());
@@ -306,7 +390,11 @@ impl Builder<'_> {
         if tag.original() == "!" || tag.is_yaml_core_schema_tag("str") {
             // A tagged value that isn't there comes as the word for null.
             let is_absent = style == ScalarStyle::Plain && place.is_empty();
-            let text = if is_absent { String::new() } else { text.into_owned() };
+            let text = if is_absent {
+                String::new()
+            } else {
+                text.into_owned()
+            };
             return NodeValue::String(text);
         }
         let value = plain(&text).unwrap_or(NodeValue::Null);
@@ -391,7 +479,10 @@ impl Builder<'_> {
             }
             _ => (error.info(), None),
         };
-        Problem { help: help.map(str::to_owned), ..Problem::syntax(span, message) }
+        Problem {
+            help: help.map(str::to_owned),
+            ..Problem::syntax(span, message)
+        }
     }
 
     /// The first quote behind the latest event that isn't in a comment.
@@ -440,7 +531,10 @@ fn measure(node: &Node) -> (usize, usize) {
         }),
         NodeValue::Map(entries) => entries.iter().fold((1, own), |(depth, cost), entry| {
             let (value_depth, value_cost) = measure(&entry.value);
-            (depth.max(value_depth + 1), cost + entry.key.len() + value_cost)
+            (
+                depth.max(value_depth + 1),
+                cost + entry.key.len() + value_cost,
+            )
         }),
         _ => (0, own),
     }
@@ -457,7 +551,9 @@ fn plain(text: &str) -> Option<NodeValue> {
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => NodeValue::Float(f64::INFINITY),
         "-.inf" | "-.Inf" | "-.INF" => NodeValue::Float(f64::NEG_INFINITY),
         _ => {
-            let is_all = |digits: &str, radix| !digits.is_empty() && digits.chars().all(|it| it.is_digit(radix));
+            let is_all = |digits: &str, radix| {
+                !digits.is_empty() && digits.chars().all(|it| it.is_digit(radix))
+            };
             let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
             if is_all(unsigned, 10) {
                 return whole_number(text, 10);

@@ -28,8 +28,14 @@ impl Writer<'_> {
 
     /// A line for each of the keys, in the place of a value that isn't there.
     pub(super) fn lines_below(&self, path: &[Step<'_>], keys: &[&str], value: &Value) -> Attempt {
-        let (Step::Key(key), way) = path.split_last()? else { return None };
-        let entry = self.root.at(way)?.entry(key).filter(|it| it.value.span.is_empty())?;
+        let (Step::Key(key), way) = path.split_last()? else {
+            return None;
+        };
+        let entry = self
+            .root
+            .at(way)?
+            .entry(key)
+            .filter(|it| it.value.span.is_empty())?;
         let indent = format!("{}{}", self.indentation(entry.key_span.start), self.unit());
         let end = self.line(self.end_of_key(entry)).end;
         let new = self.members(None, &indent, keys, value)?;
@@ -37,7 +43,13 @@ impl Writer<'_> {
     }
 
     /// A member as lines, of which the first one isn't indented.
-    fn members(&self, neighbour: Option<&Entry>, indent: &str, keys: &[&str], value: &Value) -> Option<String> {
+    fn members(
+        &self,
+        neighbour: Option<&Entry>,
+        indent: &str,
+        keys: &[&str],
+        value: &Value,
+    ) -> Option<String> {
         let (first, rest) = keys.split_first()?;
         let key = self.key_like(neighbour, first);
         if rest.is_empty() {
@@ -45,7 +57,11 @@ impl Writer<'_> {
             return Some(member(&key, &value, self.format));
         }
         let inner = format!("{indent}{}", self.unit());
-        Some(format!("{key}:{}{inner}{}", self.br(), self.members(None, &inner, rest, value)?))
+        Some(format!(
+            "{key}:{}{inner}{}",
+            self.br(),
+            self.members(None, &inner, rest, value)?
+        ))
     }
 
     /// An item more at the end of a list.
@@ -59,9 +75,16 @@ impl Writer<'_> {
     /// A map or list without one of its parts, and the comment behind that.
     pub(super) fn lines_without(&self, whole: &Node, position: usize) -> Vec<Attempt> {
         let parts = self.line_parts(whole);
-        let Some(Span { start, end }) = parts.get(position).cloned() else { return Vec::new() };
-        let nothing = if matches!(whole.value, NodeValue::Map(_)) { "{}" } else { "[]" };
-        let emptied = |blank| (parts.len() == 1).then(|| vec![(start..end, format!("{blank}{nothing}"))]);
+        let Some(Span { start, end }) = parts.get(position).cloned() else {
+            return Vec::new();
+        };
+        let nothing = if matches!(whole.value, NodeValue::Map(_)) {
+            "{}"
+        } else {
+            "[]"
+        };
+        let emptied =
+            |blank| (parts.len() == 1).then(|| vec![(start..end, format!("{blank}{nothing}"))]);
         let next = self.next_line(end);
         let rest = self.text.get(next..).unwrap_or_default();
         let is_last_line = rest.is_empty() && !self.text.ends_with(['\n', '\r']);
@@ -72,7 +95,11 @@ impl Writer<'_> {
             // Behind a dash: what comes next takes its place.
             false => start..next + (rest.len() - rest.trim_start().len()),
         };
-        vec![emptied(""), emptied(" "), Some(vec![(region, String::new())])]
+        vec![
+            emptied(""),
+            emptied(" "),
+            Some(vec![(region, String::new())]),
+        ]
     }
 
     fn end_of_line_before(&self, offset: usize) -> usize {
@@ -84,7 +111,11 @@ impl Writer<'_> {
     /// Where each part is written, from its key or dash to the end of its value.
     fn line_parts(&self, whole: &Node) -> Vec<Span> {
         let NodeValue::Seq(items) = &whole.value else {
-            return self.own_entries(whole).iter().map(|it| it.key_span.start..self.end_of(it)).collect();
+            return self
+                .own_entries(whole)
+                .iter()
+                .map(|it| it.key_span.start..self.end_of(it))
+                .collect();
         };
         let first = self.first_dash(whole);
         let column = first - self.line(first).start;
@@ -92,28 +123,38 @@ impl Writer<'_> {
         for item in items {
             let start = match parts.last() {
                 None => first,
-                Some(before) => self.dash(before.end, item.span.start, column).unwrap_or(item.span.start),
+                Some(before) => self
+                    .dash(before.end, item.span.start, column)
+                    .unwrap_or(item.span.start),
             };
             parts.push(start..item.span.end.max(start + 1));
         }
         parts
     }
 
-    /// The first dash of a list. A list that isn't indented below its key begins behind it, for the parser.
+    /// The first dash of a list. A list that isn't indented below its key begins behind it, for the
+    /// parser.
     fn first_dash(&self, list: &Node) -> usize {
         let start = list.span.start;
-        let is_behind = list.items().first().is_some_and(|it| it.span.start == start);
+        let is_behind = list
+            .items()
+            .first()
+            .is_some_and(|it| it.span.start == start);
         let before = self.text.get(..start).filter(|_| is_behind);
-        before.and_then(|it| it.rfind("- ").or(it.rfind('-'))).unwrap_or(start)
+        before
+            .and_then(|it| it.rfind("- ").or(it.rfind('-')))
+            .unwrap_or(start)
     }
 
-    /// The dash at a column on one of the lines between two places, the last of them if there are several.
+    /// The dash at a column on one of the lines between two places, the last of them if there are
+    /// several.
     fn dash(&self, from: usize, to: usize, column: usize) -> Option<usize> {
         let mut at = self.next_line(from);
         let mut found = None;
         while at <= to && at < self.text.len() {
             let dash = at + column;
-            if self.starts_line(dash) && self.text.get(dash..).is_some_and(|it| it.starts_with('-')) {
+            if self.starts_line(dash) && self.text.get(dash..).is_some_and(|it| it.starts_with('-'))
+            {
                 found = Some(dash);
             }
             at = self.next_line(at);
@@ -125,6 +166,8 @@ impl Writer<'_> {
     pub(super) fn block_text(&self, old: &Node, new: &str) -> String {
         let indent = self.indentation(old.span.start);
         let lines = new.trim_end_matches('\n').split('\n');
-        lines.collect::<Vec<_>>().join(&format!("{}{indent}", self.br()))
+        lines
+            .collect::<Vec<_>>()
+            .join(&format!("{}{indent}", self.br()))
     }
 }

@@ -7,7 +7,10 @@ use serde::Deserialize;
 /// A way down a tree as a row has it: keys and positions.
 fn path(steps: &[Value]) -> Vec<Step<'_>> {
     let step = |step: &'_ Value| step.as_u64().map(|n| Step::Index(n as usize));
-    steps.iter().map(|it| step(it).unwrap_or_else(|| Step::Key(it.as_str().unwrap_or_default()))).collect()
+    steps
+        .iter()
+        .map(|it| step(it).unwrap_or_else(|| Step::Key(it.as_str().unwrap_or_default())))
+        .collect()
 }
 
 #[test]
@@ -38,7 +41,14 @@ fn changes_are_written_as_people_would() {
             (.., Some(key)) => Op::Rename(key),
             _ => Op::Remove,
         };
-        (rewritten(&row.text, Format::from_extension(&row.format).unwrap(), &[(path(&row.path), op)]), row.after)
+        (
+            rewritten(
+                &row.text,
+                Format::from_extension(&row.format).unwrap(),
+                &[(path(&row.path), op)],
+            ),
+            row.after,
+        )
     });
 }
 
@@ -48,10 +58,16 @@ const TEXTS: &[(Format, &str)] = &[
         Format::Yaml,
         "# all\ndefaults: # d\n  fail: closed\n\nhooks:\n  # first\n  - name: 'a'   # n\n    on: [Stop, \"X\"] # o\n    deny: >-\n      two\n      lines\n\n  - { name: b, on: Stop, env: {A: 1, B: } } # b\n  -   deny: |\n        x\n\n        y\n      \"name\": c\n      list:\n      - 1\n      # c\n      - - 2\n        - 3\n      - k: v\n        l: w\n# end\n",
     ),
-    (Format::Yaml, "---\nhooks: &h\n- &x one\n- *x\n- !!str 2\nmore:\n  all: *h\n  none:\n  odd: ~\n"),
+    (
+        Format::Yaml,
+        "---\nhooks: &h\n- &x one\n- *x\n- !!str 2\nmore:\n  all: *h\n  none:\n  odd: ~\n",
+    ),
     (Format::Yaml, "{a: 1, \"b\": [x, {c: y}], # c\n d: 'e'}"),
     (Format::Yaml, "a: 1"),
-    (Format::Yaml, "base: &b { x: 1, y: 2 }\nown:\n  <<: *b\n  z: 3\n"),
+    (
+        Format::Yaml,
+        "base: &b { x: 1, y: 2 }\nown:\n  <<: *b\n  z: 3\n",
+    ),
     (
         Format::Toml,
         "# all\ndialect = 'native' # d\nnone.sub.deep = 1\n\n[defaults]\nfail = \"closed\"\n\n# first\n[[hooks]]\nname = 'a' # n\non = [\n  \"Stop\", # s\n  'X',\n]\n[hooks.command]\nrun = \"\"\"\nx\ny\"\"\"\nenv = { A = 1, B = [2, 3] }\n\n[[hooks]]\nname = \"b\"\n\n[other.deep]\nx = 1.5\n",
@@ -120,20 +136,30 @@ fn values() -> impl Strategy<Value = Value> {
     scalar.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            prop::collection::btree_map(words(), inner, 0..3).prop_map(|it| Value::Object(it.into_iter().collect())),
+            prop::collection::btree_map(words(), inner, 0..3)
+                .prop_map(|it| Value::Object(it.into_iter().collect())),
         ]
     })
 }
 
-/// What a change may touch: nothing for what is new, and of what goes or is replaced its own text, with the blanks, the
-/// comma and the comment that belong to it.
-fn is_within(text: &str, changes: &[Change], op: &Op<'_>, old: Option<(Option<&Entry>, &Node)>) -> bool {
+/// What a change may touch: nothing for what is new, and of what goes or is replaced its own text,
+/// with the blanks, the comma and the comment that belong to it.
+fn is_within(
+    text: &str,
+    changes: &[Change],
+    op: &Op<'_>,
+    old: Option<(Option<&Entry>, &Node)>,
+) -> bool {
     let removed = |span: &Span| text[span.clone()].trim().to_string();
     let Some((entry, node)) = old else {
-        return changes.iter().all(|(span, _)| ["", "{}", "null", "~"].contains(&&*removed(span)));
+        return changes
+            .iter()
+            .all(|(span, _)| ["", "{}", "null", "~"].contains(&&*removed(span)));
     };
     match op {
-        Op::Append(_) => changes.iter().all(|(span, _)| ["", "[]"].contains(&&*removed(span))),
+        Op::Append(_) => changes
+            .iter()
+            .all(|(span, _)| ["", "[]"].contains(&&*removed(span))),
         Op::Rename(_) => matches!(changes, [(span, _)] if *span == entry.unwrap().key_span),
         Op::Set(..) => {
             matches!(changes, [(span, _)] if span.end <= node.span.end.max(entry.map_or(0, |it| it.key_span.end + 1))
@@ -143,14 +169,22 @@ fn is_within(text: &str, changes: &[Change], op: &Op<'_>, old: Option<(Option<&E
             let mut own: Vec<Span> = entry.map(|it| it.key_span.clone()).into_iter().collect();
             each_span(node, &mut |it| own.push(it.clone()));
             own.retain(|it| span.start <= it.start && it.end <= span.end);
-            let (first, last) = (own.iter().map(|it| it.start).min(), own.iter().map(|it| it.end).max());
-            let (Some(first), Some(last)) = (first, last) else { return [",", ""].contains(&&*removed(span)) };
+            let (first, last) = (
+                own.iter().map(|it| it.start).min(),
+                own.iter().map(|it| it.end).max(),
+            );
+            let (Some(first), Some(last)) = (first, last) else {
+                return [",", ""].contains(&&*removed(span));
+            };
             let before = removed(&(span.start..first));
             let behind = removed(&(last..span.end));
             let behind = behind.trim_start_matches([',', ':']).trim();
-            let is_own = |it: &str| ["", ",", "-", "[", "[["].contains(&it) || it.starts_with('&') || it.ends_with('.');
+            let is_own = |it: &str| {
+                ["", ",", "-", "[", "[["].contains(&it) || it.starts_with('&') || it.ends_with('.')
+            };
             let is_comment = behind.is_empty()
-                || (["#", "//", "/*"].iter().any(|it| behind.starts_with(it)) && !behind.contains('\n'));
+                || (["#", "//", "/*"].iter().any(|it| behind.starts_with(it))
+                    && !behind.contains('\n'));
             is_own(before.trim_start_matches(['-', ' '])) && is_comment
         }),
     }
@@ -160,7 +194,11 @@ fn is_within(text: &str, changes: &[Change], op: &Op<'_>, old: Option<(Option<&E
 type Random = (Index, Index, u8, String, Value);
 
 /// Makes the change; it holds just what was meant, and every byte outside of that stays.
-fn changed(text: &str, format: Format, (at, beside, which, word, value): &Random) -> Result<String, TestCaseError> {
+fn changed(
+    text: &str,
+    format: Format,
+    (at, beside, which, word, value): &Random,
+) -> Result<String, TestCaseError> {
     let root = parse(text, format).unwrap();
     let mut found = Vec::new();
     places(&root, &mut Vec::new(), &mut found);
@@ -181,10 +219,14 @@ fn changed(text: &str, format: Format, (at, beside, which, word, value): &Random
         _ if matches!(node.value, NodeValue::Seq(_)) => Op::Append(value.clone()),
         _ => Op::Rename(word),
     };
-    let wanted = wanted(root.to_json(), &path, &op).filter(|_| !path.is_empty() || matches!(op, Op::Append(_)));
-    let Some(wanted) = wanted else { return Ok(text.to_string()) };
+    let wanted = wanted(root.to_json(), &path, &op)
+        .filter(|_| !path.is_empty() || matches!(op, Op::Append(_)));
+    let Some(wanted) = wanted else {
+        return Ok(text.to_string());
+    };
     let Some(changes) = Writer::new(text, format, &root).changes(&path, &op) else {
-        // An anchor's value stands elsewhere, too; a table of TOML can't become a value in its place.
+        // An anchor's value stands elsewhere, too; a table of TOML can't become a value in its
+        // place.
         let is_known = format == Format::Toml || text.contains('&');
         prop_assert!(is_known, "{op:?} {path:?} can't be made in {text}");
         return Ok(text.to_string());
@@ -194,9 +236,14 @@ fn changed(text: &str, format: Format, (at, beside, which, word, value): &Random
     prop_assert_eq!(after.starts_with('\u{feff}'), text.starts_with('\u{feff}'));
     let n_bare = |text: &str| text.matches('\n').count() - text.matches("\r\n").count();
     prop_assert!(!text.contains("\r\n") || n_bare(&after) == 0, "{after:?}");
-    let entry = path.split_last().and_then(|(last, way)| root.at(way)?.entry(last.key()?));
+    let entry = path
+        .split_last()
+        .and_then(|(last, way)| root.at(way)?.entry(last.key()?));
     let old = root.at(&path).map(|node| (entry, node));
-    prop_assert!(is_within(text, &changes, &op, old), "{op:?} {path:?}: {changes:?} in {text}");
+    prop_assert!(
+        is_within(text, &changes, &op, old),
+        "{op:?} {path:?}: {changes:?} in {text}"
+    );
     Ok(after)
 }
 

@@ -1,4 +1,5 @@
-//! The expectations of a case, how a verdict differs from them, and the expectations that it would meet.
+//! The expectations of a case, how a verdict differs from them, and the expectations that it would
+//! meet.
 
 use super::Case;
 use hookwire_base::syntax::values::forms;
@@ -62,7 +63,10 @@ impl Part {
 
     /// As a case has it.
     pub fn as_str(self) -> &'static str {
-        Part::ALL.iter().find(|(part, _)| *part == self).map_or("", |(_, word)| word)
+        Part::ALL
+            .iter()
+            .find(|(part, _)| *part == self)
+            .map_or("", |(_, word)| word)
     }
 
     /// Whether it is true of a hook in a verdict.
@@ -85,7 +89,11 @@ impl Part {
 
     /// The most telling word that is true of a hook in a verdict.
     fn of(hook: &str, verdict: &Verdict) -> Part {
-        Part::ALL.into_iter().map(|(part, _)| part).find(|part| part.holds(hook, verdict)).unwrap_or(Part::Absent)
+        Part::ALL
+            .into_iter()
+            .map(|(part, _)| part)
+            .find(|part| part.holds(hook, verdict))
+            .unwrap_or(Part::Absent)
     }
 }
 
@@ -127,9 +135,15 @@ impl Expected {
                 "ask" => Ok(Expected::Ask),
                 "allow" => Ok(Expected::Allow),
                 "doubt" => Ok(Expected::Doubt),
-                _ => Err(format!("expected deny, ask, allow or doubt, found `{word}`")),
+                _ => Err(format!(
+                    "expected deny, ask, allow or doubt, found `{word}`"
+                )),
             },
-            RawExpected::More(RawMore { command, subject, context }) => match (command, subject, context) {
+            RawExpected::More(RawMore {
+                command,
+                subject,
+                context,
+            }) => match (command, subject, context) {
                 (Some(command), None, None) => Ok(Expected::Command(command.clone())),
                 (None, Some(subject), None) => Ok(Expected::Subject(subject.clone())),
                 (None, None, Some(context)) => Ok(Expected::Context(context.clone())),
@@ -143,18 +157,24 @@ impl Expected {
         if !verdict.errors.is_empty() {
             return None;
         }
-        Some(match (verdict.decision, &verdict.subject, verdict.additional_context.first()) {
-            _ if verdict.doubts().next().is_some() => Expected::Doubt,
-            (Decision::Deny, ..) => Expected::Deny,
-            (Decision::Ask, ..) => Expected::Ask,
-            (Decision::Defer, ..) => return None,
-            (Decision::Allow, Some(subject), _) => match subject["command"].as_str() {
-                Some(command) => Expected::Command(command.to_string()),
-                None => Expected::Subject(subject.clone()),
+        Some(
+            match (
+                verdict.decision,
+                &verdict.subject,
+                verdict.additional_context.first(),
+            ) {
+                _ if verdict.doubts().next().is_some() => Expected::Doubt,
+                (Decision::Deny, ..) => Expected::Deny,
+                (Decision::Ask, ..) => Expected::Ask,
+                (Decision::Defer, ..) => return None,
+                (Decision::Allow, Some(subject), _) => match subject["command"].as_str() {
+                    Some(command) => Expected::Command(command.to_string()),
+                    None => Expected::Subject(subject.clone()),
+                },
+                (Decision::Allow, None, Some(context)) => Expected::Context(context.clone()),
+                (Decision::Allow, None, None) => Expected::Allow,
             },
-            (Decision::Allow, None, Some(context)) => Expected::Context(context.clone()),
-            (Decision::Allow, None, None) => Expected::Allow,
-        })
+        )
     }
 
     /// As a case has it.
@@ -163,7 +183,9 @@ impl Expected {
             Expected::Command(command) => json!({ "command": command }),
             Expected::Subject(subject) => json!({ "subject": subject }),
             Expected::Context(context) => json!({ "context": context }),
-            Expected::Deny | Expected::Ask | Expected::Allow | Expected::Doubt => self.to_string().into(),
+            Expected::Deny | Expected::Ask | Expected::Allow | Expected::Doubt => {
+                self.to_string().into()
+            }
         }
     }
 
@@ -176,20 +198,36 @@ impl Expected {
 impl Case {
     /// Whether this is what it expects.
     pub fn expects(&self, came_out: &CameOut) -> bool {
-        let CameOut { expected, reason, failure, outcomes, observed } = came_out;
+        let CameOut {
+            expected,
+            reason,
+            failure,
+            outcomes,
+            observed,
+        } = came_out;
         (self.expected.as_ref(), &self.reason, &self.failure) == (Some(expected), reason, failure)
             && (&self.outcomes, self.observed) == (outcomes, *observed)
     }
 
     /// How a verdict on the last event differs from what is expected; `None` if it doesn't.
     pub fn mismatch(&self, verdict: &Verdict) -> Option<String> {
-        let Some(expected) = &self.expected else { return Some("nothing is expected yet".into()) };
+        let Some(expected) = &self.expected else {
+            return Some("nothing is expected yet".into());
+        };
         let is_named = |hook: &str, part| self.outcomes.get(hook) == Some(&part);
         let mut doubts = verdict.doubts();
-        let doubt = doubts.clone().find(|(hook, _)| !is_named(hook, Part::Doubt));
+        let doubt = doubts
+            .clone()
+            .find(|(hook, _)| !is_named(hook, Part::Doubt));
         let failed = failure(verdict);
-        let other = self.outcomes.iter().find(|(hook, part)| !part.holds(hook, verdict));
-        let command = verdict.subject.as_ref().and_then(|subject| subject["command"].as_str());
+        let other = self
+            .outcomes
+            .iter()
+            .find(|(hook, part)| !part.holds(hook, verdict));
+        let command = verdict
+            .subject
+            .as_ref()
+            .and_then(|subject| subject["command"].as_str());
         let found = if let Some(error) = verdict.errors.first() {
             format!("a broken definition: {error}")
         } else if let Some((hook, error)) = failed.filter(|(hook, error)| match &self.failure {
@@ -197,7 +235,10 @@ impl Case {
             None => !is_named(hook, Part::Failed),
         }) {
             let mend = mend_failure(hook, self, verdict);
-            return Some(format!("{expected} expected{}, found a failure of `{hook}`: {error}{mend}", self.further()));
+            return Some(format!(
+                "{expected} expected{}, found a failure of `{hook}`: {error}{mend}",
+                self.further()
+            ));
         } else if self.failure.is_some() && failed.is_none() {
             format!("no failure: {}", describe(verdict))
         } else if let (Some((hook, why)), true) = (doubt, *expected != Expected::Doubt) {
@@ -205,16 +246,26 @@ impl Case {
         } else {
             let is_plain = verdict.subject.is_none() && verdict.additional_context.is_empty();
             let is_allowed = verdict.decision == Decision::Allow;
-            let says = |part: &str| verdict.reason.as_deref().is_some_and(|reason| reason.contains(part));
+            let says = |part: &str| {
+                verdict
+                    .reason
+                    .as_deref()
+                    .is_some_and(|reason| reason.contains(part))
+            };
             let fits = match expected {
                 Expected::Deny => verdict.decision == Decision::Deny,
                 Expected::Ask => verdict.decision == Decision::Ask,
                 Expected::Allow => is_allowed && is_plain,
                 Expected::Doubt => doubts.next().is_some(),
                 Expected::Command(expected) => is_allowed && command == Some(expected.as_str()),
-                Expected::Subject(expected) => is_allowed && verdict.subject.as_ref() == Some(expected),
+                Expected::Subject(expected) => {
+                    is_allowed && verdict.subject.as_ref() == Some(expected)
+                }
                 Expected::Context(part) => {
-                    let told = verdict.additional_context.iter().any(|text| text.contains(part.as_str()));
+                    let told = verdict
+                        .additional_context
+                        .iter()
+                        .any(|text| text.contains(part.as_str()));
                     is_allowed && told
                 }
             };
@@ -229,52 +280,88 @@ impl Case {
                 }
                 Some((hook, part)) => {
                     let found = Part::of(hook, verdict).as_str();
-                    return Some(format!("of `{hook}`, {} expected, found {found}", part.as_str()));
+                    return Some(format!(
+                        "of `{hook}`, {} expected, found {found}",
+                        part.as_str()
+                    ));
                 }
                 None => {
                     let (wanted, found) = (self.observed?, strongest_observed(verdict));
                     return (wanted != found).then(|| {
-                        format!("observed {} expected, found {}", wanted.as_str(), observed_in(verdict, found))
+                        format!(
+                            "observed {} expected, found {}",
+                            wanted.as_str(),
+                            observed_in(verdict, found)
+                        )
                     });
                 }
             }
         };
-        Some(format!("{expected} expected{}, found {found}", self.further()))
+        Some(format!(
+            "{expected} expected{}, found {found}",
+            self.further()
+        ))
     }
 
     /// The reason and the failure that are expected, for people.
     fn further(&self) -> String {
-        let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-        let failure = self.failure.as_ref().map(|part| format!(" by a failure ({part})")).unwrap_or_default();
+        let reason = self
+            .reason
+            .as_ref()
+            .map(|reason| format!(" ({reason})"))
+            .unwrap_or_default();
+        let failure = self
+            .failure
+            .as_ref()
+            .map(|part| format!(" by a failure ({part})"))
+            .unwrap_or_default();
         reason + &failure
     }
 }
 
-/// The first hook that failed, and how. A hook in doubt that sets `fail` has failed to tell: that is its doubt.
+/// The first hook that failed, and how. A hook in doubt that sets `fail` has failed to tell: that
+/// is its doubt.
 fn failure(verdict: &Verdict) -> Option<(&str, &str)> {
-    let mut decided = verdict.outcomes.iter().filter(|outcome| outcome.opaque.is_none());
+    let mut decided = verdict
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.opaque.is_none());
     decided.find_map(|outcome| Some((&*outcome.hook, outcome.error.as_deref()?)))
 }
 
-/// Says which decision a hook's failure was turned into, and what to change; stands behind the error.
+/// Says which decision a hook's failure was turned into, and what to change; stands behind the
+/// error.
 fn mend_failure(hook: &str, case: &Case, verdict: &Verdict) -> String {
     let outcome = verdict.outcomes.iter().find(|it| *it.hook == *hook);
     let did = match outcome.and_then(|it| it.decision) {
-        _ if outcome.is_some_and(|it| it.observed.is_some()) => "the hook only observes, so it stopped nothing",
+        _ if outcome.is_some_and(|it| it.observed.is_some()) => {
+            "the hook only observes, so it stopped nothing"
+        }
         Some(Decision::Deny) => "`fail: closed` made it a deny",
         Some(Decision::Ask) => "`fail: ask` made it an ask",
-        Some(Decision::Allow | Decision::Defer) | None => "the hook fails open, so it stopped nothing",
+        Some(Decision::Allow | Decision::Defer) | None => {
+            "the hook fails open, so it stopped nothing"
+        }
     };
     let change = match &case.failure {
-        Some(part) => format!("the case expects another failure: change `failure: {part}`, or mend the hook"),
-        None => format!("mend the hook; if the case is about its failure, add `outcomes: {{ {hook}: failed }}`"),
+        Some(part) => {
+            format!("the case expects another failure: change `failure: {part}`, or mend the hook")
+        }
+        None => format!(
+            "mend the hook; if the case is about its failure, add `outcomes: {{ {hook}: failed }}`"
+        ),
     };
     format!(" ({did}; {change})")
 }
 
 /// The strongest decision of the hooks that only observe.
 fn strongest_observed(verdict: &Verdict) -> Would {
-    verdict.outcomes.iter().filter_map(Outcome::would).max().unwrap_or(Would::Allow)
+    verdict
+        .outcomes
+        .iter()
+        .filter_map(Outcome::would)
+        .max()
+        .unwrap_or(Would::Allow)
 }
 
 /// That decision, with the hook that would have made it, and why.
@@ -301,7 +388,10 @@ fn describe(verdict: &Verdict) -> String {
         });
     }
     if !verdict.additional_context.is_empty() {
-        found.push_str(&format!(", with the context `{}`", verdict.additional_context.join("\n")));
+        found.push_str(&format!(
+            ", with the context `{}`",
+            verdict.additional_context.join("\n")
+        ));
     }
     found
 }
@@ -310,16 +400,29 @@ fn describe(verdict: &Verdict) -> String {
 fn as_written(value: &Value) -> String {
     let is_plain = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_alphabetic())
-            && text.chars().all(|c| c.is_alphanumeric() || " _-./".contains(c))
+            && text
+                .chars()
+                .all(|c| c.is_alphanumeric() || " _-./".contains(c))
             && !["true", "false", "null", "yes", "no"].contains(&text)
     };
-    let text = |text: &str| if is_plain(text) { text.to_string() } else { Value::from(text).to_string() };
+    let text = |text: &str| {
+        if is_plain(text) {
+            text.to_string()
+        } else {
+            Value::from(text).to_string()
+        }
+    };
     match value {
         Value::String(it) => text(it),
-        Value::Array(items) => format!("[{}]", items.iter().map(as_written).collect::<Vec<_>>().join(", ")),
+        Value::Array(items) => format!(
+            "[{}]",
+            items.iter().map(as_written).collect::<Vec<_>>().join(", ")
+        ),
         Value::Object(members) if members.is_empty() => "{}".into(),
         Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| format!("{}: {}", text(key), as_written(value)));
+            let members = members
+                .iter()
+                .map(|(key, value)| format!("{}: {}", text(key), as_written(value)));
             format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
@@ -331,10 +434,20 @@ impl CameOut {
     pub fn new(case: &Case, verdict: &Verdict) -> Option<CameOut> {
         let expected = Expected::of(verdict)?;
         let reason = verdict.reason.clone().filter(|_| expected.has_reason());
-        let outcomes = case.outcomes.keys().map(|hook| (hook.clone(), Part::of(hook, verdict))).collect();
+        let outcomes = case
+            .outcomes
+            .keys()
+            .map(|hook| (hook.clone(), Part::of(hook, verdict)))
+            .collect();
         let failure = failure(verdict).map(|(_, error)| error.to_string());
         let observed = case.observed.map(|_| strongest_observed(verdict));
-        Some(CameOut { expected, reason, failure, outcomes, observed })
+        Some(CameOut {
+            expected,
+            reason,
+            failure,
+            outcomes,
+            observed,
+        })
     }
 }
 
@@ -361,16 +474,20 @@ mod tests {
     fn a_verdict_is_held_to_what_is_expected() {
         let verdict = |extra: Value| -> Verdict {
             let mut value = json!({"decision": "allow", "outcomes": [], "generation": 1, "hash": "", "eventId": ""});
-            value.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            value
+                .as_object_mut()
+                .unwrap()
+                .extend(extra.as_object().unwrap().clone());
             serde_json::from_value(value).unwrap()
         };
         let beside = |decided: Value| {
-            let in_doubt =
-                json!({"hook": "d", "status": "blocking", "decision": "deny", "opaque": "why", "durationMicros": 1});
+            let in_doubt = json!({"hook": "d", "status": "blocking", "decision": "deny", "opaque": "why", "durationMicros": 1});
             json!({"decision": decided["decision"], "outcomes": [in_doubt, decided]})
         };
         let certain = |decision: &str| {
-            beside(json!({"hook": "h", "status": "blocking", "decision": decision, "durationMicros": 1}))
+            beside(
+                json!({"hook": "h", "status": "blocking", "decision": decision, "durationMicros": 1}),
+            )
         };
         let outcome = |key: &str| json!({"decision": "ask", "outcomes": [{"hook": "h", "status": "blocking", key: "why", "durationMicros": 1}]});
         let observed = |observed: Value| json!({"outcomes": [{"hook": "h", "status": "success", "opaque": "why", "durationMicros": 1, "observed": observed}]});
@@ -379,8 +496,16 @@ mod tests {
             ("deny", json!({}), false),
             ("deny", json!({"decision": "deny"}), true),
             ("deny", json!({"decision": "ask"}), false),
-            ("deny, reason: off", json!({"decision": "deny", "reason": "pushes are off"}), true),
-            ("deny, reason: off", json!({"decision": "deny", "reason": "no"}), false),
+            (
+                "deny, reason: off",
+                json!({"decision": "deny", "reason": "pushes are off"}),
+                true,
+            ),
+            (
+                "deny, reason: off",
+                json!({"decision": "deny", "reason": "no"}),
+                false,
+            ),
             ("ask", json!({"decision": "ask"}), true),
             ("ask", outcome("opaque"), false),
             ("ask", outcome("error"), false),
@@ -389,13 +514,25 @@ mod tests {
             // Nothing hangs on a doubt beside a certain deny.
             ("deny", certain("deny"), true),
             ("doubt", certain("deny"), false),
-            ("deny, outcomes: { d: doubt, h: deny }", certain("deny"), true),
+            (
+                "deny, outcomes: { d: doubt, h: deny }",
+                certain("deny"),
+                true,
+            ),
             ("ask", certain("ask"), false),
             ("doubt", certain("ask"), true),
             ("allow", json!({"subject": {"command": "a"}}), false),
             ("{ command: a }", json!({"subject": {"command": "a"}}), true),
-            ("{ command: a }", json!({"subject": {"command": "b"}}), false),
-            ("{ context: a }", json!({"additionalContext": ["cab"]}), true),
+            (
+                "{ command: a }",
+                json!({"subject": {"command": "b"}}),
+                false,
+            ),
+            (
+                "{ context: a }",
+                json!({"additionalContext": ["cab"]}),
+                true,
+            ),
             ("{ context: a }", json!({}), false),
             ("allow", json!({"additionalContext": ["a"]}), false),
             ("allow", json!({"errors": ["broken"]}), false),
@@ -408,28 +545,64 @@ mod tests {
             ("ask, outcomes: { h: failed }", outcome("error"), true),
             ("ask, outcomes: { h: ask }", outcome("error"), false),
             ("ask, outcomes: { h: doubt }", outcome("opaque"), true),
-            ("ask, outcomes: { h: ran, i: absent }", outcome("reason"), true),
+            (
+                "ask, outcomes: { h: ran, i: absent }",
+                outcome("reason"),
+                true,
+            ),
             ("ask, outcomes: { h: skipped }", outcome("reason"), false),
             ("ask, outcomes: { i: ran }", outcome("reason"), false),
             ("allow", observed(json!({"decision": "deny"})), true),
-            ("allow, observed: deny", observed(json!({"decision": "deny"})), true),
-            ("allow, observed: ask", observed(json!({"decision": "deny"})), false),
+            (
+                "allow, observed: deny",
+                observed(json!({"decision": "deny"})),
+                true,
+            ),
+            (
+                "allow, observed: ask",
+                observed(json!({"decision": "deny"})),
+                false,
+            ),
             ("allow, observed: deny", json!({}), false),
             ("allow, observed: allow", json!({}), true),
-            ("allow, observed: allow", observed(json!({"decision": "allow"})), true),
-            ("allow, observed: rewrite", observed(json!({"decision": "allow", "rewrote": true})), true),
-            ("deny, observed: deny", observed(json!({"decision": "deny"})), false),
+            (
+                "allow, observed: allow",
+                observed(json!({"decision": "allow"})),
+                true,
+            ),
+            (
+                "allow, observed: rewrite",
+                observed(json!({"decision": "allow", "rewrote": true})),
+                true,
+            ),
+            (
+                "deny, observed: deny",
+                observed(json!({"decision": "deny"})),
+                false,
+            ),
             // Nothing hangs on the doubt of a hook that observes.
-            ("allow, outcomes: { h: doubt }", observed(json!({"decision": "ask"})), true),
+            (
+                "allow, outcomes: { h: doubt }",
+                observed(json!({"decision": "ask"})),
+                true,
+            ),
         ] {
             let text = format!("cases: [{{ bash: ls, expect: {expected} }}]");
             let case = read("a.test.yaml", &text).unwrap().cases.remove(0);
             let verdict = verdict(extra.clone());
             let mismatch = case.mismatch(&verdict);
-            assert_eq!(mismatch.is_none(), fits, "{expected} against {extra}: {mismatch:?}");
+            assert_eq!(
+                mismatch.is_none(),
+                fits,
+                "{expected} against {extra}: {mismatch:?}"
+            );
             // A failure is told with what it decided and what to change.
             for it in mismatch.iter().filter(|it| it.contains("a failure of")) {
-                let did = ["made it a deny; ", "made it an ask; ", "it stopped nothing; "];
+                let did = [
+                    "made it a deny; ",
+                    "made it an ask; ",
+                    "it stopped nothing; ",
+                ];
                 let change = [
                     "mend the hook; if the case is about its failure, add `outcomes: { h: failed }`",
                     "mend the hook)",
@@ -438,8 +611,22 @@ mod tests {
                 assert!(is_told(&did) && is_told(&change), "{it}");
             }
             // What came out is what would have been right.
-            if let Some(CameOut { expected, reason, failure, outcomes, observed }) = CameOut::new(&case, &verdict) {
-                let case = Case { expected: Some(expected), reason, failure, outcomes, observed, ..case };
+            if let Some(CameOut {
+                expected,
+                reason,
+                failure,
+                outcomes,
+                observed,
+            }) = CameOut::new(&case, &verdict)
+            {
+                let case = Case {
+                    expected: Some(expected),
+                    reason,
+                    failure,
+                    outcomes,
+                    observed,
+                    ..case
+                };
                 assert_eq!(case.mismatch(&verdict), None, "{extra}");
             }
         }

@@ -1,7 +1,7 @@
 //! Cases of a definition file: events, and what its hooks are to say about them.
 //!
-//! `guard.test.yaml` beside `guard.yaml` is read by this file and never taken for definitions. It holds a list of
-//! cases, each on a line:
+//! `guard.test.yaml` beside `guard.yaml` is read by this file and never taken for definitions. It
+//! holds a list of cases, each on a line:
 //!
 //! ```yaml
 //! fakes: { models: { judge: { decision: deny, reason: It drops a table. } } }
@@ -17,9 +17,10 @@
 //!   - { bash: git push -f, expect: deny, outcomes: { no-force-push: deny, audit: ran } }
 //! ```
 //!
-//! Beside `cases` it may say how to set the scene (`setup`, a text for `sh -c`), what answers instead of models, web
-//! services and people (`fakes`), and what the definitions are there to stop (`act`, a regular expression), for those
-//! who hold them against other commands. Running the cases is up to the caller.
+//! Beside `cases` it may say how to set the scene (`setup`, a text for `sh -c`), what answers
+//! instead of models, web services and people (`fakes`), and what the definitions are there to stop
+//! (`act`, a regular expression), for those who hold them against other commands. Running the cases
+//! is up to the caller.
 
 mod beside;
 mod expected;
@@ -166,7 +167,8 @@ struct RawCase {
 /// Whether a file holds cases by its name: `*.test.yaml`, or the same in another format.
 pub fn is_cases_file(path: &Path) -> bool {
     let stem = path.file_stem().and_then(|stem| stem.to_str());
-    Format::from_path(path).is_some() && stem.is_some_and(|stem| stem.to_ascii_lowercase().ends_with(".test"))
+    Format::from_path(path).is_some()
+        && stem.is_some_and(|stem| stem.to_ascii_lowercase().ends_with(".test"))
 }
 
 /// Whether a file holds definitions by its name.
@@ -179,13 +181,18 @@ pub fn subject(file: &Path) -> PathBuf {
     let stem = file.file_stem().unwrap_or_default();
     let bare = Path::new(stem).with_extension("");
     let extensions = Format::ALL.iter().flat_map(|format| format.extensions());
-    let mut twins = extensions.map(|extension| file.with_file_name(&bare).with_extension(extension));
-    twins.find(|path| path.is_file()).unwrap_or_else(|| directory(file).to_path_buf())
+    let mut twins =
+        extensions.map(|extension| file.with_file_name(&bare).with_extension(extension));
+    twins
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| directory(file).to_path_buf())
 }
 
 /// The directory that a file is in.
 pub fn directory(file: &Path) -> &Path {
-    file.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    file.parent()
+        .filter(|it| !it.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// Reads a file of cases. The name's extension tells the format, YAML if it tells none.
@@ -198,8 +205,14 @@ pub fn read(file: &str, text: &str) -> Result<Cases, Vec<Diagnostic>> {
         let expected = "`expect` is missing: deny, ask, allow, doubt, or a map with `command`, `subject` or `context`";
         wrong(span, expected).help("`hookwire test --update` writes what comes out")
     });
-    let lacking: Vec<Diagnostic> = lacking.map(|it| it.to_diagnostic(file, &LineIndex::new(text))).collect();
-    if lacking.is_empty() { Ok(cases.0) } else { Err(lacking) }
+    let lacking: Vec<Diagnostic> = lacking
+        .map(|it| it.to_diagnostic(file, &LineIndex::new(text)))
+        .collect();
+    if lacking.is_empty() {
+        Ok(cases.0)
+    } else {
+        Err(lacking)
+    }
 }
 
 /// Reads a file whose cases may not say yet what is expected; gives the places of such cases, too.
@@ -207,7 +220,12 @@ pub fn read_unfinished(file: &str, text: &str) -> Result<(Cases, Vec<Span>), Vec
     let lines = LineIndex::new(text);
     let format = Format::from_path(Path::new(file)).unwrap_or_default();
     let cases = formats::parse(text, format).and_then(|root| from_root(&root, &lines));
-    cases.map_err(|problems| problems.iter().map(|problem| problem.to_diagnostic(file, &lines)).collect())
+    cases.map_err(|problems| {
+        problems
+            .iter()
+            .map(|problem| problem.to_diagnostic(file, &lines))
+            .collect()
+    })
 }
 
 /// The nodes of the cases.
@@ -220,10 +238,14 @@ pub fn items(root: &Node) -> Option<&[Node]> {
 
 fn from_root(root: &Node, lines: &LineIndex<'_>) -> Result<(Cases, Vec<Span>), Vec<Problem>> {
     if let NodeValue::Seq(_) = &root.value {
-        return Err(vec![wrong(&root.span, "expected a map, found a list").help("write `cases:` above the list")]);
+        return Err(vec![
+            wrong(&root.span, "expected a map, found a list").help("write `cases:` above the list"),
+        ]);
     }
     let raw: RawFile = decode(root).map_err(|error| vec![mistake(error)])?;
-    let Some(items) = items(root) else { return Err(vec![wrong(&root.span, "a list of `cases` is expected")]) };
+    let Some(items) = items(root) else {
+        return Err(vec![wrong(&root.span, "a list of `cases` is expected")]);
+    };
     let mut problems = Vec::new();
     let mut cases = Vec::new();
     let mut lacking = Vec::new();
@@ -236,49 +258,106 @@ fn from_root(root: &Node, lines: &LineIndex<'_>) -> Result<(Cases, Vec<Span>), V
             Err(problem) => problems.push(problem),
         }
     }
-    let place = |key: &str| root.get(key).map_or(root.span.clone(), |node| node.span.clone());
-    let act = raw.act.map(|act| Regex::new(&act).map_err(|error| wrong(&place("act"), &error.to_string())));
-    let act = act.transpose().map_err(|problem| problems.push(problem)).ok().flatten();
-    if problems.is_empty() { Ok((Cases { act, setup: raw.setup, cases }, lacking)) } else { Err(problems) }
+    let place = |key: &str| {
+        root.get(key)
+            .map_or(root.span.clone(), |node| node.span.clone())
+    };
+    let act = raw
+        .act
+        .map(|act| Regex::new(&act).map_err(|error| wrong(&place("act"), &error.to_string())));
+    let act = act
+        .transpose()
+        .map_err(|problem| problems.push(problem))
+        .ok()
+        .flatten();
+    if problems.is_empty() {
+        Ok((
+            Cases {
+                act,
+                setup: raw.setup,
+                cases,
+            },
+            lacking,
+        ))
+    } else {
+        Err(problems)
+    }
 }
 
 fn case(node: &Node, lines: &LineIndex<'_>, fakes: &Answers) -> Result<Case, Problem> {
     let raw: RawCase = decode(node).map_err(mistake)?;
     let at = |problem: String| wrong(&node.span, &problem);
-    let place = |key: &str| node.get(key).map_or(node.span.clone(), |node| node.span.clone());
+    let place = |key: &str| {
+        node.get(key)
+            .map_or(node.span.clone(), |node| node.span.clone())
+    };
     let expected = raw.expect.as_ref().map(Expected::new).transpose();
     let expected = expected.map_err(|problem| wrong(&place("expect"), &problem))?;
     if raw.times.is_some() {
-        return Err(wrong(&place("times"), "`times` is for the events in `before`"));
+        return Err(wrong(
+            &place("times"),
+            "`times` is for the events in `before`",
+        ));
     }
     let has_reason = expected.as_ref().is_none_or(Expected::has_reason);
     if raw.reason.is_some() && !has_reason {
-        return Err(wrong(&place("reason"), "only what isn't allowed has a reason"));
+        return Err(wrong(
+            &place("reason"),
+            "only what isn't allowed has a reason",
+        ));
     }
     let mut before = Vec::new();
     for step in &raw.before {
         let expects = step.expect.is_some() || step.reason.is_some() || step.failure.is_some();
         let expects = expects || !step.outcomes.is_empty() || step.observed.is_some();
         if expects || !step.before.is_empty() {
-            return Err(wrong(&place("before"), "of an event in `before`, nothing is expected"));
+            return Err(wrong(
+                &place("before"),
+                "of an event in `before`, nothing is expected",
+            ));
         }
-        before.push(step.step().map_err(|problem| wrong(&place("before"), &problem))?);
+        before.push(
+            step.step()
+                .map_err(|problem| wrong(&place("before"), &problem))?,
+        );
     }
     let mut n_events: usize = 0;
     for (n, step) in before.iter().enumerate() {
         n_events = n_events.saturating_add(step.times);
         if n_events > MAX_BEFORE {
-            let times = node.get("before").and_then(|it| it.items().get(n)?.get("times"));
+            let times = node
+                .get("before")
+                .and_then(|it| it.items().get(n)?.get("times"));
             let span = times.map_or(place("before"), |it| it.span.clone());
-            return Err(wrong(&span, &format!("at most {MAX_BEFORE} events come before, here are {n_events}")));
+            return Err(wrong(
+                &span,
+                &format!("at most {MAX_BEFORE} events come before, here are {n_events}"),
+            ));
         }
     }
     let step = raw.step().map_err(at)?;
     let name = raw.name.clone().unwrap_or_else(|| raw.about());
     let line = lines.position(node.span.start).line;
     let fakes = raw.fakes.or(fakes);
-    let RawCase { reason, failure, outcomes, observed, .. } = raw;
-    Ok(Case { line, name, fakes, before, step, expected, reason, failure, outcomes, observed })
+    let RawCase {
+        reason,
+        failure,
+        outcomes,
+        observed,
+        ..
+    } = raw;
+    Ok(Case {
+        line,
+        name,
+        fakes,
+        before,
+        step,
+        expected,
+        reason,
+        failure,
+        outcomes,
+        observed,
+    })
 }
 
 fn wrong(span: &Span, message: &str) -> Problem {
@@ -286,7 +365,9 @@ fn wrong(span: &Span, message: &str) -> Problem {
 }
 
 fn mistake(error: DecodeError) -> Problem {
-    let suggestion = error.suggestion().map(|right| format!("did you mean `{right}`?"));
+    let suggestion = error
+        .suggestion()
+        .map(|right| format!("did you mean `{right}`?"));
     let problem = wrong(&error.span, &error.to_string());
     let help = suggestion.or(error.help);
     help.map_or(problem.clone(), |help| problem.help(help))
@@ -303,8 +384,15 @@ impl RawCase {
             ("fetch ", &self.fetch),
             ("", &self.recorded),
         ];
-        let word = words.iter().find_map(|(verb, what)| Some(format!("{verb}{}", what.as_ref()?)));
-        word.unwrap_or_else(|| self.event.as_ref().map(Value::to_string).unwrap_or_default())
+        let word = words
+            .iter()
+            .find_map(|(verb, what)| Some(format!("{verb}{}", what.as_ref()?)));
+        word.unwrap_or_else(|| {
+            self.event
+                .as_ref()
+                .map(Value::to_string)
+                .unwrap_or_default()
+        })
     }
 
     fn step(&self) -> Result<Step, String> {
@@ -314,16 +402,30 @@ impl RawCase {
             Ok(EventSource::Written(event, native))
         };
         let content = self.content.as_deref().unwrap_or_default();
-        let dialect = dialects::by_name(self.dialect.as_deref().unwrap_or(NATIVE)).map_err(|it| it.to_string())?;
+        let dialect = dialects::by_name(self.dialect.as_deref().unwrap_or(NATIVE))
+            .map_err(|it| it.to_string())?;
         let forms = [
-            self.bash.as_ref().map(|it| tool("Bash", json!({"command": it}))),
-            self.write.as_ref().map(|it| tool("Write", json!({"file_path": it, "content": content}))),
-            self.edit
+            self.bash
                 .as_ref()
-                .map(|it| tool("Edit", json!({"file_path": it, "old_string": "", "new_string": content}))),
-            self.read.as_ref().map(|it| tool("Read", json!({"file_path": it}))),
-            self.fetch.as_ref().map(|it| tool("WebFetch", json!({"url": it}))),
-            self.event.as_ref().map(|it| Ok(EventSource::Written(it.clone(), dialect))),
+                .map(|it| tool("Bash", json!({"command": it}))),
+            self.write
+                .as_ref()
+                .map(|it| tool("Write", json!({"file_path": it, "content": content}))),
+            self.edit.as_ref().map(|it| {
+                tool(
+                    "Edit",
+                    json!({"file_path": it, "old_string": "", "new_string": content}),
+                )
+            }),
+            self.read
+                .as_ref()
+                .map(|it| tool("Read", json!({"file_path": it}))),
+            self.fetch
+                .as_ref()
+                .map(|it| tool("WebFetch", json!({"url": it}))),
+            self.event
+                .as_ref()
+                .map(|it| Ok(EventSource::Written(it.clone(), dialect))),
             self.recorded.as_ref().map(|it| recorded(it, dialect)),
         ];
         let mut forms = forms.into_iter().flatten();
@@ -338,10 +440,17 @@ impl RawCase {
         }
         let source = source?;
         if let EventSource::Written(event, dialect) = &source {
-            dialect.read(event.clone()).map_err(|problem| problem.to_string())?;
+            dialect
+                .read(event.clone())
+                .map_err(|problem| problem.to_string())?;
         }
         let wait = self.wait.map(RawDuration::get).unwrap_or_default();
-        Ok(Step { source, cwd: self.cwd.clone(), wait, times: self.times.unwrap_or(1) })
+        Ok(Step {
+            source,
+            cwd: self.cwd.clone(),
+            wait,
+            times: self.times.unwrap_or(1),
+        })
     }
 }
 
@@ -349,8 +458,14 @@ impl RawCase {
 fn recorded(place: &str, dialect: &'static Dialect) -> Result<EventSource, String> {
     let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
     match line.parse() {
-        Ok(line) if line > 0 && !file.is_empty() => Ok(EventSource::Recorded { file: file.into(), line, dialect }),
-        _ => Err(format!("`recorded` is a file and a line, such as `session.jsonl:3`, found `{place}`")),
+        Ok(line) if line > 0 && !file.is_empty() => Ok(EventSource::Recorded {
+            file: file.into(),
+            line,
+            dialect,
+        }),
+        _ => Err(format!(
+            "`recorded` is a file and a line, such as `session.jsonl:3`, found `{place}`"
+        )),
     }
 }
 
@@ -363,10 +478,17 @@ const MAX_SESSION: u64 = 256 * 1024 * 1024;
 impl Step {
     fn event(&self, scene: &Scene<'_>) -> Result<(Event, &'static Dialect), String> {
         let (mut event, dialect) = match &self.source {
-            EventSource::Written(event, dialect) => {
-                (dialect.read(event.clone()).map_err(|error| error.to_string())?, *dialect)
-            }
-            EventSource::Recorded { file, line, dialect } => {
+            EventSource::Written(event, dialect) => (
+                dialect
+                    .read(event.clone())
+                    .map_err(|error| error.to_string())?,
+                *dialect,
+            ),
+            EventSource::Recorded {
+                file,
+                line,
+                dialect,
+            } => {
                 let place = format!("{}:{line}", file.display());
                 let failed = |error: String| format!("{place}: {error}");
                 let path = scene.files.join(file);
@@ -376,9 +498,12 @@ impl Step {
                 };
                 let (opened, _) = file::open(&path).map_err(|error| unopened(in_words(&error)))?;
                 let mut lines = BufReader::new(opened.take(MAX_SESSION)).lines();
-                let text = lines.nth(line - 1).ok_or_else(|| failed("the file has fewer lines".into()))?;
+                let text = lines
+                    .nth(line - 1)
+                    .ok_or_else(|| failed("the file has fewer lines".into()))?;
                 let text = text.map_err(|error| failed(error.to_string()))?;
-                let Recorded { event, dialect, .. } = Recorded::read(&text, dialect).map_err(failed)?;
+                let Recorded { event, dialect, .. } =
+                    Recorded::read(&text, dialect).map_err(failed)?;
                 (event, dialect)
             }
         };
@@ -413,13 +538,18 @@ impl Case {
         self.expected.as_ref()
     }
 
-    /// The events of the case, each once, however often it takes place. A recorded one that isn't there is left out.
+    /// The events of the case, each once, however often it takes place. A recorded one that isn't
+    /// there is left out.
     pub fn events(&self, scene: &Scene<'_>) -> impl Iterator<Item = Event> {
-        self.before.iter().chain([&self.step]).filter_map(|step| step.event(scene).ok()).map(|(event, _)| event)
+        self.before
+            .iter()
+            .chain([&self.step])
+            .filter_map(|step| step.event(scene).ok())
+            .map(|(event, _)| event)
     }
 
-    /// The events of the case in order; the last one is the one that is judged. They take place in a session of their
-    /// own. A path that begins with `~/` is one of the home directory.
+    /// The events of the case in order; the last one is the one that is judged. They take place in
+    /// a session of their own. A path that begins with `~/` is one of the home directory.
     ///
     /// # Errors
     /// A recorded event isn't there, or is none.
@@ -429,7 +559,11 @@ impl Case {
             for _ in 0..step.times {
                 // Read anew each time, because each event has an identity of its own.
                 let (event, dialect) = step.event(scene)?;
-                happenings.push(Happening { event, dialect, wait: step.wait });
+                happenings.push(Happening {
+                    event,
+                    dialect,
+                    wait: step.wait,
+                });
             }
         }
         Ok(happenings)
@@ -448,34 +582,110 @@ mod tests {
             ("case: []", 1, "unknown field `case`"),
             ("act: '['\ncases: []", 1, "regex"),
             ("cases:\n  - { bash: ls }", 2, "`expect` is missing"),
-            ("cases:\n  - { bash: ls, expect: denied }", 2, "found `denied`"),
-            ("cases:\n  - { bsah: ls, expect: deny }", 2, "unknown field `bsah`"),
-            ("cases:\n  - { bash: ls, read: a, expect: deny }", 2, "one of `bash`"),
+            (
+                "cases:\n  - { bash: ls, expect: denied }",
+                2,
+                "found `denied`",
+            ),
+            (
+                "cases:\n  - { bsah: ls, expect: deny }",
+                2,
+                "unknown field `bsah`",
+            ),
+            (
+                "cases:\n  - { bash: ls, read: a, expect: deny }",
+                2,
+                "one of `bash`",
+            ),
             ("cases:\n  - { expect: deny }", 2, "one of `bash`"),
-            ("cases:\n  - { bash: ls, content: a, expect: deny }", 2, "`content` is for"),
-            ("cases:\n  - { bash: ls, times: 2, expect: deny }", 2, "`times` is for"),
+            (
+                "cases:\n  - { bash: ls, content: a, expect: deny }",
+                2,
+                "`content` is for",
+            ),
+            (
+                "cases:\n  - { bash: ls, times: 2, expect: deny }",
+                2,
+                "`times` is for",
+            ),
             (
                 "cases:\n  - bash: ls\n    before:\n      - { bash: a }\n      - { bash: b, times: 200000000 }",
                 5,
                 "at most 10000 events come before, here are 200000001",
             ),
-            ("cases:\n  - { bash: ls, expect: deny, outcomes: { a: denied } }", 2, "unknown value `denied`"),
-            ("cases:\n  - { bash: ls, expect: allow, reason: x }", 2, "has a reason"),
-            ("cases:\n  - { bash: ls, expect: { command: a, context: b } }", 2, "one of `command`"),
-            ("cases:\n  - { recorded: week.jsonl, expect: deny }", 2, "such as `session.jsonl:3`"),
-            ("cases:\n  - { bash: ls, dialect: codex, expect: deny }", 2, "`dialect` is for"),
-            ("cases:\n  - { event: { event: Stop }, dialect: x, expect: deny }", 2, "unknown dialect `x`"),
-            ("cases:\n  - { bash: ls, wait: soon, expect: deny }", 2, "a duration such as"),
-            ("fakes:\n  person: yes\ncases: []", 2, "approve, deny, silent"),
-            ("fakes:\n  http:\n    http://a:\n      stauts: 3\ncases: []", 4, "unknown field `stauts`"),
-            ("cases:\n  - bash: ls\n    fakes: { models: { a: { reason: x } } }\n    expect: deny", 3, "a model says"),
-            ("cases:\n  - { bash: ls, before: [{ bash: ls, expect: deny }], expect: deny }", 2, "nothing is expected"),
-            ("cases:\n  - { event: { event: PreTolUse }, expect: deny }", 2, "unknown event `PreTolUse`"),
-            ("cases:\n  - { bash: ls, expect: deny }\n  - { bash: 3, expect: deny }", 3, "expected a string"),
+            (
+                "cases:\n  - { bash: ls, expect: deny, outcomes: { a: denied } }",
+                2,
+                "unknown value `denied`",
+            ),
+            (
+                "cases:\n  - { bash: ls, expect: allow, reason: x }",
+                2,
+                "has a reason",
+            ),
+            (
+                "cases:\n  - { bash: ls, expect: { command: a, context: b } }",
+                2,
+                "one of `command`",
+            ),
+            (
+                "cases:\n  - { recorded: week.jsonl, expect: deny }",
+                2,
+                "such as `session.jsonl:3`",
+            ),
+            (
+                "cases:\n  - { bash: ls, dialect: codex, expect: deny }",
+                2,
+                "`dialect` is for",
+            ),
+            (
+                "cases:\n  - { event: { event: Stop }, dialect: x, expect: deny }",
+                2,
+                "unknown dialect `x`",
+            ),
+            (
+                "cases:\n  - { bash: ls, wait: soon, expect: deny }",
+                2,
+                "a duration such as",
+            ),
+            (
+                "fakes:\n  person: yes\ncases: []",
+                2,
+                "approve, deny, silent",
+            ),
+            (
+                "fakes:\n  http:\n    http://a:\n      stauts: 3\ncases: []",
+                4,
+                "unknown field `stauts`",
+            ),
+            (
+                "cases:\n  - bash: ls\n    fakes: { models: { a: { reason: x } } }\n    expect: deny",
+                3,
+                "a model says",
+            ),
+            (
+                "cases:\n  - { bash: ls, before: [{ bash: ls, expect: deny }], expect: deny }",
+                2,
+                "nothing is expected",
+            ),
+            (
+                "cases:\n  - { event: { event: PreTolUse }, expect: deny }",
+                2,
+                "unknown event `PreTolUse`",
+            ),
+            (
+                "cases:\n  - { bash: ls, expect: deny }\n  - { bash: 3, expect: deny }",
+                3,
+                "expected a string",
+            ),
         ] {
             let problems = read("a.test.yaml", text).unwrap_err();
             let first = &problems[0];
-            assert_eq!((problems.len(), first.range.start.line), (1, line), "{text}: {first:?}");
+            assert_eq!(
+                (problems.len(), first.range.start.line),
+                (1, line),
+                "{text}: {first:?}"
+            );
             assert!(first.message.contains(says), "{text}: {}", first.message);
         }
     }
@@ -489,17 +699,42 @@ mod tests {
   - { read: ~/a, cwd: sub, before: [{ bash: ls, times: 2, wait: 3s }, { recorded: 's.jsonl:2', dialect: claude-code }], expect: deny }
   - { recorded: 's.jsonl:7', expect: deny }";
         let cases = read("a.test.yaml", text).unwrap().cases;
-        let scene = Scene { dir: Path::new("/d"), home: Path::new("/home/u"), files: dir.path(), session: "s1" };
+        let scene = Scene {
+            dir: Path::new("/d"),
+            home: Path::new("/home/u"),
+            files: dir.path(),
+            session: "s1",
+        };
         let events = cases[0].happenings(&scene).unwrap();
-        let told: Vec<_> = events.iter().map(|it| (&*it.event.name, it.dialect.name(), it.wait.as_secs())).collect();
+        let told: Vec<_> = events
+            .iter()
+            .map(|it| (&*it.event.name, it.dialect.name(), it.wait.as_secs()))
+            .collect();
         let ls = ("PreToolUse", "native", 3);
-        assert_eq!(told, [ls, ls, ("Stop", "claude-code", 0), ("PreToolUse", "native", 0)]);
+        assert_eq!(
+            told,
+            [
+                ls,
+                ls,
+                ("Stop", "claude-code", 0),
+                ("PreToolUse", "native", 0)
+            ]
+        );
         assert_ne!(events[0].event.id, events[1].event.id);
         let recorded = events[2].event.data();
-        assert_eq!((&recorded["session"], &recorded["cwd"]), (&json!("s1"), &json!("/there")));
+        assert_eq!(
+            (&recorded["session"], &recorded["cwd"]),
+            (&json!("s1"), &json!("/there"))
+        );
         let last = json!({"event": "PreToolUse", "session": "s1", "cwd": "/d/sub", "tool": {"name": "Read", "input": {"file_path": "/home/u/a"}}});
-        assert_eq!((events[3].event.data(), &*cases[0].name, cases[0].line), (&last, "read ~/a", 2));
-        assert_eq!(cases[1].happenings(&scene).unwrap_err(), "s.jsonl:7: the file has fewer lines");
+        assert_eq!(
+            (events[3].event.data(), &*cases[0].name, cases[0].line),
+            (&last, "read ~/a", 2)
+        );
+        assert_eq!(
+            cases[1].happenings(&scene).unwrap_err(),
+            "s.jsonl:7: the file has fewer lines"
+        );
     }
 
     #[test]
@@ -513,7 +748,11 @@ mod tests {
             ("a.test", false, false),
         ] {
             let path = Path::new(name);
-            assert_eq!((is_cases_file(path), is_definition_file(path)), (is_cases, is_definition), "{name}");
+            assert_eq!(
+                (is_cases_file(path), is_definition_file(path)),
+                (is_cases, is_definition),
+                "{name}"
+            );
         }
     }
 }

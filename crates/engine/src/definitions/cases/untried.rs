@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A hint for each of these hooks that no event of the cases beside it would start, and one for each file without any
-/// case where other files of its directory have some. The texts of the files give their places.
+/// A hint for each of these hooks that no event of the cases beside it would start, and one for
+/// each file without any case where other files of its directory have some. The texts of the files
+/// give their places.
 pub fn untried(
     hooks: &[Arc<Hook>],
     names: &Arc<ToolNames>,
@@ -20,7 +21,10 @@ pub fn untried(
 ) -> Vec<Diagnostic> {
     let mut files: BTreeMap<PathBuf, Vec<&Arc<Hook>>> = BTreeMap::new();
     for hook in hooks {
-        files.entry(PathBuf::from(&*hook.source.file)).or_default().push(hook);
+        files
+            .entry(PathBuf::from(&*hook.source.file))
+            .or_default()
+            .push(hook);
     }
     // A mistake in cases is told where they are tried.
     let mut tried: HashMap<PathBuf, Vec<Beside>> = HashMap::new();
@@ -39,12 +43,21 @@ pub fn untried(
         let mut hint = |line: usize, message: String| {
             let start = lines.offset_of_utf8(line - 1, 0);
             let end = lines.offset_of_utf8(line - 1, usize::MAX);
-            let start = start + text.get(start..end).map_or(0, |line| line.len() - line.trim_start().len());
+            let start = start
+                + text
+                    .get(start..end)
+                    .map_or(0, |line| line.len() - line.trim_start().len());
             let hint = Problem::hint(&(start..end), "no-cases", message);
-            hints.push(hint.help("`hookwire docs testing` shows how to write some").to_diagnostic(&name, &lines));
+            hints.push(
+                hint.help("`hookwire docs testing` shows how to write some")
+                    .to_diagnostic(&name, &lines),
+            );
         };
         if about.is_empty() {
-            hint(1, "no case tries its hooks, though other files here have cases".into());
+            hint(
+                1,
+                "no case tries its hooks, though other files here have cases".into(),
+            );
             continue;
         }
         // Of cases that can't be read, nobody knows what they reach.
@@ -52,7 +65,12 @@ pub fn untried(
             continue;
         }
         let mut untouched = hooks;
-        let scene = Scene { dir: root, home: &home, files: &dir, session: "check" };
+        let scene = Scene {
+            dir: root,
+            home: &home,
+            files: &dir,
+            session: "check",
+        };
         for case in about.iter().flat_map(|it| it.cases.iter().flatten()) {
             if untouched.is_empty() {
                 break;

@@ -2,9 +2,9 @@
 //! verdict on the way out, both in the words of the dialect `agent-hook-trait`.
 
 use super::{
-    AgentError, AgentEvent, AgentHook, ChatMessage, CompactionHint, DispatchResult, EventSender, ExecutionGrant,
-    HookAction, HookContext, HookError, HookResult, HookState, LlmCallInput, LlmResponse, ProviderError, RetryDecision,
-    TokenBudget, ToolMeta, TurnInput, TurnOutput,
+    AgentError, AgentEvent, AgentHook, ChatMessage, CompactionHint, DispatchResult, EventSender,
+    ExecutionGrant, HookAction, HookContext, HookError, HookResult, HookState, LlmCallInput,
+    LlmResponse, ProviderError, RetryDecision, TokenBudget, ToolMeta, TurnInput, TurnOutput,
 };
 use crate::embed::{ClosureHook, HostBuilder};
 use crate::host::Host;
@@ -64,10 +64,10 @@ pub struct Granted {
 ///
 /// Cheap to clone; clones share the hooks.
 ///
-/// Priorities order the hooks of this trait. Hooks in
-/// hookwire's own words, those of files and [`ClosureHook`]s, enter a chain together, as one hook of
-/// priority 100, whatever theirs are: a trait's hook before them may replace what they would have
-/// refused. A guard that must come first belongs into a [`Policy`](hookwire_rules::policy::Policy).
+/// Priorities order the hooks of this trait. Hooks in hookwire's own words, those of files and
+/// [`ClosureHook`]s, enter a chain together, as one hook of priority 100, whatever theirs are: a
+/// trait's hook before them may replace what they would have refused. A guard that must come first
+/// belongs into a [`Policy`](hookwire_rules::policy::Policy).
 #[derive(Clone)]
 pub struct HookChain {
     host: Arc<Host>,
@@ -75,7 +75,9 @@ pub struct HookChain {
 
 impl std::fmt::Debug for HookChain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HookChain").field("host", &self.host).finish_non_exhaustive()
+        f.debug_struct("HookChain")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
     }
 }
 
@@ -86,8 +88,8 @@ impl Default for HookChain {
 }
 
 impl Host {
-    /// The hooks of this host, as an agent's core calls them. Those in hookwire's own words enter as
-    /// one hook of priority 100; see [`HookChain`].
+    /// The hooks of this host, as an agent's core calls them. Those in hookwire's own words enter
+    /// as one hook of priority 100; see [`HookChain`].
     pub fn chain(self: &Arc<Host>) -> HookChain {
         HookChain { host: self.clone() }
     }
@@ -103,7 +105,9 @@ impl HostBuilder {
 impl HookChain {
     /// A chain without hooks, and without definition files; [`Host::chain`] has both.
     pub fn new() -> HookChain {
-        HookChain { host: Host::new(Default::default()) }
+        HookChain {
+            host: Host::new(Default::default()),
+        }
     }
 
     /// The same with another hook, after those of its priority.
@@ -164,7 +168,11 @@ impl HookChain {
     ///
     /// # Errors
     /// The turn must not begin.
-    pub async fn run_pre_turn(&self, input: TurnInput, ctx: &HookContext) -> Result<TurnInput, ChainError> {
+    pub async fn run_pre_turn(
+        &self,
+        input: TurnInput,
+        ctx: &HookContext,
+    ) -> Result<TurnInput, ChainError> {
         let run = self.run("pre_turn", json!({ "input": input }), ctx).await?;
         Ok(run.value()?.unwrap_or(input))
     }
@@ -179,7 +187,13 @@ impl HookChain {
         output: TurnOutput,
         ctx: &HookContext,
     ) -> Result<TurnOutput, ChainError> {
-        let run = self.run("post_turn", json!({ "input": input, "output": output }), ctx).await?;
+        let run = self
+            .run(
+                "post_turn",
+                json!({ "input": input, "output": output }),
+                ctx,
+            )
+            .await?;
         Ok(run.value()?.unwrap_or(output))
     }
 
@@ -193,7 +207,13 @@ impl HookChain {
         error: &AgentError,
         ctx: &HookContext,
     ) -> Result<Option<TurnOutput>, ChainError> {
-        self.run("on_turn_error", json!({ "input": input, "error": error }), ctx).await?.value()
+        self.run(
+            "on_turn_error",
+            json!({ "input": input, "error": error }),
+            ctx,
+        )
+        .await?
+        .value()
     }
 
     /// Before a model call: what to send after all hooks.
@@ -206,16 +226,32 @@ impl HookChain {
         tools: Vec<ToolMeta>,
         ctx: &HookContext,
     ) -> Result<LlmCallInput, ChainError> {
-        let run = self.run("pre_llm_call", json!({ "messages": messages, "tools": tools }), ctx).await?;
-        Ok(run.value()?.unwrap_or(LlmCallInput { messages, tools, ..LlmCallInput::default() }))
+        let run = self
+            .run(
+                "pre_llm_call",
+                json!({ "messages": messages, "tools": tools }),
+                ctx,
+            )
+            .await?;
+        Ok(run.value()?.unwrap_or(LlmCallInput {
+            messages,
+            tools,
+            ..LlmCallInput::default()
+        }))
     }
 
     /// After a model call: the response after all hooks.
     ///
     /// # Errors
     /// The response must not be used.
-    pub async fn run_post_llm_call(&self, response: LlmResponse, ctx: &HookContext) -> Result<LlmResponse, ChainError> {
-        let run = self.run("post_llm_call", json!({ "response": response }), ctx).await?;
+    pub async fn run_post_llm_call(
+        &self,
+        response: LlmResponse,
+        ctx: &HookContext,
+    ) -> Result<LlmResponse, ChainError> {
+        let run = self
+            .run("post_llm_call", json!({ "response": response }), ctx)
+            .await?;
         Ok(run.value()?.unwrap_or(response))
     }
 
@@ -229,7 +265,13 @@ impl HookChain {
         attempt: usize,
         ctx: &HookContext,
     ) -> Result<Option<RetryDecision>, ChainError> {
-        self.run("on_llm_error", json!({ "error": error, "attempt": attempt }), ctx).await?.value()
+        self.run(
+            "on_llm_error",
+            json!({ "error": error, "attempt": attempt }),
+            ctx,
+        )
+        .await?
+        .value()
     }
 
     /// Before a tool runs: its arguments after the policy and all hooks.
@@ -245,8 +287,14 @@ impl HookChain {
     ) -> Result<Granted, ChainError> {
         let payload = json!({ "tool_name": tool_name, "args": args, "grant": grant });
         let run = self.run("pre_tool_call", payload, ctx).await?;
-        let granted = run.reply.get("grant").and_then(|it| ExecutionGrant::deserialize(it).ok());
-        Ok(Granted { args: run.value()?.unwrap_or(args), grant: granted.unwrap_or(grant) })
+        let granted = run
+            .reply
+            .get("grant")
+            .and_then(|it| ExecutionGrant::deserialize(it).ok());
+        Ok(Granted {
+            args: run.value()?.unwrap_or(args),
+            grant: granted.unwrap_or(grant),
+        })
     }
 
     /// After a tool ran: its result after all hooks.
@@ -262,7 +310,8 @@ impl HookChain {
         ctx: &HookContext,
     ) -> Result<Result<DispatchResult, String>, ChainError> {
         let elapsed = elapsed.as_secs_f64();
-        let payload = json!({ "tool_name": tool_name, "args": args, "result": result, "elapsed": elapsed });
+        let payload =
+            json!({ "tool_name": tool_name, "args": args, "result": result, "elapsed": elapsed });
         let run = self.run("post_tool_call", payload, ctx).await?;
         Ok(run.value()?.map_or(result, Ok))
     }
@@ -277,7 +326,13 @@ impl HookChain {
         budget: &TokenBudget,
         ctx: &HookContext,
     ) -> Result<Option<CompactionHint>, ChainError> {
-        self.run("pre_compaction", json!({ "messages": messages, "budget": budget }), ctx).await?.value()
+        self.run(
+            "pre_compaction",
+            json!({ "messages": messages, "budget": budget }),
+            ctx,
+        )
+        .await?
+        .value()
     }
 
     /// After the conversation was compacted.
@@ -294,20 +349,36 @@ impl HookChain {
         self.run("post_compaction", payload, ctx).await.map(drop)
     }
 
-    async fn run(&self, method: &str, mut payload: Value, ctx: &HookContext) -> Result<Ran, ChainError> {
+    async fn run(
+        &self,
+        method: &str,
+        mut payload: Value,
+        ctx: &HookContext,
+    ) -> Result<Ran, ChainError> {
         payload["method"] = method.into();
         payload["ctx"] = json!(WireContext::from(ctx));
-        let broken = |error: String| ChainError::HookRejected { hook: OURS.to_string(), error };
-        let mut event = DIALECT.read(payload).map_err(|error| broken(format!("failed to {error}")))?;
+        let broken = |error: String| ChainError::HookRejected {
+            hook: OURS.to_string(),
+            error,
+        };
+        let mut event = DIALECT
+            .read(payload)
+            .map_err(|error| broken(format!("failed to {error}")))?;
         event.attached = Some(Attached(Arc::new(ctx.clone())));
         let event = Arc::new(event);
         let honours = Honours::from_contract(&DIALECT.contract, &event, true, true);
         let client = self.host.asker.client.clone();
-        let verdict = self.host.judge(event.clone(), &DIALECT.contract, honours, client).await;
+        let verdict = self
+            .host
+            .judge(event.clone(), &DIALECT.contract, honours, client)
+            .await;
         emit_messages(&verdict, ctx);
         match refusal(&event, &verdict) {
             Some(refusal) => Err(refusal),
-            None => Ok(Ran { reply: DIALECT.reply_to(&event, &verdict), verdict }),
+            None => Ok(Ran {
+                reply: DIALECT.reply_to(&event, &verdict),
+                verdict,
+            }),
         }
     }
 }
@@ -319,39 +390,58 @@ const OURS: &str = "hookwire";
 fn refusal(event: &Event, verdict: &Verdict) -> Option<ChainError> {
     let rejected = |it: &Outcome| {
         let error = it.error.clone()?;
-        Some(ChainError::HookRejected { hook: it.hook.to_string(), error })
+        Some(ChainError::HookRejected {
+            hook: it.hook.to_string(),
+            error,
+        })
     };
     let hook = verdict.refused_by().map_or(OURS, |it| it).to_string();
     match verdict.decision {
         // The trait has no word for a person or for later.
         Decision::Deny | Decision::Ask | Decision::Defer => {
-            let decides =
-                |it: &&Outcome| *it.hook == *hook && it.decision.is_some_and(|decision| decision != Decision::Allow);
+            let decides = |it: &&Outcome| {
+                *it.hook == *hook
+                    && it
+                        .decision
+                        .is_some_and(|decision| decision != Decision::Allow)
+            };
             let failed = verdict.outcomes.iter().find(decides).and_then(rejected);
-            let reason = verdict.reason.clone().unwrap_or_else(|| match verdict.decision {
-                Decision::Ask => "this needs a person's approval".into(),
-                Decision::Defer => "this would be put off".into(),
-                Decision::Allow | Decision::Deny => String::new(),
-            });
+            let reason = verdict
+                .reason
+                .clone()
+                .unwrap_or_else(|| match verdict.decision {
+                    Decision::Ask => "this needs a person's approval".into(),
+                    Decision::Defer => "this would be put off".into(),
+                    Decision::Allow | Decision::Deny => String::new(),
+                });
             Some(failed.unwrap_or(ChainError::Aborted { hook, reason }))
         }
         Decision::Allow => {
             if let Some(reason) = verdict.stop.clone() {
                 return Some(ChainError::Aborted { hook, reason });
             }
-            // At a note nothing can be stopped any more, but a hook that fails closed still reports its error.
+            // At a note nothing can be stopped any more, but a hook that fails closed still reports
+            // its error.
             let is_note = event.spec.phase == Phase::Note;
-            verdict.outcomes.iter().filter(|it| is_note && it.fails_closed).find_map(rejected)
+            verdict
+                .outcomes
+                .iter()
+                .filter(|it| is_note && it.fails_closed)
+                .find_map(rejected)
         }
     }
 }
 
 /// Emits what files' hooks say beside a decision, because the trait has no word for it.
 fn emit_messages(verdict: &Verdict, ctx: &HookContext) {
-    for (name, texts) in [("user_message", &verdict.user_messages), ("additional_context", &verdict.additional_context)]
-    {
+    for (name, texts) in [
+        ("user_message", &verdict.user_messages),
+        ("additional_context", &verdict.additional_context),
+    ] {
         for text in texts {
-            ctx.events.emit(|| AgentEvent::new(name, json!({ "session_id": ctx.session_id, "text": text })));
+            ctx.events.emit(|| {
+                AgentEvent::new(name, json!({ "session_id": ctx.session_id, "text": text }))
+            });
         }
     }
 }
@@ -365,11 +455,21 @@ struct Ran {
 impl Ran {
     /// The value that hooks made, if they made one.
     fn value<T: DeserializeOwned>(&self) -> Result<Option<T>, ChainError> {
-        let Some(value) = self.reply.get("value") else { return Ok(None) };
+        let Some(value) = self.reply.get("value") else {
+            return Ok(None);
+        };
         T::deserialize(value).map(Some).map_err(|error| {
-            let rewrote = self.verdict.outcomes.iter().rev().find(|outcome| outcome.rewrote);
+            let rewrote = self
+                .verdict
+                .outcomes
+                .iter()
+                .rev()
+                .find(|outcome| outcome.rewrote);
             let hook = rewrote.map_or(OURS, |outcome| &*outcome.hook).to_string();
-            ChainError::HookRejected { hook, error: format!("failed to give a value that fits: {error}") }
+            ChainError::HookRejected {
+                hook,
+                error: format!("failed to give a value that fits: {error}"),
+            }
         })
     }
 }
@@ -386,8 +486,19 @@ struct WireContext {
 
 impl From<&HookContext> for WireContext {
     fn from(ctx: &HookContext) -> WireContext {
-        let HookContext { session_id, turn_number, step_number, core_type, .. } = ctx.clone();
-        WireContext { session_id, turn_number, step_number, core_type }
+        let HookContext {
+            session_id,
+            turn_number,
+            step_number,
+            core_type,
+            ..
+        } = ctx.clone();
+        WireContext {
+            session_id,
+            turn_number,
+            step_number,
+            core_type,
+        }
     }
 }
 
@@ -395,60 +506,115 @@ impl From<&HookContext> for WireContext {
 fn as_closure(hook: Arc<dyn AgentHook>) -> ClosureHook {
     let (priority, timeout) = (hook.priority(), hook.timeout());
     // A hook without a valid name still runs.
-    let name = if hook.name().trim().is_empty() { "unnamed" } else { hook.name() }.to_string();
+    let name = if hook.name().trim().is_empty() {
+        "unnamed"
+    } else {
+        hook.name()
+    }
+    .to_string();
     let timeout = timeout.clamp(Duration::from_millis(1), MAX_TIMEOUT);
-    let fail = if hook.fail_open() { Fail::Open } else { Fail::Closed };
+    let fail = if hook.fail_open() {
+        Fail::Open
+    } else {
+        Fail::Closed
+    };
     let closure = ClosureHook::on_every_event_of(&DIALECT, &name, move |event| {
         let hook = hook.clone();
         async move { call(&*hook, &event).await }
     });
-    closure.priority(priority.into()).timeout(timeout).fail(fail)
+    closure
+        .priority(priority.into())
+        .timeout(timeout)
+        .fail(fail)
 }
 
 /// Calls the method that an event stands for.
 async fn call(hook: &dyn AgentHook, event: &HookEvent) -> Result<Answer, HookError> {
     let mut payload = (DIALECT.contract.payload)(event);
-    let attached = event.attached.as_ref().and_then(|Attached(it)| it.downcast_ref::<HookContext>());
+    let attached = event
+        .attached
+        .as_ref()
+        .and_then(|Attached(it)| it.downcast_ref::<HookContext>());
     let ctx = match attached {
         Some(ctx) => ctx.clone(),
         None => {
-            let WireContext { session_id, turn_number, step_number, core_type } = take(&mut payload, "ctx")?;
+            let WireContext {
+                session_id,
+                turn_number,
+                step_number,
+                core_type,
+            } = take(&mut payload, "ctx")?;
             let state = HookState::in_session(event.store().clone(), &session_id);
             let events = event.events().clone();
-            HookContext { session_id, turn_number, step_number, core_type, events, state }
+            HookContext {
+                session_id,
+                turn_number,
+                step_number,
+                core_type,
+                events,
+                state,
+            }
         }
     };
-    let method = payload.get("method").and_then(Value::as_str).unwrap_or_default().to_string();
+    let method = payload
+        .get("method")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_string();
     let payload = &mut payload;
     let reply = match &*method {
         "on_session_start" => no_action(hook.on_session_start(&ctx).await)?,
         "on_session_end" => no_action(hook.on_session_end(&ctx).await)?,
         "pre_turn" => action(hook.pre_turn(&take(payload, "input")?, &ctx).await)?,
-        "post_turn" => action(hook.post_turn(&take(payload, "input")?, &take(payload, "output")?, &ctx).await)?,
-        "on_turn_error" => action(hook.on_turn_error(&take(payload, "input")?, &take(payload, "error")?, &ctx).await)?,
+        "post_turn" => action(
+            hook.post_turn(&take(payload, "input")?, &take(payload, "output")?, &ctx)
+                .await,
+        )?,
+        "on_turn_error" => action(
+            hook.on_turn_error(&take(payload, "input")?, &take(payload, "error")?, &ctx)
+                .await,
+        )?,
         "pre_llm_call" => {
-            let (messages, tools): (Vec<_>, Vec<_>) = (take(payload, "messages")?, take(payload, "tools")?);
+            let (messages, tools): (Vec<_>, Vec<_>) =
+                (take(payload, "messages")?, take(payload, "tools")?);
             action(hook.pre_llm_call(&messages, &tools, &ctx).await)?
         }
         "post_llm_call" => action(hook.post_llm_call(&take(payload, "response")?, &ctx).await)?,
-        "on_llm_error" => action(hook.on_llm_error(&take(payload, "error")?, take(payload, "attempt")?, &ctx).await)?,
+        "on_llm_error" => action(
+            hook.on_llm_error(&take(payload, "error")?, take(payload, "attempt")?, &ctx)
+                .await,
+        )?,
         "pre_tool_call" => {
-            let (tool, args): (String, Value) = (take(payload, "tool_name")?, take(payload, "args")?);
-            action(hook.pre_tool_call(&tool, &args, &take(payload, "grant")?, &ctx).await)?
+            let (tool, args): (String, Value) =
+                (take(payload, "tool_name")?, take(payload, "args")?);
+            action(
+                hook.pre_tool_call(&tool, &args, &take(payload, "grant")?, &ctx)
+                    .await,
+            )?
         }
         "post_tool_call" => {
-            let (tool, args): (String, Value) = (take(payload, "tool_name")?, take(payload, "args")?);
+            let (tool, args): (String, Value) =
+                (take(payload, "tool_name")?, take(payload, "args")?);
             let elapsed: f64 = take(payload, "elapsed")?;
             let elapsed = Duration::try_from_secs_f64(elapsed).unwrap_or_default();
-            action(hook.post_tool_call(&tool, &args, &result(payload)?, elapsed, &ctx).await)?
+            action(
+                hook.post_tool_call(&tool, &args, &result(payload)?, elapsed, &ctx)
+                    .await,
+            )?
         }
         "pre_compaction" => {
             let messages: Vec<_> = take(payload, "messages")?;
-            action(hook.pre_compaction(&messages, &take(payload, "budget")?, &ctx).await)?
+            action(
+                hook.pre_compaction(&messages, &take(payload, "budget")?, &ctx)
+                    .await,
+            )?
         }
         "post_compaction" => {
             let summary: String = take(payload, "summary")?;
-            no_action(hook.post_compaction(take(payload, "removed_count")?, &summary, &ctx).await)?
+            no_action(
+                hook.post_compaction(take(payload, "removed_count")?, &summary, &ctx)
+                    .await,
+            )?
         }
         // An event that the trait has no method for.
         _ => return Ok(Answer::default()),
@@ -460,9 +626,8 @@ async fn call(hook: &dyn AgentHook, event: &HookEvent) -> Result<Answer, HookErr
 fn take<T: DeserializeOwned + Default>(payload: &mut Value, key: &str) -> Result<T, HookError> {
     match payload.get_mut(key).map(Value::take) {
         None | Some(Value::Null) => Ok(T::default()),
-        Some(value) => {
-            T::deserialize(value).map_err(|error| HookError::new(format!("read `{key}` of the event: {error}")))
-        }
+        Some(value) => T::deserialize(value)
+            .map_err(|error| HookError::new(format!("read `{key}` of the event: {error}"))),
     }
 }
 

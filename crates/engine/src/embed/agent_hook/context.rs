@@ -2,8 +2,9 @@
 
 use super::{EventSender, HookChain, HookContext};
 
-/// What a core is given of its agent: the parts that the agent brings, of whatever types it has, and its hooks. A core
-/// calls `ctx.hooks.run_pre_llm_call(...)` and the like at its points; one that calls none of them has no hooks.
+/// What a core is given of its agent: the parts that the agent brings, of whatever types it has,
+/// and its hooks. A core calls `ctx.hooks.run_pre_llm_call(...)` and the like at its points; one
+/// that calls none of them has no hooks.
 ///
 /// ```
 /// # use hookwire_engine::face as hookwire;
@@ -41,9 +42,14 @@ pub struct AgentContext<Provider = (), Tools = (), Memory = (), Policy = (), Con
     pub config: Config,
 }
 
-impl<Provider, Tools, Memory, Policy, Config> AgentContext<Provider, Tools, Memory, Policy, Config> {
+impl<Provider, Tools, Memory, Policy, Config>
+    AgentContext<Provider, Tools, Memory, Policy, Config>
+{
     /// What the hooks of a session are given, over the state and the events of this agent.
     pub fn hook_context(&self, session_id: impl Into<String>) -> HookContext {
-        HookContext { events: self.events.clone(), ..self.hooks.context(session_id) }
+        HookContext {
+            events: self.events.clone(),
+            ..self.hooks.context(session_id)
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! The AgentHook trait: hooks over the life of an agent's session, turn, model calls and tools, as
 //! Rust code.
 //!
-//! A [`HookChain`] runs them, and the hooks of definition files with them: each method is an event of
-//! hookwire, judged by the one engine. Lower priority runs first; whatever comes after (`post_*`,
-//! `on_*`) runs in reverse. What each [`HookAction`] does is said there.
+//! A [`HookChain`] runs them, and the hooks of definition files with them: each method is an event
+//! of hookwire, judged by the one engine. Lower priority runs first; whatever comes after
+//! (`post_*`, `on_*`) runs in reverse. What each [`HookAction`] does is said there.
 //!
 //! ```
 //! # use hookwire_engine::face as hookwire;
@@ -47,8 +47,8 @@ pub use context::AgentContext;
 pub use hookwire_handlers::handlers::HookError;
 pub use hookwire_handlers::services::emit::{AgentEvent, EventSender};
 pub use types::{
-    AgentError, ChatMessage, CompactionHint, DispatchResult, ExecutionGrant, LlmCallInput, LlmResponse, ProviderError,
-    RetryDecision, TokenBudget, ToolMeta, TurnInput, TurnOutput, Usage,
+    AgentError, ChatMessage, CompactionHint, DispatchResult, ExecutionGrant, LlmCallInput,
+    LlmResponse, ProviderError, RetryDecision, TokenBudget, ToolMeta, TurnInput, TurnOutput, Usage,
 };
 
 use async_trait::async_trait;
@@ -108,7 +108,11 @@ pub trait AgentHook: Send + Sync {
     }
 
     /// Before a turn.
-    async fn pre_turn(&self, input: &TurnInput, ctx: &HookContext) -> HookResult<HookAction<TurnInput>> {
+    async fn pre_turn(
+        &self,
+        input: &TurnInput,
+        ctx: &HookContext,
+    ) -> HookResult<HookAction<TurnInput>> {
         Ok(HookAction::Continue)
     }
 
@@ -143,7 +147,11 @@ pub trait AgentHook: Send + Sync {
     }
 
     /// After a model call.
-    async fn post_llm_call(&self, response: &LlmResponse, ctx: &HookContext) -> HookResult<HookAction<LlmResponse>> {
+    async fn post_llm_call(
+        &self,
+        response: &LlmResponse,
+        ctx: &HookContext,
+    ) -> HookResult<HookAction<LlmResponse>> {
         Ok(HookAction::Continue)
     }
 
@@ -191,7 +199,12 @@ pub trait AgentHook: Send + Sync {
     }
 
     /// After the conversation was compacted.
-    async fn post_compaction(&self, removed_count: usize, summary: &str, ctx: &HookContext) -> HookResult<()> {
+    async fn post_compaction(
+        &self,
+        removed_count: usize,
+        summary: &str,
+        ctx: &HookContext,
+    ) -> HookResult<()> {
         Ok(())
     }
 }
@@ -232,7 +245,10 @@ impl Default for HookState {
 
 impl HookState {
     fn in_session(store: Store, session: &str) -> HookState {
-        HookState { store, scope: Scope::of(Some(session)) }
+        HookState {
+            store,
+            scope: Scope::of(Some(session)),
+        }
     }
 
     /// The value of a key.
@@ -261,7 +277,13 @@ impl HookState {
     ///
     /// # Errors
     /// The key or the value is too large, or the store is full.
-    pub fn update(&self, key: &str, change: impl FnOnce(Option<&Value>) -> Value) -> Result<(), StateError> {
-        self.store.update(&self.scope, key, None, |value| Ok(Some(change(value)))).map(drop)
+    pub fn update(
+        &self,
+        key: &str,
+        change: impl FnOnce(Option<&Value>) -> Value,
+    ) -> Result<(), StateError> {
+        self.store
+            .update(&self.scope, key, None, |value| Ok(Some(change(value))))
+            .map(drop)
     }
 }

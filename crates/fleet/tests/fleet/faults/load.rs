@@ -1,4 +1,5 @@
-//! What two hosts, a publisher and two approvers do while something breaks, and the account of it afterwards.
+//! What two hosts, a publisher and two approvers do while something breaks, and the account of it
+//! afterwards.
 
 use crate::common::{self, LONG, Servers, Sound, manifest, until};
 use hookwire_fleet::asks::{self, Answered, Asker, Decision, Question};
@@ -24,8 +25,9 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Asks again and again, for so long at most, though no server answers for longer than a test waits elsewhere. It is a
-/// macro, because the future of an async closure can't be sent to another thread.
+/// Asks again and again, for so long at most, though no server answers for longer than a test waits
+/// elsewhere. It is a macro, because the future of an async closure can't be sent to another
+/// thread.
 macro_rules! again {
     ($most:expr, $ask:expr) => {{
         let end = Instant::now() + $most;
@@ -56,7 +58,8 @@ fn record(n: u64, bytes: usize) -> Vec<u8> {
 /// What a row of the matrix found.
 #[derive(Default)]
 pub struct Account {
-    /// Verdicts that were kept, and how many of them aren't in the stream, or are there more than once.
+    /// Verdicts that were kept, and how many of them aren't in the stream, or are there more than
+    /// once.
     pub kept: u64,
     pub lost: u64,
     pub doubled: u64,
@@ -119,7 +122,11 @@ impl Worker {
         let (end, mut progress) = (self.n_kept(), self.outbound.progress());
         let sent = progress.wait_for(|it| self.n_kept().saturating_sub(it.waiting) >= end);
         let sent = tokio::time::timeout(LONG * 2, sent).await;
-        assert!(sent.is_ok(), "{:?} after {end}", self.outbound.progress().borrow());
+        assert!(
+            sent.is_ok(),
+            "{:?} after {end}",
+            self.outbound.progress().borrow()
+        );
     }
 
     /// Leaves so many numbers to another process of this host; gives the first.
@@ -169,7 +176,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Makes the streams, and starts everybody. With `home`, host-a begins at this server and everybody else at others.
+    /// Makes the streams, and starts everybody. With `home`, host-a begins at this server and
+    /// everybody else at others.
     pub async fn start(servers: Servers, amounts: Amounts, home: Option<usize>) -> Load {
         let all: Vec<usize> = (0..servers.len()).collect();
         let others: Vec<usize> = all.iter().copied().filter(|it| Some(*it) != home).collect();
@@ -181,29 +189,63 @@ impl Load {
         until(async || admin.jetstream(TRY).query_account().await.ok()).await;
         let window = Duration::from_secs(3600);
         let quota = quota::full_name(&name("deploys"), amounts.limit, window).unwrap();
-        let quotas = vec![Quota { name: quota.clone(), limit: amounts.limit, window }];
-        let plan = Plan { replicas: servers.len(), quotas, ..Plan::default() };
+        let quotas = vec![Quota {
+            name: quota.clone(),
+            limit: amounts.limit,
+            window,
+        }];
+        let plan = Plan {
+            replicas: servers.len(),
+            quotas,
+            ..Plan::default()
+        };
         until(async || streams::init(&admin, &plan, false).await.ok()).await;
-        let (signing, keys) = (SecretKey::generate().unwrap(), [(), ()].map(|()| SecretKey::generate().unwrap()));
-        let pins = Pins { channel: name("main"), signers: Signers::new([signing.public()], 1).unwrap() };
-        let budget = Budget { name: name("team"), period: name("p"), max: amounts.max };
+        let (signing, keys) = (
+            SecretKey::generate().unwrap(),
+            [(), ()].map(|()| SecretKey::generate().unwrap()),
+        );
+        let pins = Pins {
+            channel: name("main"),
+            signers: Signers::new([signing.public()], 1).unwrap(),
+        };
+        let budget = Budget {
+            name: name("team"),
+            period: name("p"),
+            max: amounts.max,
+        };
         let (is_over, longest) = (watch::Sender::new(false), Arc::new(AtomicU64::new(0)));
         let mut hosts = Vec::new();
         for user in ["host-a", "host-b"] {
-            let at = home.filter(|_| user == "host-a").map_or(others.clone(), |home| vec![home]);
+            let at = home
+                .filter(|_| user == "host-a")
+                .map_or(others.clone(), |home| vec![home]);
             let server = connect(user, &at).await;
-            let gate = Gate { server, quota: quota.clone(), budget: budget.clone(), longest: longest.clone(), user };
+            let gate = Gate {
+                server,
+                quota: quota.clone(),
+                budget: budget.clone(),
+                longest: longest.clone(),
+                user,
+            };
             hosts.push(gate.start(&pins, &is_over));
         }
         let team = connect("publisher", &others).await;
-        let publishing = tokio::spawn(publish_on(team.clone(), signing, pins.clone(), is_over.subscribe()));
+        let publishing = tokio::spawn(publish_on(
+            team.clone(),
+            signing,
+            pins.clone(),
+            is_over.subscribe(),
+        ));
         let approvers: Vec<PublicKey> = keys.iter().map(SecretKey::public).collect();
         let asker = Asker::new(hosts[0].server.clone(), name("p1"), approvers, &[]).unwrap();
         let asking = tokio::spawn(async move {
             let question = to_raw_value(&serde_json::json!({ "message": "Push?" })).unwrap();
             asker.ask(&question, LONG * 3, |_| {}).await.unwrap()
         });
-        let (approver, auditor) = (connect("approver", &others).await, connect("auditor", &others).await);
+        let (approver, auditor) = (
+            connect("approver", &others).await,
+            connect("auditor", &others).await,
+        );
         let (answering, keys) = (None, Arc::new(keys));
         #[rustfmt::skip]
         let load = Load {
@@ -220,7 +262,10 @@ impl Load {
         let before = *passed.borrow();
         let moved = passed.wait_for(|it| *it >= before + gates);
         let moved = tokio::time::timeout(LONG * 2, moved).await;
-        assert!(moved.is_ok_and(|it| it.is_ok()), "host {host} doesn't go on");
+        assert!(
+            moved.is_ok_and(|it| it.is_ok()),
+            "host {host} doesn't go on"
+        );
     }
 
     /// Waits until each host has passed so many gates more.
@@ -249,16 +294,29 @@ impl Load {
         self.is_over.send_replace(true);
         self.check_answer(&mut found).await;
         self.check_definitions(&mut found).await;
-        let Elsewhere { processes, mut gates, mut admitted, mut spent } = std::mem::take(&mut self.elsewhere);
+        let Elsewhere {
+            processes,
+            mut gates,
+            mut admitted,
+            mut spent,
+        } = std::mem::take(&mut self.elsewhere);
         // Each may have one call on its way when the budget ends.
         let most = self.amounts.max + (processes + self.hosts.len() as i64) * COST;
         let mut kept = BTreeMap::new();
         for host in std::mem::take(&mut self.hosts) {
             let (of_quota, of_budget) = host.gate.await.unwrap();
-            (admitted, spent, gates) = (admitted + of_quota, spent + of_budget, gates + *host.gates.borrow());
+            (admitted, spent, gates) = (
+                admitted + of_quota,
+                spent + of_budget,
+                gates + *host.gates.borrow(),
+            );
             host.keeping.await.unwrap();
             if !host.outbound.drained(LONG).await {
-                found.broken.push(format!("{}: {:?}", host.user, host.outbound.progress().borrow()));
+                found.broken.push(format!(
+                    "{}: {:?}",
+                    host.user,
+                    host.outbound.progress().borrow()
+                ));
             }
             host.tasks.iter().for_each(JoinHandle::abort);
             kept.insert(name(host.user), host.kept.load(Ordering::Relaxed));
@@ -267,7 +325,8 @@ impl Load {
         found.kept = kept.values().sum();
         // A replica may be behind; what isn't there in the end is lost.
         let is_whole = |stored: &BTreeMap<Name, Vec<u64>>| {
-            kept.iter().all(|(host, kept)| stored.get(host).is_some_and(|it| it.len() as u64 >= *kept))
+            kept.iter()
+                .all(|(host, kept)| stored.get(host).is_some_and(|it| it.len() as u64 >= *kept))
         };
         let whole = settled(async || stored(&self.auditor).await, is_whole);
         let stored = whole.await;
@@ -290,10 +349,16 @@ impl Load {
             self.answer();
         }
         let answers = self.answering.take().unwrap().await.unwrap();
-        let first: Vec<_> = answers.iter().filter(|it| it.1 == Answered::First).map(|it| it.0).collect();
+        let first: Vec<_> = answers
+            .iter()
+            .filter(|it| it.1 == Answered::First)
+            .map(|it| it.0)
+            .collect();
         let heard = (&mut self.asking).await.unwrap().map(|it| it.by);
         if first.len() != 1 || heard != first.first().copied() {
-            found.broken.push(format!("{answers:?}, and the host heard of {heard:?}"));
+            found
+                .broken
+                .push(format!("{answers:?}, and the host heard of {heard:?}"));
         }
     }
 
@@ -301,25 +366,41 @@ impl Load {
     async fn check_definitions(&mut self, found: &mut Account) {
         let acknowledged = (&mut self.publishing).await.unwrap();
         let last = async || {
-            let read = async || Channel::read(&self.team, &self.pins.channel, &self.pins.signers).await.ok();
-            until(read).await.all.published.map_or(0, |it| it.manifest.revision)
+            let read = async || {
+                Channel::read(&self.team, &self.pins.channel, &self.pins.signers)
+                    .await
+                    .ok()
+            };
+            until(read)
+                .await
+                .all
+                .published
+                .map_or(0, |it| it.manifest.revision)
         };
         let last = settled(last, |last| *last >= acknowledged).await;
         if last < acknowledged || acknowledged < 2 {
-            found.broken.push(format!("revision {acknowledged} was acknowledged, the last is {last}"));
+            found.broken.push(format!(
+                "revision {acknowledged} was acknowledged, the last is {last}"
+            ));
         }
         for host in &mut self.hosts {
             let is_last = |it: &Status| it.in_force.as_ref().is_some_and(|it| it.revision == last);
-            let waited = tokio::time::timeout(LONG, host.definitions.wait_for(is_last)).await.is_ok();
+            let waited = tokio::time::timeout(LONG, host.definitions.wait_for(is_last))
+                .await
+                .is_ok();
             if !waited {
-                found.broken.push(format!("{} has {:?}, not {last}", host.user, host.definitions.borrow().in_force));
+                found.broken.push(format!(
+                    "{} has {:?}, not {last}",
+                    host.user,
+                    host.definitions.borrow().in_force
+                ));
             }
         }
         found.note = format!("{last} revisions");
     }
 
-    /// While a stream has no leader, each server answers for it with what it has itself. So a count that doesn't fit is
-    /// read again: what is acknowledged is there in the end.
+    /// While a stream has no leader, each server answers for it with what it has itself. So a count
+    /// that doesn't fit is read again: what is acknowledged is there in the end.
     async fn check_counts(&self, found: &mut Account, gates: u64, admitted: u64, spent: i64) {
         let Amounts { limit, max } = self.amounts;
         let stream = streams::quota_stream(&self.quota);
@@ -327,26 +408,39 @@ impl Load {
             let stream = self.admin.jetstream(TRY).get_stream(&stream).await.ok()?;
             Some(stream.cached_info().state.messages)
         };
-        // A gate that the end came upon has asked, too. And an admission of which the answer was lost may be told as a
-        // refusal when it is asked for again.
+        // A gate that the end came upon has asked, too. And an admission of which the answer was
+        // lost may be told as a refusal when it is asked for again.
         let expected = gates.min(limit.into())..=(gates + 2).min(limit.into());
         let fits = |in_stream: &u64| expected.contains(in_stream) && admitted <= *in_stream;
         let in_stream = settled(async || until(in_stream).await, fits).await;
         if !fits(&in_stream) {
-            found.broken.push(format!("{in_stream} in the quota, {admitted} admitted of {gates}, limit {limit}"));
+            found.broken.push(format!(
+                "{in_stream} in the quota, {admitted} admitted of {gates}, limit {limit}"
+            ));
         }
         let subject = streams::spend(&self.budget.name, &self.budget.period);
         let counted = async || {
-            let stream = self.admin.jetstream(TRY).get_stream(streams::SPEND).await.ok()?;
-            let last = stream.get_last_raw_message_by_subject(&subject).await.ok()?;
+            let stream = self
+                .admin
+                .jetstream(TRY)
+                .get_stream(streams::SPEND)
+                .await
+                .ok()?;
+            let last = stream
+                .get_last_raw_message_by_subject(&subject)
+                .await
+                .ok()?;
             let value: serde_json::Value = serde_json::from_slice(&last.payload).ok()?;
             value.get("val")?.as_str()?.parse::<i64>().ok()
         };
-        // An addition whose outcome isn't known counts and allows nothing: a lease may stay counted, never the reverse.
+        // An addition whose outcome isn't known counts and allows nothing: a lease may stay
+        // counted, never the reverse.
         let fits = |counted: &i64| (0..=max / LEASES).contains(&(counted - spent));
         let counted = settled(async || until(counted).await, fits).await;
         if !fits(&counted) {
-            found.broken.push(format!("{counted} is counted, {spent} was spent"));
+            found
+                .broken
+                .push(format!("{counted} is counted, {spent} was spent"));
         }
         let unused = counted - spent;
         let percent = 100 * spent / max;
@@ -371,10 +465,22 @@ impl Gate {
         let (server, user) = (self.server.clone(), self.user);
         let dir = TempDir::new().unwrap();
         let spool = dir.path().join("spool");
-        let spool = Spool::claim(&spool, Limits { batch: (4096, 50), ..limits() }).unwrap();
+        let spool = Spool::claim(
+            &spool,
+            Limits {
+                batch: (4096, 50),
+                ..limits()
+            },
+        )
+        .unwrap();
         let outbound = Outbound::new(spool);
         let kept = Arc::new(AtomicU64::new(0));
-        let follower = Follower::open(&dir.path().join("definitions"), pins.clone(), Arc::new(Sound)).unwrap();
+        let follower = Follower::open(
+            &dir.path().join("definitions"),
+            pins.clone(),
+            Arc::new(Sound),
+        )
+        .unwrap();
         let definitions = follower.status();
         let (passed, gates) = watch::channel(0);
         let draining = {
@@ -382,7 +488,8 @@ impl Gate {
             tokio::spawn(async move { outbound.drain(&server, None).await })
         };
         let keeping = {
-            let (outbound, kept, mut is_over) = (outbound.clone(), kept.clone(), is_over.subscribe());
+            let (outbound, kept, mut is_over) =
+                (outbound.clone(), kept.clone(), is_over.subscribe());
             tokio::spawn(async move {
                 while !pause(&mut is_over, Duration::from_millis(10)).await {
                     keep(&outbound, &kept, 1, 100).await;
@@ -392,11 +499,32 @@ impl Gate {
         let following = tokio::spawn(follower.run(server.clone()));
         let gate = tokio::spawn(self.pass(passed, is_over.subscribe()));
         let tasks = vec![draining, following];
-        Worker { server, outbound, user, dir, kept, gates, definitions, tasks, keeping, gate }
+        Worker {
+            server,
+            outbound,
+            user,
+            dir,
+            kept,
+            gates,
+            definitions,
+            tasks,
+            keeping,
+            gate,
+        }
     }
 
-    async fn pass(self, passed: watch::Sender<u64>, mut is_over: watch::Receiver<bool>) -> (u64, i64) {
-        let Gate { server, quota, budget, longest, user } = self;
+    async fn pass(
+        self,
+        passed: watch::Sender<u64>,
+        mut is_over: watch::Receiver<bool>,
+    ) -> (u64, i64) {
+        let Gate {
+            server,
+            quota,
+            budget,
+            longest,
+            user,
+        } = self;
         let spender = Spender::new(server.clone()).unwrap();
         let (mut admitted, mut spent) = (0, 0);
         while !pause(&mut is_over, Duration::from_millis(5)).await {
@@ -404,15 +532,26 @@ impl Gate {
             let begun = Instant::now();
             let stands = |error: &ServerError| {
                 if begun.elapsed() > LONG / 2 {
-                    eprintln!("{user} has no answer for gate {n} after {:.0?}: {error}", begun.elapsed());
+                    eprintln!(
+                        "{user} has no answer for gate {n} after {:.0?}: {error}",
+                        begun.elapsed()
+                    );
                 }
             };
             // A take that nobody answered is asked again, and counts once.
             let id = format!("{user}:{n}");
-            let take =
-                again!(LONG * 2, quota::take(&server, &quota, &name("all"), &id, TRY).await.inspect_err(stands).ok());
+            let take = again!(
+                LONG * 2,
+                quota::take(&server, &quota, &name("all"), &id, TRY)
+                    .await
+                    .inspect_err(stands)
+                    .ok()
+            );
             admitted += u64::from(take == Take::Admitted);
-            let standing = again!(LONG * 2, spender.ask(&budget, TRY).await.inspect_err(stands).ok());
+            let standing = again!(
+                LONG * 2,
+                spender.ask(&budget, TRY).await.inspect_err(stands).ok()
+            );
             if standing.may_spend {
                 // What can't be counted now is counted later.
                 let _ = spender.spend(&budget, COST, TRY).await;
@@ -431,20 +570,39 @@ impl Gate {
 
 /// The question that waits, if it can be read now.
 async fn open_question(approver: &Server) -> Option<Question> {
-    asks::waiting(approver).await.ok()?.into_iter().find(|it| it.who.instance == name("p1"))
+    asks::waiting(approver)
+        .await
+        .ok()?
+        .into_iter()
+        .find(|it| it.who.instance == name("p1"))
 }
 
-async fn answer(server: &Server, question: &Question, decision: Decision, key: &SecretKey) -> (PublicKey, Answered) {
-    (key.public(), again!(LONG * 2, asks::answer(server, question, decision, None, key).await.ok()))
+async fn answer(
+    server: &Server,
+    question: &Question,
+    decision: Decision,
+    key: &SecretKey,
+) -> (PublicKey, Answered) {
+    (
+        key.public(),
+        again!(
+            LONG * 2,
+            asks::answer(server, question, decision, None, key)
+                .await
+                .ok()
+        ),
+    )
 }
 
-/// Asks until the answer is as it should be, or for so long that it won't be: an answer may itself be long in coming, so
-/// the time is that since the first.
+/// Asks until the answer is as it should be, or for so long that it won't be: an answer may itself
+/// be long in coming, so the time is that since the first.
 async fn settled<T>(mut ask: impl AsyncFnMut() -> T, is_as_it_should: impl Fn(&T) -> bool) -> T {
     let mut end = None;
     loop {
         let answer = ask().await;
-        if is_as_it_should(&answer) || Instant::now() > *end.get_or_insert_with(|| Instant::now() + LONG / 3) {
+        if is_as_it_should(&answer)
+            || Instant::now() > *end.get_or_insert_with(|| Instant::now() + LONG / 3)
+        {
             return answer;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -453,11 +611,18 @@ async fn settled<T>(mut ask: impl AsyncFnMut() -> T, is_as_it_should: impl Fn(&T
 
 /// The pace of the work. Says whether it is over.
 async fn pause(is_over: &mut watch::Receiver<bool>, pause: Duration) -> bool {
-    tokio::time::timeout(pause, is_over.wait_for(|it| *it)).await.is_ok()
+    tokio::time::timeout(pause, is_over.wait_for(|it| *it))
+        .await
+        .is_ok()
 }
 
 /// Publishes revision after revision; gives the last that was acknowledged.
-async fn publish_on(team: Server, key: SecretKey, pins: Pins, mut is_over: watch::Receiver<bool>) -> u64 {
+async fn publish_on(
+    team: Server,
+    key: SecretKey,
+    pins: Pins,
+    mut is_over: watch::Receiver<bool>,
+) -> u64 {
     let mut acknowledged = 0;
     while !pause(&mut is_over, Duration::from_millis(300)).await || acknowledged < 2 {
         let dir = TempDir::new().unwrap();
@@ -469,9 +634,18 @@ async fn publish_on(team: Server, key: SecretKey, pins: Pins, mut is_over: watch
 }
 
 async fn publish_once(team: &Server, key: &SecretKey, pins: &Pins, files: &Files) -> Option<u64> {
-    let seen = Channel::read(team, &pins.channel, &pins.signers).await.ok()?;
-    let manifest = manifest(&pins.channel, seen.next_revision().ok()?, files, now() + 3600);
-    publish::publish(team, &manifest, files, &[key], &seen).await.ok()?;
+    let seen = Channel::read(team, &pins.channel, &pins.signers)
+        .await
+        .ok()?;
+    let manifest = manifest(
+        &pins.channel,
+        seen.next_revision().ok()?,
+        files,
+        now() + 3600,
+    );
+    publish::publish(team, &manifest, files, &[key], &seen)
+        .await
+        .ok()?;
     Some(manifest.revision)
 }
 
@@ -480,7 +654,9 @@ pub async fn stored(auditor: &Server) -> BTreeMap<Name, Vec<u64>> {
     let mut all: BTreeMap<Name, Vec<u64>> = BTreeMap::new();
     for verdict in common::stored(auditor).await {
         let record: serde_json::Value = serde_json::from_slice(&verdict.record).unwrap();
-        all.entry(verdict.host).or_default().push(record["n"].as_u64().unwrap());
+        all.entry(verdict.host)
+            .or_default()
+            .push(record["n"].as_u64().unwrap());
     }
     all
 }

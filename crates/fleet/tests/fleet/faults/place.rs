@@ -1,4 +1,5 @@
-//! A network and disks of the test's own, which end with it: the test runs itself again in new namespaces.
+//! A network and disks of the test's own, which end with it: the test runs itself again in new
+//! namespaces.
 
 use crate::common::Place;
 use std::path::{Path, PathBuf};
@@ -12,13 +13,20 @@ pub fn is_inside() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// Runs a test of this program in new namespaces, and says whether it held. `None`: nobody may make them here.
+/// Runs a test of this program in new namespaces, and says whether it held. `None`: nobody may make
+/// them here.
 pub fn run_inside(test: &str) -> Option<bool> {
-    let ways: [&[&str]; 2] = [&["--net", "--mount"], &["--user", "--map-root-user", "--net", "--mount"]];
+    let ways: [&[&str]; 2] = [
+        &["--net", "--mount"],
+        &["--user", "--map-root-user", "--net", "--mount"],
+    ];
     let may = |way: &&&[&str]| {
-        let probe =
-            "mount -t tmpfs none /run && ip link set lo up && ip link add hw-probe type bridge && ip netns add p";
-        Command::new("unshare").args(**way).args(["sh", "-c", probe]).output().is_ok_and(|it| it.status.success())
+        let probe = "mount -t tmpfs none /run && ip link set lo up && ip link add hw-probe type bridge && ip netns add p";
+        Command::new("unshare")
+            .args(**way)
+            .args(["sh", "-c", probe])
+            .output()
+            .is_ok_and(|it| it.status.success())
     };
     let way = ways.iter().find(may)?;
     let again = r#"mount -t tmpfs none /run && ip link set lo up && exec "$0" "$@""#;
@@ -26,7 +34,13 @@ pub fn run_inside(test: &str) -> Option<bool> {
         .args(*way)
         .args(["sh", "-c", again])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            test,
+            "--include-ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env(INSIDE, "1")
         .status();
     Some(status.unwrap().success())
@@ -34,10 +48,15 @@ pub fn run_inside(test: &str) -> Option<bool> {
 
 fn run(line: &str) {
     let output = Command::new("sh").args(["-ec", line]).output().unwrap();
-    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{line}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
-/// Servers that are each in a network namespace, with two wires: one to clients, one to the other servers.
+/// Servers that are each in a network namespace, with two wires: one to clients, one to the other
+/// servers.
 pub struct Network {
     n: usize,
     id: &'static str,
@@ -56,7 +75,9 @@ impl Network {
             ));
         }
         for node in 1..=n {
-            run(&format!("ip netns add {id}-{node}; ip -n {id}-{node} link set lo up"));
+            run(&format!(
+                "ip netns add {id}-{node}; ip -n {id}-{node} link set lo up"
+            ));
             for net in [1, 2] {
                 run(&format!(
                     "ip link add {id}-{net}-{node} type veth peer name wire-{net} netns {id}-{node}; \
@@ -71,11 +92,21 @@ impl Network {
 
     pub fn place(&self) -> Place {
         let Network { n, id, byte } = self;
-        let node = |it| (format!("{id}-{it}"), format!("10.{byte}.1.{it}"), format!("10.{byte}.2.{it}"));
-        Place { namespaces: (1..=*n).map(node).collect(), ..Place::default() }
+        let node = |it| {
+            (
+                format!("{id}-{it}"),
+                format!("10.{byte}.1.{it}"),
+                format!("10.{byte}.2.{it}"),
+            )
+        };
+        Place {
+            namespaces: (1..=*n).map(node).collect(),
+            ..Place::default()
+        }
     }
 
-    /// Cuts a server off from the others, and with `clients` from everybody. Nobody is told: what is sent is gone.
+    /// Cuts a server off from the others, and with `clients` from everybody. Nobody is told: what
+    /// is sent is gone.
     pub fn cut(&self, index: usize, clients: bool) {
         self.wires(index, clients, "down");
     }
@@ -100,7 +131,10 @@ pub struct Disk(PathBuf);
 impl Disk {
     /// In that directory, with so many MiB.
     pub fn new(dir: &Path, size: usize) -> Disk {
-        run(&format!("mount -t tmpfs -o size={size}m none {}", dir.display()));
+        run(&format!(
+            "mount -t tmpfs -o size={size}m none {}",
+            dir.display()
+        ));
         Disk(dir.into())
     }
 
@@ -108,7 +142,9 @@ impl Disk {
     pub fn fill(&self, left: usize) {
         let dir = self.0.display();
         // The first ends where the disk does.
-        run(&format!("cat /dev/zero > {dir}/ballast 2> /dev/null || truncate -s -{left}K {dir}/ballast"));
+        run(&format!(
+            "cat /dev/zero > {dir}/ballast 2> /dev/null || truncate -s -{left}K {dir}/ballast"
+        ));
     }
 
     /// Makes room again.

@@ -56,8 +56,8 @@ struct Found {
     is_stale: bool,
 }
 
-/// A host with a wrong clock beside two with the right one: bundles expire by its own clock; what counts for all goes by
-/// the servers' clock.
+/// A host with a wrong clock beside two with the right one: bundles expire by its own clock; what
+/// counts for all goes by the servers' clock.
 pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
     if !program_is_there("faketime") {
         crate::skipped::skip("a wrong clock needs faketime (`apt-get install faketime`)");
@@ -65,8 +65,21 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
     }
     let mut load = Load::start(Servers::without_streams(program, 1), FEW, None).await;
     let window = quota::full_name(&name("skewed"), 1, WINDOW).unwrap();
-    let quotas = vec![Quota { name: window.clone(), limit: 1, window: WINDOW }];
-    streams::init(&load.admin, &Plan { quotas, ..Plan::default() }, false).await.unwrap();
+    let quotas = vec![Quota {
+        name: window.clone(),
+        limit: 1,
+        window: WINDOW,
+    }];
+    streams::init(
+        &load.admin,
+        &Plan {
+            quotas,
+            ..Plan::default()
+        },
+        false,
+    )
+    .await
+    .unwrap();
     let [signer, approver] = [(), ()].map(|()| SecretKey::generate().unwrap());
     let told = Told {
         settings: load.servers.settings("host-b"),
@@ -79,14 +92,28 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
     };
     let is_ahead = seconds > 0;
     // Expired by the one clock, and not by the other.
-    publish(&load.servers, &signer, 1, if is_ahead { now() + 1800 } else { now() - 600 }).await;
+    publish(
+        &load.servers,
+        &signer,
+        1,
+        if is_ahead { now() + 1800 } else { now() - 600 },
+    )
+    .await;
     let mut host = Command::new("faketime")
         .args(["-f", &format!("{seconds:+}s")])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "faults::skew::a_host_with_another_clock", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "faults::skew::a_host_with_another_clock",
+            "--ignored",
+            "--nocapture",
+        ])
         .env(ENVIRONMENT, serde_json::to_string(&told).unwrap())
         // What waits is measured by another clock, which is right.
-        .envs([("FAKETIME_DONT_FAKE_MONOTONIC", "1"), ("DONT_FAKE_MONOTONIC", "1")])
+        .envs([
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+            ("DONT_FAKE_MONOTONIC", "1"),
+        ])
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
@@ -101,21 +128,43 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
         assert_eq!(first, "revision 1");
     }
     let client = load.servers.connect("approver").await;
-    let question =
-        until(async || asks::waiting(&client).await.ok()?.into_iter().find(|it| it.who.instance == name("p2")));
+    let question = until(async || {
+        asks::waiting(&client)
+            .await
+            .ok()?
+            .into_iter()
+            .find(|it| it.who.instance == name("p2"))
+    });
     let question = question.await;
-    asks::answer(&client, &question, Decision::Approve, None, &approver).await.unwrap();
+    asks::answer(&client, &question, Decision::Approve, None, &approver)
+        .await
+        .unwrap();
     let found: Found = serde_json::from_str(&line(&mut lines, "found ").await).unwrap();
     host.wait().await.unwrap();
-    load.elsewhere = Elsewhere { processes: 1, gates: TIMES, admitted: found.admitted, spent: found.spent };
+    load.elsewhere = Elsewhere {
+        processes: 1,
+        gates: TIMES,
+        admitted: found.admitted,
+        spent: found.spent,
+    };
     load.moves(5).await;
     let mut account = load.account().await;
     if found.window < WINDOW || found.answer != Some(Decision::Approve) || found.is_stale {
-        let Found { window, answer, is_stale, .. } = found;
-        account.broken.push(format!("window {window:?}, answer {answer:?}, stale {is_stale}"));
+        let Found {
+            window,
+            answer,
+            is_stale,
+            ..
+        } = found;
+        account.broken.push(format!(
+            "window {window:?}, answer {answer:?}, stale {is_stale}"
+        ));
     }
     Some(Account {
-        note: format!("first: {first}; a window of 2 s took {:.1?}; {}", found.window, account.note),
+        note: format!(
+            "first: {first}; a window of 2 s took {:.1?}; {}",
+            found.window, account.note
+        ),
         ..account
     })
 }
@@ -126,40 +175,67 @@ async fn publish(servers: &Servers, key: &SecretKey, revision: u64, expires: u64
     std::fs::write(dir.path().join("guard.yaml"), format!("# {revision}")).unwrap();
     let files = Files::read(dir.path()).unwrap();
     let signers = Signers::new([key.public()], 1).unwrap();
-    let seen = Channel::read(&team, &name("skewed"), &signers).await.unwrap();
+    let seen = Channel::read(&team, &name("skewed"), &signers)
+        .await
+        .unwrap();
     let manifest = manifest(&name("skewed"), revision, &files, expires);
-    publish::publish(&team, &manifest, &files, &[key], &seen).await.unwrap();
+    publish::publish(&team, &manifest, &files, &[key], &seen)
+        .await
+        .unwrap();
 }
 
 /// The rest of the next line that begins so.
 async fn line(lines: &mut Lines<BufReader<ChildStdout>>, begin: &str) -> String {
     let found = async {
         loop {
-            let line = lines.next_line().await.unwrap().expect("the host has ended");
+            let line = lines
+                .next_line()
+                .await
+                .unwrap()
+                .expect("the host has ended");
             // The test's own name may stand before it.
             if let Some((_, rest)) = line.split_once(&format!("# {begin}")) {
                 return rest.to_string();
             }
         }
     };
-    tokio::time::timeout(LONG, found).await.unwrap_or_else(|_| panic!("the host doesn't say {begin}"))
+    tokio::time::timeout(LONG, found)
+        .await
+        .unwrap_or_else(|_| panic!("the host doesn't say {begin}"))
 }
 
 #[tokio::test]
 #[ignore = "the fault matrix starts it under another clock"]
 async fn a_host_with_another_clock() {
-    let Ok(told) = std::env::var(ENVIRONMENT) else { return };
-    let Told { settings, signer, approver, quota, window, budget, first } = serde_json::from_str(&told).unwrap();
+    let Ok(told) = std::env::var(ENVIRONMENT) else {
+        return;
+    };
+    let Told {
+        settings,
+        signer,
+        approver,
+        quota,
+        window,
+        budget,
+        first,
+    } = serde_json::from_str(&told).unwrap();
     let server = until(async || Server::connect(&settings, LONG).await.ok()).await;
     let dir = TempDir::new().unwrap();
     let signer: PublicKey = signer.parse().unwrap();
-    let pins = Pins { channel: name("skewed"), signers: Signers::new([signer], 1).unwrap() };
+    let pins = Pins {
+        channel: name("skewed"),
+        signers: Signers::new([signer], 1).unwrap(),
+    };
     let follower = Follower::open(&dir.path().join("definitions"), pins, Arc::new(Sound)).unwrap();
     let mut status = follower.status();
     tokio::spawn(follower.run(server.clone()));
     loop {
         let has_come = status.wait_for(|it: &Status| it.in_force.is_some() || it.refused.is_some());
-        let now = tokio::time::timeout(LONG, has_come).await.unwrap().unwrap().clone();
+        let now = tokio::time::timeout(LONG, has_come)
+            .await
+            .unwrap()
+            .unwrap()
+            .clone();
         if let Some(in_force) = &now.in_force {
             println!("# definitions revision {}", in_force.revision);
             break;
@@ -170,9 +246,21 @@ async fn a_host_with_another_clock() {
     let in_force = status.borrow().in_force.clone().unwrap();
     let (mut admitted, mut spent) = (0, 0);
     let spender = Spender::new(server.clone()).unwrap();
-    let budget = Budget { name: name("team"), period: name("p"), max: budget };
+    let budget = Budget {
+        name: name("team"),
+        period: name("p"),
+        max: budget,
+    };
     for n in 0..TIMES {
-        let take = quota::take(&server, &quota, &name("all"), &format!("skewed:{n}"), PATIENCE).await.unwrap();
+        let take = quota::take(
+            &server,
+            &quota,
+            &name("all"),
+            &format!("skewed:{n}"),
+            PATIENCE,
+        )
+        .await
+        .unwrap();
         admitted += u64::from(take == Take::Admitted);
         if spender.ask(&budget, PATIENCE).await.unwrap().may_spend {
             spender.spend(&budget, COST, PATIENCE).await.unwrap();
@@ -189,17 +277,35 @@ async fn a_host_with_another_clock() {
     let approver: PublicKey = approver.parse().unwrap();
     let asker = Asker::new(server.clone(), name("p2"), [approver], &[]).unwrap();
     let question = to_raw_value(&serde_json::json!({ "message": "Push?" })).unwrap();
-    let answer = asker.ask(&question, LONG / 2, |_| {}).await.unwrap().map(|it| it.decision);
+    let answer = asker
+        .ask(&question, LONG / 2, |_| {})
+        .await
+        .unwrap()
+        .map(|it| it.decision);
     let mut begun = None;
     let mut n = 0;
     let window = until(async || {
         n += 1;
-        let take = quota::take(&server, &window, &name("all"), &format!("window:{n}"), PATIENCE).await.unwrap();
+        let take = quota::take(
+            &server,
+            &window,
+            &name("all"),
+            &format!("window:{n}"),
+            PATIENCE,
+        )
+        .await
+        .unwrap();
         let is_first = begun.is_none();
         let since: &Instant = begun.get_or_insert_with(Instant::now);
         (take == Take::Admitted && !is_first).then(|| since.elapsed())
     })
     .await;
-    let found = Found { admitted, spent, window, answer, is_stale: stale_since(&in_force).is_some() };
+    let found = Found {
+        admitted,
+        spent,
+        window,
+        answer,
+        is_stale: stale_since(&in_force).is_some(),
+    };
     println!("# found {}", serde_json::to_string(&found).unwrap());
 }

@@ -1,8 +1,8 @@
 //! The four tools that read: confined to the project, bounded, and blind to what holds secrets.
 //!
 //! A path is opened beneath the project's root by the kernel and judged by where it led, so that no
-//! link swapped in between leads out. A file that has other names is not read: one of them may be a secret's, and
-//! nothing says which names those are.
+//! link swapped in between leads out. A file that has other names is not read: one of them may be a
+//! secret's, and nothing says which names those are.
 
 use globset::{GlobBuilder, GlobMatcher};
 use hookwire_base::support::secret_files::off_limits;
@@ -33,8 +33,16 @@ const MAX_PATHS: usize = 200;
 const MAX_VISITED: usize = 50_000;
 const MAX_SEARCH: Duration = Duration::from_secs(10);
 const MAX_DEPTH: usize = 64;
-/// Directories that a search goes into only if it starts there: what is in them was made or fetched.
-const PASSED_OVER: [&str; 6] = ["node_modules", "target", ".venv", "venv", "__pycache__", "vendor"];
+/// Directories that a search goes into only if it starts there: what is in them was made or
+/// fetched.
+const PASSED_OVER: [&str; 6] = [
+    "node_modules",
+    "target",
+    ".venv",
+    "venv",
+    "__pycache__",
+    "vendor",
+];
 
 /// A project as the tools see it.
 pub(super) struct Project {
@@ -50,14 +58,29 @@ pub(super) type Gone = AtomicBool;
 impl Project {
     /// Opens a project root.
     pub(super) fn open(root: &Path) -> Result<Project, String> {
-        let bad = |error: &dyn std::fmt::Display| format!("open the project `{}`: {error}", root.display());
-        let fd = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let bad = |error: &dyn std::fmt::Display| {
+            format!("open the project `{}`: {error}", root.display())
+        };
+        let fd = rustix::fs::open(
+            root,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
         let real = root.canonicalize().map_err(|error| bad(&error))?;
-        Ok(Project { root: root.to_path_buf(), fd: fd.map_err(|error| bad(&error))?, real })
+        Ok(Project {
+            root: root.to_path_buf(),
+            fd: fd.map_err(|error| bad(&error))?,
+            real,
+        })
     }
 
     /// Lines of a file, counted from 1.
-    pub(super) fn read_file(&self, path: &str, from: Option<usize>, lines: Option<usize>) -> Result<String, String> {
+    pub(super) fn read_file(
+        &self,
+        path: &str,
+        from: Option<usize>,
+        lines: Option<usize>,
+    ) -> Result<String, String> {
         let (text, cut) = self.text(path)?;
         let (from, wanted) = (from.unwrap_or(1).max(1), lines.unwrap_or(LINES));
         let mut out = Output::default();
@@ -73,17 +96,24 @@ impl Project {
             last += 1;
         }
         if last < all.len() {
-            out.note(&format!("lines {from} to {last} of {}; more with `from`", all.len()));
+            out.note(&format!(
+                "lines {from} to {last} of {}; more with `from`",
+                all.len()
+            ));
         }
         if cut {
-            out.note(&format!("the file has more than {MAX_FILE} bytes; the rest can't be read"));
+            out.note(&format!(
+                "the file has more than {MAX_FILE} bytes; the rest can't be read"
+            ));
         }
         Ok(out.text)
     }
 
     /// The names in a directory: `/` behind directories, `@` behind links.
     pub(super) fn list_dir(&self, path: &str) -> Result<String, String> {
-        let entries = self.entries(&self.relative(path)?).map_err(|error| format!("can't list `{path}`: {error}"))?;
+        let entries = self
+            .entries(&self.relative(path)?)
+            .map_err(|error| format!("can't list `{path}`: {error}"))?;
         let mut out = Output::default();
         for (name, kind) in entries.iter().take(MAX_ENTRIES) {
             let mark = match kind {
@@ -107,9 +137,15 @@ impl Project {
         only: Option<&str>,
         gone: &Gone,
     ) -> Result<String, String> {
-        let regex = regex::RegexBuilder::new(pattern).size_limit(1024 * 1024).build().map_err(|error| {
-            format!("the pattern is no regular expression: {}", hookwire_rules::matching::last_line(&error.to_string()))
-        })?;
+        let regex = regex::RegexBuilder::new(pattern)
+            .size_limit(1024 * 1024)
+            .build()
+            .map_err(|error| {
+                format!(
+                    "the pattern is no regular expression: {}",
+                    hookwire_rules::matching::last_line(&error.to_string())
+                )
+            })?;
         let only = only.map(glob).transpose()?;
         let start = self.relative(path.unwrap_or("."))?;
         let mut out = Output::default();
@@ -118,12 +154,19 @@ impl Project {
             if only.as_ref().is_some_and(|only| !fits(only, file)) {
                 return true;
             }
-            let Ok((text, _)) = self.text(&file.to_string_lossy()) else { return true };
+            let Ok((text, _)) = self.text(&file.to_string_lossy()) else {
+                return true;
+            };
             for (number, line) in text.lines().enumerate() {
                 if regex.is_match(line) {
                     n_matches += 1;
                     if n_matches > MAX_MATCHES
-                        || !out.line(&format!("{}:{}: {}", file.display(), number + 1, visible::cut(line, MAX_LINE)))
+                        || !out.line(&format!(
+                            "{}:{}: {}",
+                            file.display(),
+                            number + 1,
+                            visible::cut(line, MAX_LINE)
+                        ))
                     {
                         return false;
                     }
@@ -140,7 +183,12 @@ impl Project {
     }
 
     /// Paths that fit a glob.
-    pub(super) fn glob(&self, pattern: &str, path: Option<&str>, gone: &Gone) -> Result<String, String> {
+    pub(super) fn glob(
+        &self,
+        pattern: &str,
+        path: Option<&str>,
+        gone: &Gone,
+    ) -> Result<String, String> {
         let glob = glob(pattern)?;
         let start = self.relative(path.unwrap_or("."))?;
         let mut paths = Vec::new();
@@ -170,9 +218,10 @@ impl Project {
         }
         let given = Path::new(path);
         let given = match given.is_absolute() {
-            true => {
-                given.strip_prefix(&self.root).or_else(|_| given.strip_prefix(&self.real)).map_err(|_| outside())?
-            }
+            true => given
+                .strip_prefix(&self.root)
+                .or_else(|_| given.strip_prefix(&self.real))
+                .map_err(|_| outside())?,
             false => given,
         };
         let mut plain = PathBuf::new();
@@ -181,7 +230,9 @@ impl Project {
                 Component::Normal(name) => plain.push(name),
                 Component::CurDir => {}
                 Component::ParentDir if plain.pop() => {}
-                Component::ParentDir | Component::RootDir | Component::Prefix(_) => return Err(outside()),
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(outside());
+                }
             }
         }
         if plain.as_os_str().is_empty() {
@@ -196,15 +247,20 @@ impl Project {
         let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         check_name(path)?;
         let fd = open_beneath(&self.fd, path, flags).map_err(|error| match error {
-            Errno::XDEV | Errno::LOOP => "it leads out of the project, or is a link that can't be followed".to_string(),
+            Errno::XDEV | Errno::LOOP => {
+                "it leads out of the project, or is a link that can't be followed".to_string()
+            }
             Errno::NOENT => "there is no such file".to_string(),
             other => other.to_string(),
         })?;
         // The kernel knows where links have led; elsewhere none were followed.
         if cfg!(target_os = "linux") {
             use std::os::fd::AsRawFd;
-            let real = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).map_err(|it| it.to_string())?;
-            let real = real.strip_prefix(&self.real).map_err(|_| "it leads out of the project".to_string())?;
+            let real = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()))
+                .map_err(|it| it.to_string())?;
+            let real = real
+                .strip_prefix(&self.real)
+                .map_err(|_| "it leads out of the project".to_string())?;
             check_name(real)?;
         }
         Ok(fd)
@@ -213,20 +269,35 @@ impl Project {
     /// The text of a file, and whether there is more of it.
     fn text(&self, path: &str) -> Result<(String, bool), String> {
         let bad = |error: &dyn std::fmt::Display| format!("can't read `{path}`: {error}");
-        let mut file = File::from(self.open_at(&self.relative(path)?, OFlags::empty()).map_err(|error| bad(&error))?);
+        let mut file = File::from(
+            self.open_at(&self.relative(path)?, OFlags::empty())
+                .map_err(|error| bad(&error))?,
+        );
         let metadata = file.metadata().map_err(|error| bad(&error))?;
         if !metadata.is_file() {
-            return Err(bad(&if metadata.is_dir() { "it is a directory" } else { "it is no regular file" }));
+            return Err(bad(&if metadata.is_dir() {
+                "it is a directory"
+            } else {
+                "it is no regular file"
+            }));
         }
         if metadata.nlink() > 1 {
-            return Err(bad(&"it is off limits: it has other names as well (hard links), and one may be a secret's"));
+            return Err(bad(
+                &"it is off limits: it has other names as well (hard links), and one may be a secret's",
+            ));
         }
         let mut bytes = Vec::new();
-        (&mut file).take(MAX_FILE).read_to_end(&mut bytes).map_err(|error| bad(&error))?;
+        (&mut file)
+            .take(MAX_FILE)
+            .read_to_end(&mut bytes)
+            .map_err(|error| bad(&error))?;
         if bytes.iter().take(8192).any(|byte| *byte == 0) {
             return Err(bad(&"it is not text"));
         }
-        Ok((String::from_utf8_lossy(&bytes).into_owned(), metadata.len() > MAX_FILE))
+        Ok((
+            String::from_utf8_lossy(&bytes).into_owned(),
+            metadata.len() > MAX_FILE,
+        ))
     }
 
     /// The entries of a directory by name.
@@ -258,26 +329,39 @@ impl Project {
         let began = Instant::now();
         let mut n_visited = 0;
         let bad = |error: String| format!("can't search `{}`: {error}", start.display());
-        let is_file = self.open_at(start, OFlags::empty()).map_err(bad).map(|fd| File::from(fd).metadata())?;
+        let is_file = self
+            .open_at(start, OFlags::empty())
+            .map_err(bad)
+            .map(|fd| File::from(fd).metadata())?;
         if is_file.is_ok_and(|it| it.is_file()) {
             visit(start);
             return Ok(None);
         }
         let mut left = vec![start.to_path_buf()];
         while let Some(dir) = left.pop() {
-            let Ok(entries) = self.entries(&dir) else { continue };
+            let Ok(entries) = self.entries(&dir) else {
+                continue;
+            };
             let mut below = Vec::new();
             for (name, kind) in entries {
                 n_visited += 1;
                 if n_visited > MAX_VISITED || began.elapsed() > MAX_SEARCH {
-                    return Ok(Some("the search was too large and is not complete; search a part"));
+                    return Ok(Some(
+                        "the search was too large and is not complete; search a part",
+                    ));
                 }
                 if gone.load(Ordering::Relaxed) {
                     return Ok(Some("the search was stopped"));
                 }
-                let path = if dir == Path::new(".") { PathBuf::from(&name) } else { dir.join(&name) };
+                let path = if dir == Path::new(".") {
+                    PathBuf::from(&name)
+                } else {
+                    dir.join(&name)
+                };
                 match kind {
-                    FileType::Directory if PASSED_OVER.contains(&&*name) || path.components().count() > MAX_DEPTH => {}
+                    FileType::Directory
+                        if PASSED_OVER.contains(&&*name)
+                            || path.components().count() > MAX_DEPTH => {}
                     FileType::Directory => below.push(path),
                     FileType::RegularFile if !visit(&path) => return Ok(None),
                     _ => {}
@@ -306,8 +390,17 @@ fn open_beneath(dir: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Er
     let mut at = dir.try_clone().map_err(|_| Errno::MFILE)?;
     let mut components = path.components().peekable();
     while let Some(component) = components.next() {
-        let flags = if components.peek().is_some() { OFlags::DIRECTORY | OFlags::CLOEXEC } else { flags };
-        at = rustix::fs::openat(&at, component.as_os_str(), flags | OFlags::NOFOLLOW, Mode::empty())?;
+        let flags = if components.peek().is_some() {
+            OFlags::DIRECTORY | OFlags::CLOEXEC
+        } else {
+            flags
+        };
+        at = rustix::fs::openat(
+            &at,
+            component.as_os_str(),
+            flags | OFlags::NOFOLLOW,
+            Mode::empty(),
+        )?;
     }
     Ok(at)
 }
@@ -318,8 +411,12 @@ fn check_name(path: &Path) -> Result<(), String> {
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build();
-    glob.map(|it| it.compile_matcher()).map_err(|error| format!("the glob can't be read: {}", error.kind()))
+    let glob = GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .empty_alternates(true)
+        .build();
+    glob.map(|it| it.compile_matcher())
+        .map_err(|error| format!("the glob can't be read: {}", error.kind()))
 }
 
 /// A glob without a slash is about the name.
@@ -355,7 +452,11 @@ impl Output {
     }
 
     fn or(self, empty: &str) -> String {
-        if self.text.is_empty() { empty.to_string() } else { self.text }
+        if self.text.is_empty() {
+            empty.to_string()
+        } else {
+            self.text
+        }
     }
 }
 
@@ -396,7 +497,12 @@ mod tests {
         symlink(".env", root.join("harmless.txt")).unwrap();
         symlink("loop", root.join("loop")).unwrap();
         std::fs::hard_link(root.join("notes.txt"), root.join("other.txt")).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, root.join("fifo"), Mode::from_raw_mode(0o600)).unwrap();
+        rustix::fs::mkfifoat(
+            rustix::fs::CWD,
+            root.join("fifo"),
+            Mode::from_raw_mode(0o600),
+        )
+        .unwrap();
         let project = Project::open(&root).unwrap();
         (dir, project)
     }
@@ -416,15 +522,36 @@ mod tests {
             ("../secret", "`../secret` is outside of the project"),
             ("src/../../secret", "is outside of the project"),
             ("/etc/passwd", "`/etc/passwd` is outside of the project"),
-            ("outside", "can't read `outside`: it leads out of the project"),
-            ("etc/passwd", "can't read `etc/passwd`: it leads out of the project"),
-            ("loop", "it leads out of the project, or is a link that can't be followed"),
-            ("harmless.txt", "it is off limits: files of that name hold secrets"),
+            (
+                "outside",
+                "can't read `outside`: it leads out of the project",
+            ),
+            (
+                "etc/passwd",
+                "can't read `etc/passwd`: it leads out of the project",
+            ),
+            (
+                "loop",
+                "it leads out of the project, or is a link that can't be followed",
+            ),
+            (
+                "harmless.txt",
+                "it is off limits: files of that name hold secrets",
+            ),
             (".env", "it is off limits: files of that name hold secrets"),
-            ("secrets.yml", "it is off limits: files of that name hold secrets"),
-            (".docker/config.json", "it is off limits: files of that name hold secrets"),
+            (
+                "secrets.yml",
+                "it is off limits: files of that name hold secrets",
+            ),
+            (
+                ".docker/config.json",
+                "it is off limits: files of that name hold secrets",
+            ),
             (".docker/Dockerfile", "FROM scratch"),
-            ("other.txt", "it is off limits: it has other names as well (hard links)"),
+            (
+                "other.txt",
+                "it is off limits: it has other names as well (hard links)",
+            ),
             ("ID_RSA", "it is off limits"),
             ("deep/server.pem", "it is off limits"),
             (".git/config", "it is off limits, as are the files of git"),
@@ -434,16 +561,31 @@ mod tests {
             ("missing", "there is no such file"),
             ("a\0b", "that is no path"),
         ] {
-            let got = project.read_file(path, None, None).unwrap_or_else(|error| error);
+            let got = project
+                .read_file(path, None, None)
+                .unwrap_or_else(|error| error);
             assert!(got.contains(expected), "{path}: {got}");
-            assert!(!got.contains("TOKEN=1") && !got.contains("root:"), "{path}: {got}");
+            assert!(
+                !got.contains("TOKEN=1") && !got.contains("root:"),
+                "{path}: {got}"
+            );
         }
         assert_eq!(
             project.read_file("test.log", Some(2), Some(1)).unwrap(),
             "FAILED one\n(lines 2 to 2 of 4; more with `from`)\n"
         );
-        assert_eq!(project.read_file("test.log", Some(9), None).unwrap_err(), "`test.log` has 4 lines");
-        assert!(project.read_file("long.txt", None, None).unwrap().chars().count() < 450);
+        assert_eq!(
+            project.read_file("test.log", Some(9), None).unwrap_err(),
+            "`test.log` has 4 lines"
+        );
+        assert!(
+            project
+                .read_file("long.txt", None, None)
+                .unwrap()
+                .chars()
+                .count()
+                < 450
+        );
     }
 
     #[test]
@@ -452,19 +594,44 @@ mod tests {
         let gone = Gone::new(false);
         let list = project.list_dir(".").unwrap();
         assert_eq!(project.list_dir(".docker").unwrap(), "Dockerfile\n");
-        assert!(list.contains("src/\n") && list.contains("inside@\n") && !list.contains("id_rsa\n"), "{list}");
         assert!(
-            project.list_dir("..").is_err() && project.list_dir("etc").is_err() && project.list_dir(".git").is_err()
+            list.contains("src/\n") && list.contains("inside@\n") && !list.contains("id_rsa\n"),
+            "{list}"
         );
-        let grep = |pattern: &str, path, only| project.grep(pattern, path, only, &gone).unwrap_or_else(|error| error);
-        assert_eq!(grep("panic", None, None), "src/main.rs:2:     panic!(\"no\");\nsrc/deep/mod.rs:1: // panic\n");
-        assert_eq!(grep("panic", None, Some("mod.rs")), "src/deep/mod.rs:1: // panic\n");
-        assert_eq!(grep("panic", Some("node_modules"), None), "node_modules/a.js:1: panic\n");
-        assert_eq!(grep("FAILED", Some("test.log"), None), "test.log:2: FAILED one\ntest.log:4: FAILED two\n");
+        assert!(
+            project.list_dir("..").is_err()
+                && project.list_dir("etc").is_err()
+                && project.list_dir(".git").is_err()
+        );
+        let grep = |pattern: &str, path, only| {
+            project
+                .grep(pattern, path, only, &gone)
+                .unwrap_or_else(|error| error)
+        };
+        assert_eq!(
+            grep("panic", None, None),
+            "src/main.rs:2:     panic!(\"no\");\nsrc/deep/mod.rs:1: // panic\n"
+        );
+        assert_eq!(
+            grep("panic", None, Some("mod.rs")),
+            "src/deep/mod.rs:1: // panic\n"
+        );
+        assert_eq!(
+            grep("panic", Some("node_modules"), None),
+            "node_modules/a.js:1: panic\n"
+        );
+        assert_eq!(
+            grep("FAILED", Some("test.log"), None),
+            "test.log:2: FAILED one\ntest.log:4: FAILED two\n"
+        );
         assert_eq!(grep("nowhere", None, None), "(no match)");
         assert!(grep("(", None, None).contains("no regular expression"));
         assert!(grep("x", Some("../.."), None).contains("outside of the project"));
-        let glob = |pattern: &str, path| project.glob(pattern, path, &gone).unwrap_or_else(|error| error);
+        let glob = |pattern: &str, path| {
+            project
+                .glob(pattern, path, &gone)
+                .unwrap_or_else(|error| error)
+        };
         assert_eq!(glob("*.rs", None), "src/main.rs\nsrc/deep/mod.rs\n");
         assert_eq!(glob("src/*.rs", None), "src/main.rs\n");
         assert_eq!(glob("*.rs", Some("src/deep")), "src/deep/mod.rs\n");

@@ -1,9 +1,9 @@
 //! `agent`: a sub-agent that looks for itself before it judges: a model with a few tools, within
 //! bounds.
 //!
-//! What it may touch is the definition's list and nothing else ([`tools`]); what it reads on the way,
-//! the event included, is data between two lines that can't be foreseen; what it says in the end
-//! counts as little or as much as a `prompt` hook's verdict. Reaching a bound is an error.
+//! What it may touch is the definition's list and nothing else ([`tools`]); what it reads on the
+//! way, the event included, is data between two lines that can't be foreseen; what it says in the
+//! end counts as little or as much as a `prompt` hook's verdict. Reaching a bound is an error.
 
 mod files;
 mod shell;
@@ -17,7 +17,9 @@ use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle};
 use super::prompt::{Instructions, read};
-use crate::services::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
+use crate::services::models::{
+    Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex,
+};
 use hookwire_base::event::On;
 use hookwire_base::support::amounts::millis;
 use hookwire_base::support::nearest::closest;
@@ -38,12 +40,15 @@ pub struct RawAgent(RawLong);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "AgentMap")]
 struct RawLong {
-    /// What to find out and how to judge it: instructions to the model. `${tool.name}` names a value of the
-    /// event, which is then all that the model sees of it; without any it sees the whole event.
+    /// What to find out and how to judge it: instructions to the model. `${tool.name}` names a
+    /// value of the event, which is then all that the model sees of it; without any it sees the
+    /// whole event.
     task: String,
-    /// The model. Default: the file's, else the one that hookwire was started with, else the agent's own.
+    /// The model. Default: the file's, else the one that hookwire was started with, else the
+    /// agent's own.
     model: Option<RawModel>,
-    /// What it may use. Default: read_file, list_dir, grep and glob, which only read, and only the project.
+    /// What it may use. Default: read_file, list_dir, grep and glob, which only read, and only the
+    /// project.
     tools: Option<Vec<RawTool>>,
     /// At most so many replies of the model; 10 unless it is said.
     #[schemars(range(min = 1, max = 50))]
@@ -61,7 +66,10 @@ text_or_map!(
     "Agent",
     "a task for a sub-agent or a map with `task`",
     "A task for a sub-agent, or a map with `task`.",
-    |task| RawLong { task, ..RawLong::default() }
+    |task| RawLong {
+        task,
+        ..RawLong::default()
+    }
 );
 
 /// A tool by its name, or a map for one that needs to be told its bounds.
@@ -125,17 +133,20 @@ const MAX_TOLD: usize = 300;
 impl Kind for Agent {
     type Raw = RawAgent;
 
-    const TEXTS: &'static [(&'static str, TextKind)] = &[("", TextKind::Template), ("task", TextKind::Template)];
+    const TEXTS: &'static [(&'static str, TextKind)] =
+        &[("", TextKind::Template), ("task", TextKind::Template)];
 
     fn compile(RawAgent(raw): RawAgent, cx: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.task.trim().is_empty() {
-            return Err(
-                Mistake::new("task", "a sub-agent needs a task").help("say what it is to find out, and how to judge")
-            );
+            return Err(Mistake::new("task", "a sub-agent needs a task")
+                .help("say what it is to find out, and how to judge"));
         }
         let max_turns = raw.max_turns.unwrap_or(10);
         if !(1..=MAX_TURNS).contains(&max_turns) {
-            return Err(Mistake::new("maxTurns", format!("a sub-agent has 1 to {MAX_TURNS} turns")));
+            return Err(Mistake::new(
+                "maxTurns",
+                format!("a sub-agent has 1 to {MAX_TURNS} turns"),
+            ));
         }
         let max_tokens = raw.max_tokens.unwrap_or(50_000);
         if max_tokens == 0 {
@@ -152,7 +163,10 @@ impl Kind for Agent {
         }
         for (n, tool) in tools.iter().enumerate() {
             if tools[..n].iter().any(|it| it.name() == tool.name()) {
-                return Err(Mistake::new("tools", format!("the tool `{}` is there twice", tool.name())));
+                return Err(Mistake::new(
+                    "tools",
+                    format!("the tool `{}` is there twice", tool.name()),
+                ));
             }
         }
         Ok(Agent {
@@ -172,7 +186,8 @@ impl Kind for Agent {
             )));
         }
         let model = call.model(self.model.as_ref())?;
-        self.converse(&model, &model.model().to_string(), call).await
+        self.converse(&model, &model.model().to_string(), call)
+            .await
     }
 
     fn default_timeout(&self) -> Option<Duration> {
@@ -184,7 +199,10 @@ impl Kind for Agent {
     }
 
     fn files(&self, root: &Path) -> Vec<PathBuf> {
-        self.tools.iter().flat_map(|tool| tool.files(root)).collect()
+        self.tools
+            .iter()
+            .flat_map(|tool| tool.files(root))
+            .collect()
     }
 
     fn programs(&self) -> Vec<String> {
@@ -197,9 +215,21 @@ impl Kind for Agent {
     }
 
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
-        let of_tools = || self.tools.iter().find_map(|tool| tool.obstacle(hook, means));
-        let model = means.model_obstacle(self.model.as_ref(), hook.source.layer, hook.contract.has_small_model);
-        let model = if self.model.is_some() { model.map(|it| it.at("model")) } else { model };
+        let of_tools = || {
+            self.tools
+                .iter()
+                .find_map(|tool| tool.obstacle(hook, means))
+        };
+        let model = means.model_obstacle(
+            self.model.as_ref(),
+            hook.source.layer,
+            hook.contract.has_small_model,
+        );
+        let model = if self.model.is_some() {
+            model.map(|it| it.at("model"))
+        } else {
+            model
+        };
         // A hint hides no reason why the tools can't be had.
         match model {
             Some(model) if model.code != "small-model" => Some(model),
@@ -208,7 +238,12 @@ impl Kind for Agent {
     }
 
     fn effect(&self) -> Option<Effect> {
-        Some(Effect::Agent(self.tools.iter().map(|tool| tool.name().to_string()).collect()))
+        Some(Effect::Agent(
+            self.tools
+                .iter()
+                .map(|tool| tool.name().to_string())
+                .collect(),
+        ))
     }
 }
 
@@ -226,7 +261,9 @@ fn compile_tool(raw: RawTool, cx: &Compile<'_>) -> Result<Vec<Tool>, Mistake> {
             let mistake = bad(format!("unknown tool `{name}`"));
             return Err(match closest(&name, Tool::READING) {
                 Some(near) => mistake.did_you_mean(&name, near),
-                None => mistake.help("there are read_file, list_dir, grep, glob, run_command and mcp"),
+                None => {
+                    mistake.help("there are read_file, list_dir, grep, glob, run_command and mcp")
+                }
             });
         }
         RawTool::Bounded(raw) => raw,
@@ -236,26 +273,46 @@ fn compile_tool(raw: RawTool, cx: &Compile<'_>) -> Result<Vec<Tool>, Mistake> {
         tools.push(Tool::run_command(patterns, cx)?);
     }
     #[cfg(feature = "mcp")]
-    if let Some(RawToolset { server, tools: names }) = raw.mcp {
-        let server = std::sync::Arc::new(server.compile(cx).map_err(|it| Mistake { field: Some("tools"), ..it })?);
+    if let Some(RawToolset {
+        server,
+        tools: names,
+    }) = raw.mcp
+    {
+        let server = std::sync::Arc::new(server.compile(cx).map_err(|it| Mistake {
+            field: Some("tools"),
+            ..it
+        })?);
         for name in names {
             tools.push(Tool::mcp(&server, name)?);
         }
     }
     #[cfg(not(feature = "mcp"))]
     let _ = cx;
-    if tools.is_empty() { Err(bad("a tool without a name".into())) } else { Ok(tools) }
+    if tools.is_empty() {
+        Err(bad("a tool without a name".into()))
+    } else {
+        Ok(tools)
+    }
 }
 
 impl Agent {
     /// Lets the model and the tools talk until there is a verdict, or one bound is reached.
-    async fn converse(&self, model: &impl Model, name: &str, call: &Call<'_>) -> Result<Answer, HandlerError> {
+    async fn converse(
+        &self,
+        model: &impl Model,
+        name: &str,
+        call: &Call<'_>,
+    ) -> Result<Answer, HandlerError> {
         let data = self.task.data(call)?;
-        let toolbox = Toolbox::open(&self.tools, call, self.triggers_hooks).await.map_err(HandlerError)?;
+        let toolbox = Toolbox::open(&self.tools, call, self.triggers_hooks)
+            .await
+            .map_err(HandlerError)?;
         let (boundary, nonce) = (random_hex()?, random_hex()?);
         let mut request = Request {
             system: system(&self.task.text, self.max_turns, &boundary, &nonce),
-            messages: vec![Message::User { text: format!("{boundary}\n{data}\n{boundary}") }],
+            messages: vec![Message::User {
+                text: format!("{boundary}\n{data}\n{boundary}"),
+            }],
             tools: toolbox.offers(),
             ..Request::default()
         };
@@ -273,9 +330,13 @@ impl Agent {
             request.max_tokens = (left < 4096).then_some(left);
             let started = Instant::now();
             let reply = model.complete(&request).await?;
-            let mut tokens = reply.usage.input_tokens.saturating_add(reply.usage.output_tokens);
+            let mut tokens = reply
+                .usage
+                .input_tokens
+                .saturating_add(reply.usage.output_tokens);
             if tokens == 0 {
-                // For a provider that doesn't count tokens a rule of thumb does, because the bound must hold.
+                // For a provider that doesn't count tokens a rule of thumb does, because the bound
+                // must hold.
                 let text = serde_json::to_string(&(&request, &reply)).unwrap_or_default();
                 tokens = (text.len() / 4) as u64;
             }
@@ -290,24 +351,34 @@ impl Agent {
             }));
             if reply.calls.is_empty() {
                 let verdict = read(&reply.text, &nonce);
-                return verdict
-                    .map(|verdict| verdict.answer())
-                    .map_err(|error| HandlerError(format!("read the verdict of `{name}`: {error}")));
+                return verdict.map(|verdict| verdict.answer()).map_err(|error| {
+                    HandlerError(format!("read the verdict of `{name}`: {error}"))
+                });
             }
             if turn == self.max_turns {
                 break;
             }
             let mut results = Vec::new();
             for (n, wanted) in reply.calls.iter().enumerate() {
-                results.push(self.carry_out(turn, n, wanted, &toolbox, &boundary, call).await?);
+                results.push(
+                    self.carry_out(turn, n, wanted, &toolbox, &boundary, call)
+                        .await?,
+                );
             }
             if let Some(last) = results.last_mut().filter(|_| turn + 1 == self.max_turns) {
-                last.text.push_str("\nNo more tools now: your next reply must be the verdict.");
+                last.text
+                    .push_str("\nNo more tools now: your next reply must be the verdict.");
             }
-            request.messages.push(Message::Assistant { text: reply.text, calls: reply.calls });
+            request.messages.push(Message::Assistant {
+                text: reply.text,
+                calls: reply.calls,
+            });
             request.messages.push(Message::Tools { results });
         }
-        Err(HandlerError(format!("judge within {} turns: it still calls tools", self.max_turns)))
+        Err(HandlerError(format!(
+            "judge within {} turns: it still calls tools",
+            self.max_turns
+        )))
     }
 
     /// Makes one call of the model's. What fails is told to the model; only a hook can end it all.

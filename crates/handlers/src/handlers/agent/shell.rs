@@ -26,10 +26,19 @@ impl AllowList {
             return Err("`run_command` allows nothing: list patterns such as `cargo test*`".into());
         }
         let compile = |text: String| match CommandRule::new(&text) {
-            Ok(pattern) => Ok(Pattern { exact: words(&text).ok(), text, pattern }),
+            Ok(pattern) => Ok(Pattern {
+                exact: words(&text).ok(),
+                text,
+                pattern,
+            }),
             Err(error) => Err(format!("`{text}`: {error}")),
         };
-        Ok(AllowList { patterns: patterns.into_iter().map(compile).collect::<Result<_, _>>()? })
+        Ok(AllowList {
+            patterns: patterns
+                .into_iter()
+                .map(compile)
+                .collect::<Result<_, _>>()?,
+        })
     }
 
     /// The patterns as they were written.
@@ -41,7 +50,11 @@ impl AllowList {
     pub(super) fn admit(&self, text: &str) -> Result<Vec<String>, String> {
         let words = words(text)?;
         // Word for word what the author wrote, whatever it does.
-        if self.patterns.iter().any(|it| it.exact.as_ref() == Some(&words)) {
+        if self
+            .patterns
+            .iter()
+            .any(|it| it.exact.as_ref() == Some(&words))
+        {
             return Ok(words);
         }
         // A second reader, which also knows programs that run others.
@@ -49,13 +62,22 @@ impl AllowList {
         let rules: Vec<&CommandRule> = self.patterns.iter().map(|it| &it.pattern).collect();
         match shell::covers(&rules, &[], &read, &Place::at(Path::new("/"))) {
             // A shell whose text would be allowed is itself another program.
-            Judgement::Yes(_) if read.commands().first().is_some_and(|it| rules.iter().any(|rule| rule.fits(it))) => {}
+            Judgement::Yes(_)
+                if read
+                    .commands()
+                    .first()
+                    .is_some_and(|it| rules.iter().any(|rule| rule.fits(it))) => {}
             Judgement::Doubt(doubt) => {
                 let why = doubt.why;
-                return Err(format!("`{text}` is not allowed: {why}; only a pattern without `*` could allow it"));
+                return Err(format!(
+                    "`{text}` is not allowed: {why}; only a pattern without `*` could allow it"
+                ));
             }
             Judgement::Yes(_) | Judgement::No | Judgement::Delegates(_) => {
-                return Err(format!("`{text}` is not on the list of allowed commands: {}", self.texts().join(", ")));
+                return Err(format!(
+                    "`{text}` is not on the list of allowed commands: {}",
+                    self.texts().join(", ")
+                ));
             }
         }
         Ok(words)
@@ -69,21 +91,38 @@ mod tests {
     #[test]
     fn only_what_is_listed_and_plain() {
         let list = AllowList::new(
-            ["cargo test *", "npm run lint", "git log*", "./check", "sh -c 'make it'"].map(String::from).to_vec(),
+            [
+                "cargo test *",
+                "npm run lint",
+                "git log*",
+                "./check",
+                "sh -c 'make it'",
+            ]
+            .map(String::from)
+            .to_vec(),
         )
         .unwrap();
         for (text, expected) in [
             ("cargo test", "cargo|test"),
-            ("  cargo   test --lib 'a b' \"c d\" ", "cargo|test|--lib|a b|c d"),
+            (
+                "  cargo   test --lib 'a b' \"c d\" ",
+                "cargo|test|--lib|a b|c d",
+            ),
             ("cargo test 'a;b'", "cargo|test|a;b"),
             ("npm run lint", "npm|run|lint"),
             ("./check", "./check"),
             ("git log --oneline", "git|log|--oneline"),
             ("npm run lint:fix", "not on the list"),
-            ("cargo build", "not on the list of allowed commands: cargo test *, npm run lint, git log*, ./check, sh"),
+            (
+                "cargo build",
+                "not on the list of allowed commands: cargo test *, npm run lint, git log*, ./check, sh",
+            ),
             ("sh -c \"make it\"", "sh|-c|make it"),
             ("sh -c make it", "not on the list"),
-            ("cargo test --config a.b=c", "not allowed: an option that runs code"),
+            (
+                "cargo test --config a.b=c",
+                "not allowed: an option that runs code",
+            ),
             ("rm -rf /", "not on the list"),
             ("cargo test; rm -rf /", "`;` is not allowed"),
             ("cargo test && rm x", "`&` is not allowed"),

@@ -50,7 +50,9 @@ impl Tool {
         match self {
             #[cfg(feature = "mcp")]
             Tool::Mcp { server, .. } => server.files(root),
-            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => Vec::new(),
+            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -59,7 +61,9 @@ impl Tool {
         match self {
             #[cfg(feature = "mcp")]
             Tool::Mcp { server, .. } => server.programs(),
-            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => Vec::new(),
+            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -68,7 +72,9 @@ impl Tool {
         match self {
             #[cfg(feature = "mcp")]
             Tool::Mcp { server, .. } => server_obstacle(server, hook, means),
-            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => None,
+            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => {
+                None
+            }
         }
     }
 
@@ -77,27 +83,40 @@ impl Tool {
 
     /// The one of them of this name.
     pub(super) fn reading(name: &str) -> Option<Tool> {
-        [Tool::ReadFile, Tool::ListDir, Tool::Grep, Tool::Glob].into_iter().find(|tool| tool.name() == name)
+        [Tool::ReadFile, Tool::ListDir, Tool::Grep, Tool::Glob]
+            .into_iter()
+            .find(|tool| tool.name() == name)
     }
 
     pub(super) fn run_command(patterns: Vec<String>, cx: &Compile<'_>) -> Result<Tool, Mistake> {
         let allowed = AllowList::new(patterns).map_err(|message| Mistake::new("tools", message))?;
-        Ok(Tool::RunCommand { allowed, env: environment(BTreeMap::new(), &[], cx)? })
+        Ok(Tool::RunCommand {
+            allowed,
+            env: environment(BTreeMap::new(), &[], cx)?,
+        })
     }
 
     #[cfg(feature = "mcp")]
     pub(super) fn mcp(server: &Arc<ServerDefinition>, name: String) -> Result<Tool, Mistake> {
         let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.len() > 64 || !name.chars().all(fine) {
-            return Err(Mistake::new("tools", format!("models can't call a tool of the name `{name}`")));
+            return Err(Mistake::new(
+                "tools",
+                format!("models can't call a tool of the name `{name}`"),
+            ));
         }
-        Ok(Tool::Mcp { server: server.clone(), name })
+        Ok(Tool::Mcp {
+            server: server.clone(),
+            name,
+        })
     }
 
     /// What must not be in what it says.
     pub(super) fn secrets(&self) -> Option<&Secrets> {
         match self {
-            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => None,
+            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => {
+                None
+            }
             #[cfg(feature = "mcp")]
             Tool::Mcp { server, .. } => Some(server.secrets()),
         }
@@ -155,7 +174,11 @@ impl Tool {
             Tool::Mcp { .. } => (String::new(), json!({}), &[]),
         };
         let schema = json!({"type": "object", "properties": properties, "required": required});
-        models::Tool { name: self.name().into(), description: about, schema }
+        models::Tool {
+            name: self.name().into(),
+            description: about,
+            schema,
+        }
     }
 
     /// The call as hooks know it: the tool's usual name and the members of its input.
@@ -167,13 +190,27 @@ impl Tool {
             Tool::Glob => "Glob",
             Tool::RunCommand { .. } => "Bash",
             #[cfg(feature = "mcp")]
-            Tool::Mcp { server, name } => return (format!("mcp__{}__{name}", server.plain_label()), input.clone()),
+            Tool::Mcp { server, name } => {
+                return (
+                    format!("mcp__{}__{name}", server.plain_label()),
+                    input.clone(),
+                );
+            }
         };
         let mut members = renamed(self, input, |(ours, theirs)| (ours, theirs));
         // Rules about paths hold for paths as they are.
-        let key = if let Tool::ReadFile = self { "file_path" } else { "path" };
+        let key = if let Tool::ReadFile = self {
+            "file_path"
+        } else {
+            "path"
+        };
         if let Some(Value::String(path)) = members.get_mut(key) {
-            *path = call.services.root.join(&*path).to_string_lossy().into_owned();
+            *path = call
+                .services
+                .root
+                .join(&*path)
+                .to_string_lossy()
+                .into_owned();
         }
         (name.into(), Value::Object(members))
     }
@@ -191,14 +228,26 @@ fn renamed(
     which: fn((&'static str, &'static str)) -> (&'static str, &'static str),
 ) -> Map<String, Value> {
     let names: &[(&str, &str)] = match tool {
-        Tool::ReadFile => &[("path", "file_path"), ("from", "offset"), ("lines", "limit")],
+        Tool::ReadFile => &[
+            ("path", "file_path"),
+            ("from", "offset"),
+            ("lines", "limit"),
+        ],
         _ => &[],
     };
     let rename = |key: &String| {
-        let other = names.iter().map(|pair| which(*pair)).find(|(from, _)| from == key);
+        let other = names
+            .iter()
+            .map(|pair| which(*pair))
+            .find(|(from, _)| from == key);
         other.map_or(key.clone(), |(_, to)| to.to_string())
     };
-    input.as_object().into_iter().flatten().map(|(key, value)| (rename(key), value.clone())).collect()
+    input
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (rename(key), value.clone()))
+        .collect()
 }
 
 /// The tools of one run, ready for use.
@@ -241,13 +290,21 @@ impl<'a> Toolbox<'a> {
                     let lease = call
                         .services
                         .servers
-                        .get(server, mcp::IDLE, &call.services.root, &call.services.egress)
+                        .get(
+                            server,
+                            mcp::IDLE,
+                            &call.services.root,
+                            &call.services.egress,
+                        )
                         .await?;
                     let found = lease.find(name).await?;
                     toolbox.leases.push((name, lease));
                     models::Tool {
                         name: name.clone(),
-                        description: models::clean(found.description.as_deref().unwrap_or_default(), 1000),
+                        description: models::clean(
+                            found.description.as_deref().unwrap_or_default(),
+                            1000,
+                        ),
                         schema: Value::Object((*found.input_schema).clone()),
                     }
                 }
@@ -265,7 +322,11 @@ impl<'a> Toolbox<'a> {
 
     /// Makes a call: what came out or why not, for the model. The outer error ends the run.
     pub(super) async fn run(&self, wanted: &ToolCall) -> Result<Result<String, String>, String> {
-        let Some((tool, _)) = self.tools.iter().find(|(tool, _)| tool.name() == wanted.name) else {
+        let Some((tool, _)) = self
+            .tools
+            .iter()
+            .find(|(tool, _)| tool.name() == wanted.name)
+        else {
             let names: Vec<&str> = self.tools.iter().map(|(tool, _)| tool.name()).collect();
             return Ok(Err(format!(
                 "there is no tool `{}`, only {}",
@@ -305,7 +366,13 @@ impl<'a> Toolbox<'a> {
         if let Some(no) = after.no {
             return Ok(Err(no));
         }
-        let with = |text: String| verdict.context.iter().chain(&after.context).fold(text, |text, it| text + "\n" + it);
+        let with = |text: String| {
+            verdict
+                .context
+                .iter()
+                .chain(&after.context)
+                .fold(text, |text, it| text + "\n" + it)
+        };
         Ok(match (after.subject, result) {
             (Some(Value::String(text)), Ok(_)) => Ok(with(text)),
             (Some(value), Ok(_)) => Ok(with(value.to_string())),
@@ -339,15 +406,23 @@ impl<'a> Toolbox<'a> {
         let who = verdict.decided_by.as_deref().unwrap_or("a hook");
         let reason = verdict.reason.as_deref().unwrap_or("no reason given");
         if let Some(stop) = &verdict.stop {
-            return Err(format!("go on: a hook ended it: {}", models::clean(stop, 300)));
+            return Err(format!(
+                "go on: a hook ended it: {}",
+                models::clean(stop, 300)
+            ));
         }
         let no = match verdict.decision {
             Decision::Allow => None,
-            Decision::Ask | Decision::Defer | Decision::Deny => {
-                Some(format!("hook `{who}` denied it: {}", models::clean(reason, 500)))
-            }
+            Decision::Ask | Decision::Defer | Decision::Deny => Some(format!(
+                "hook `{who}` denied it: {}",
+                models::clean(reason, 500)
+            )),
         };
-        Ok(Judged { no, subject: verdict.subject, context: verdict.additional_context })
+        Ok(Judged {
+            no,
+            subject: verdict.subject,
+            context: verdict.additional_context,
+        })
     }
 
     async fn carry_out(&self, tool: &Tool, input: &Value) -> Result<String, String> {
@@ -355,22 +430,28 @@ impl<'a> Toolbox<'a> {
             Tool::ReadFile => {
                 let path = text(input, "path")?.to_string();
                 let (from, lines) = (number(input, "from")?, number(input, "lines")?);
-                self.blocking(move |project, _| project.read_file(&path, from, lines)).await
+                self.blocking(move |project, _| project.read_file(&path, from, lines))
+                    .await
             }
             Tool::ListDir => {
                 let path = optional(input, "path")?.unwrap_or(".").to_string();
-                self.blocking(move |project, _| project.list_dir(&path)).await
+                self.blocking(move |project, _| project.list_dir(&path))
+                    .await
             }
             Tool::Grep => {
                 let pattern = text(input, "pattern")?.to_string();
                 let path = optional(input, "path")?.map(String::from);
                 let only = optional(input, "glob")?.map(String::from);
-                self.blocking(move |project, gone| project.grep(&pattern, path.as_deref(), only.as_deref(), gone)).await
+                self.blocking(move |project, gone| {
+                    project.grep(&pattern, path.as_deref(), only.as_deref(), gone)
+                })
+                .await
             }
             Tool::Glob => {
                 let pattern = text(input, "pattern")?.to_string();
                 let path = optional(input, "path")?.map(String::from);
-                self.blocking(move |project, gone| project.glob(&pattern, path.as_deref(), gone)).await
+                self.blocking(move |project, gone| project.glob(&pattern, path.as_deref(), gone))
+                    .await
             }
             Tool::RunCommand { allowed, env } => {
                 let argv = allowed.admit(text(input, "command")?)?;
@@ -378,7 +459,11 @@ impl<'a> Toolbox<'a> {
             }
             #[cfg(feature = "mcp")]
             Tool::Mcp { name, .. } => {
-                let lease = self.leases.iter().find(|(it, _)| it == name).map(|(_, lease)| lease);
+                let lease = self
+                    .leases
+                    .iter()
+                    .find(|(it, _)| it == name)
+                    .map(|(_, lease)| lease);
                 let lease = lease.ok_or("the tool's server is not there")?;
                 let arguments = input.as_object().cloned().unwrap_or_default();
                 let result = lease.call(name, arguments).await?;
@@ -389,7 +474,11 @@ impl<'a> Toolbox<'a> {
                     text = structured.to_string();
                 }
                 let text = ends(&text, MAX_OUTPUT);
-                if result.is_error == Some(true) { Err(text) } else { Ok(text) }
+                if result.is_error == Some(true) {
+                    Err(text)
+                } else {
+                    Ok(text)
+                }
             }
         }
     }
@@ -404,9 +493,16 @@ impl<'a> Toolbox<'a> {
         result.unwrap_or_else(|error| Err(format!("the tool failed: {error}")))
     }
 
-    async fn run_command(&self, argv: Vec<String>, mut env: Vec<(String, String)>) -> Result<String, String> {
+    async fn run_command(
+        &self,
+        argv: Vec<String>,
+        mut env: Vec<(String, String)>,
+    ) -> Result<String, String> {
         let root = &self.call.services.root;
-        env.push(("HOOKWIRE_PROJECT_DIR".into(), root.to_string_lossy().into_owned()));
+        env.push((
+            "HOOKWIRE_PROJECT_DIR".into(),
+            root.to_string_lossy().into_owned(),
+        ));
         let spec = process::Spec {
             argv,
             env,
@@ -416,7 +512,13 @@ impl<'a> Toolbox<'a> {
             pins: None,
         };
         let is_at_gate = self.call.is_at_gate();
-        let run = async { if is_at_gate { process::run(spec).await } else { process::run_modestly(spec).await } };
+        let run = async {
+            if is_at_gate {
+                process::run(spec).await
+            } else {
+                process::run_modestly(spec).await
+            }
+        };
         let output = match tokio::time::timeout(COMMAND_TIME, run).await {
             Ok(output) => output.map_err(|error| format!("failed to {error}"))?,
             Err(_) => return Err(format!("it was ended after {} s", COMMAND_TIME.as_secs())),
@@ -429,7 +531,11 @@ impl<'a> Toolbox<'a> {
             "" => String::new(),
             text => format!("\n--- {name}\n{}", ends(text, MAX_OUTPUT / 2)),
         };
-        Ok(format!("{status}{}{}", part("stdout", &output.stdout), part("stderr", &output.stderr)))
+        Ok(format!(
+            "{status}{}{}",
+            part("stdout", &output.stdout),
+            part("stderr", &output.stderr)
+        ))
     }
 }
 
@@ -445,9 +551,19 @@ fn ends(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_string();
     }
-    let at = |wanted: usize| (0..=wanted).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let at = |wanted: usize| {
+        (0..=wanted)
+            .rev()
+            .find(|at| text.is_char_boundary(*at))
+            .unwrap_or(0)
+    };
     let (head, tail) = (at(max / 3), at(text.len() - max / 3 * 2));
-    format!("{}\n(... {} bytes left out ...)\n{}", &text[..head], tail - head, &text[tail..])
+    format!(
+        "{}\n(... {} bytes left out ...)\n{}",
+        &text[..head],
+        tail - head,
+        &text[tail..]
+    )
 }
 
 fn text<'v>(input: &'v Value, key: &str) -> Result<&'v str, String> {

@@ -24,10 +24,11 @@ use std::time::Duration;
 #[schemars(rename = "Approval")]
 #[derive(Default)]
 pub struct RawApproval {
-    /// What the person is told, with `${tool.name}` placeholders. Default: the hook's description or name.
+    /// What the person is told, with `${tool.name}` placeholders. Default: the hook's description
+    /// or name.
     message: Option<String>,
-    /// How long an answer is waited for. Default 5 minutes; the hook's `timeout`, where it is given,
-    /// and the event's deadline count too.
+    /// How long an answer is waited for. Default 5 minutes; the hook's `timeout`, where it is
+    /// given, and the event's deadline count too.
     wait: Option<RawDuration>,
     /// What happens when nobody answers in time.
     default: Fallback,
@@ -88,7 +89,11 @@ impl Kind for Approval {
     }
 
     fn compile(raw: RawApproval, _: &Compile<'_>) -> Result<Self, Mistake> {
-        let message = raw.message.as_deref().map(|text| Template::new(text, &PATHS)).transpose();
+        let message = raw
+            .message
+            .as_deref()
+            .map(|text| Template::new(text, &PATHS))
+            .transpose();
         Ok(Approval {
             message: message.map_err(|message| Mistake::new("message", message))?,
             wait: raw.wait.map_or(DEFAULT_WAIT, RawDuration::get),
@@ -129,18 +134,33 @@ impl Kind for Approval {
             remember: self.remember,
         };
         let services = call.services;
-        let answered = match services.approvals.ask(question, &services.state, call.client).await {
+        let answered = match services
+            .approvals
+            .ask(question, &services.state, call.client)
+            .await
+        {
             Ok(answered) => answered,
             Err(approvals::NoAnswer::Silence(error)) => match self.default {
-                Fallback::Deny => return Ok(Answer::decide(Decision::Deny, format!("{message} ({error})"))),
+                Fallback::Deny => {
+                    return Ok(Answer::decide(
+                        Decision::Deny,
+                        format!("{message} ({error})"),
+                    ));
+                }
                 Fallback::Allow => return Ok(Answer::default()),
                 Fallback::Fail => return Err(HandlerError(format!("get an approval: {error}"))),
             },
             Err(approvals::NoAnswer::Error(error)) => return Err(HandlerError(error)),
         };
         let (decision, reason) = answered.decided(&message, hook.contract.dialect == NATIVE);
-        let subject = answered.reply.subject.filter(|_| decision == Decision::Allow);
-        Ok(Answer { subject, ..Answer::decide(decision, reason) })
+        let subject = answered
+            .reply
+            .subject
+            .filter(|_| decision == Decision::Allow);
+        Ok(Answer {
+            subject,
+            ..Answer::decide(decision, reason)
+        })
     }
 
     fn effect(&self) -> Option<Effect> {

@@ -1,7 +1,7 @@
 //! `audit-log`: writes one JSON line an event into a file, and begins a new file when it is full.
 //!
-//! A record counts as written when the disk has it. Records that come while others are on their way wait, and go
-//! together.
+//! A record counts as written when the disk has it. Records that come while others are on their way
+//! wait, and go together.
 
 use super::super::call::{Call, HookView};
 use super::super::compile::{Compile, Mistake};
@@ -119,8 +119,15 @@ struct Log {
 impl GuardKind for AuditLog {
     const EXAMPLE: &'static str = "{ file: ../hookwire-audit.jsonl }";
 
-    const EVENTS: &'static [&'static str] =
-        &["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd"];
+    const EVENTS: &'static [&'static str] = &[
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "UserPromptSubmit",
+        "Stop",
+        "SessionStart",
+        "SessionEnd",
+    ];
 
     fn acts_at(_: &EventSpec) -> bool {
         true
@@ -137,29 +144,58 @@ impl Kind for AuditLog {
             return Err(Mistake::new("file", "the path of a file is needed"));
         }
         if raw.max_bytes < 1024 {
-            return Err(Mistake::new("maxBytes", format!("a file has at least 1024 bytes, found `{}`", raw.max_bytes)));
+            return Err(Mistake::new(
+                "maxBytes",
+                format!("a file has at least 1024 bytes, found `{}`", raw.max_bytes),
+            ));
         }
         if raw.keep > 100 {
-            return Err(Mistake::new("keep", format!("at most 100 files are kept, found `{}`", raw.keep)));
+            return Err(Mistake::new(
+                "keep",
+                format!("at most 100 files are kept, found `{}`", raw.keep),
+            ));
         }
-        if let Some(bad) = raw.fields.iter().find(|field| field.split('.').any(str::is_empty)) {
-            return Err(Mistake::new("fields", format!("`{bad}` names no member; write e.g. `metadata.user`")));
+        if let Some(bad) = raw
+            .fields
+            .iter()
+            .find(|field| field.split('.').any(str::is_empty))
+        {
+            return Err(Mistake::new(
+                "fields",
+                format!("`{bad}` names no member; write e.g. `metadata.user`"),
+            ));
         }
         let path = cx.place().join(raw.file);
         let queue = queue(&path);
-        let log = Log { file: RotatingFile { path, max_bytes: raw.max_bytes, keep: raw.keep }, queue };
-        Ok(AuditLog { log: Arc::new(log), subject: raw.subject, fields: raw.fields, redact: raw.redact })
+        let log = Log {
+            file: RotatingFile {
+                path,
+                max_bytes: raw.max_bytes,
+                keep: raw.keep,
+            },
+            queue,
+        };
+        Ok(AuditLog {
+            log: Arc::new(log),
+            subject: raw.subject,
+            fields: raw.fields,
+            redact: raw.redact,
+        })
     }
 
     fn obstacle(&self, _: &HookView<'_>, _: &Means) -> Option<Obstacle> {
         let path = &self.log.file.path;
-        let obstacle = |message: String| Some(Obstacle::new("no-directory", message).at("audit-log"));
+        let obstacle =
+            |message: String| Some(Obstacle::new("no-directory", message).at("audit-log"));
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty())?;
         if path.is_dir() {
             return obstacle(format!("`{}` is a directory, and no log", path.display()));
         }
         if !dir.is_dir() && !path.to_string_lossy().contains(['~', '$']) {
-            return obstacle(format!("there is no directory `{}` for the log", dir.display()));
+            return obstacle(format!(
+                "there is no directory `{}` for the log",
+                dir.display()
+            ));
         }
         None
     }
@@ -169,8 +205,17 @@ impl Kind for AuditLog {
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
-        let written = self.log.clone().append(self.record(call), self.redact).await;
-        let failed = |error| HandlerError(format!("write the audit log {}: {error}", self.log.file.path.display()));
+        let written = self
+            .log
+            .clone()
+            .append(self.record(call), self.redact)
+            .await;
+        let failed = |error| {
+            HandlerError(format!(
+                "write the audit log {}: {error}",
+                self.log.file.path.display()
+            ))
+        };
         written.map(|()| Answer::default()).map_err(failed)
     }
 
@@ -228,16 +273,26 @@ fn line(mut record: Map<String, Value>, redact: bool) -> std::io::Result<String>
         record.insert("omitted".into(), json!("the subject is too large"));
     }
     if size(&record)? > MAX_LINE {
-        return Err(std::io::Error::other(format!("a line has at most {MAX_LINE} bytes")));
+        return Err(std::io::Error::other(format!(
+            "a line has at most {MAX_LINE} bytes"
+        )));
     }
     let record = Value::Object(record);
-    let record = if redact { secrets::without_secrets(record) } else { record };
+    let record = if redact {
+        secrets::without_secrets(record)
+    } else {
+        record
+    };
     Ok(format!("{record}\n"))
 }
 
 impl Log {
     /// Writes a record; when this returns, the disk has it.
-    async fn append(self: Arc<Log>, record: Map<String, Value>, redact: bool) -> Result<(), String> {
+    async fn append(
+        self: Arc<Log>,
+        record: Map<String, Value>,
+        redact: bool,
+    ) -> Result<(), String> {
         let queue = self.queue.clone();
         let (written, mut result) = oneshot::channel();
         {
@@ -249,7 +304,12 @@ impl Log {
             if waiting.len() >= MAX_WAITING {
                 return Err(format!("{MAX_WAITING} records wait for the disk"));
             }
-            waiting.push(Waiting { log: self, record, redact, written });
+            waiting.push(Waiting {
+                log: self,
+                record,
+                redact,
+                written,
+            });
         }
         let turn = queue.turn.clone().lock_owned().await;
         if let Ok(result) = result.try_recv() {
@@ -262,19 +322,30 @@ impl Log {
             write_all(waiting);
         });
         let _ = writing.await;
-        result.await.unwrap_or_else(|_| Err("the work was cut off".into()))
+        result
+            .await
+            .unwrap_or_else(|_| Err("the work was cut off".into()))
     }
 }
 
 /// Writes records and tells whoever waits once they are on the disk: one sync a file.
 fn write_all(waiting: Vec<Waiting>) {
     let mut files: Vec<((u64, u64), File, Vec<Reply>)> = Vec::new();
-    for Waiting { log, record, redact, written } in waiting {
+    for Waiting {
+        log,
+        record,
+        redact,
+        written,
+    } in waiting
+    {
         if written.is_closed() {
             continue;
         }
         let file = line(record, redact).and_then(|line| log.file.append(line));
-        match file.and_then(|file| file.metadata().map(|about| ((about.dev(), about.ino()), file))) {
+        match file.and_then(|file| {
+            file.metadata()
+                .map(|about| ((about.dev(), about.ino()), file))
+        }) {
             Ok((id, file)) => match files.iter_mut().find(|(known, ..)| *known == id) {
                 Some((.., senders)) => senders.push(written),
                 None => files.push((id, file, vec![written])),

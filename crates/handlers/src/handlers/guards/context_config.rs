@@ -80,16 +80,24 @@ impl Kind for ContextConfig {
             return Ok(Answer::default());
         }
         let mut patch = self.patch.clone();
-        if let (Some(format), Some(present)) = (patch.get_mut(FORMAT), call.moment.event().data().get(FORMAT)) {
+        if let (Some(format), Some(present)) = (
+            patch.get_mut(FORMAT),
+            call.moment.event().data().get(FORMAT),
+        ) {
             remove_others(format, present);
         }
-        Ok(Answer { context: Some(Value::Object(patch)), ..Answer::default() })
+        Ok(Answer {
+            context: Some(Value::Object(patch)),
+            ..Answer::default()
+        })
     }
 }
 
 /// A merge patch leaves what it doesn't name; a format replaces the one before as a whole.
 fn remove_others(patch: &mut Value, present: &Value) {
-    let (Value::Object(patch), Value::Object(present)) = (patch, present) else { return };
+    let (Value::Object(patch), Value::Object(present)) = (patch, present) else {
+        return;
+    };
     for (key, value) in present {
         match patch.get_mut(key) {
             Some(inner) => remove_others(inner, value),

@@ -95,15 +95,24 @@ impl Kind for CostLimit {
 
     fn compile(raw: RawCostLimit, _: &Compile<'_>) -> Result<Self, Mistake> {
         if !(raw.max.is_finite() && raw.max > 0.0) {
-            return Err(Mistake::new("max", format!("an amount is more than 0, found `{}`", raw.max)));
+            return Err(Mistake::new(
+                "max",
+                format!("an amount is more than 0, found `{}`", raw.max),
+            ));
         }
         let mut prices = Vec::new();
         for (glob, RawPrice { input, output }) in raw.prices {
             let bad = |message: String| Mistake::new("prices", message);
-            if ![input, output].iter().all(|price| price.is_finite() && *price >= 0.0) {
-                return Err(bad(format!("a price of `{glob}` is less than 0 or no number")));
+            if ![input, output]
+                .iter()
+                .all(|price| price.is_finite() && *price >= 0.0)
+            {
+                return Err(bad(format!(
+                    "a price of `{glob}` is less than 0 or no number"
+                )));
             }
-            let matcher = Glob::new(&glob).map_err(|error| bad(format!("bad glob `{glob}`: {}", error.kind())))?;
+            let matcher = Glob::new(&glob)
+                .map_err(|error| bad(format!("bad glob `{glob}`: {}", error.kind())))?;
             prices.push((matcher.compile_matcher(), Price { input, output }));
         }
         if prices.is_empty() {
@@ -113,7 +122,13 @@ impl Kind for CostLimit {
         prices.sort_by_key(|(glob, _)| std::cmp::Reverse(glob.glob().glob().len()));
         let memory = Memory::new("cost-limit", raw.per.here());
         let budget = SharedBudget::compile(raw.budget, raw.period, raw.per, millionths(raw.max))?;
-        Ok(CostLimit { max: raw.max, prices, unknown_model: raw.unknown_model, memory, budget })
+        Ok(CostLimit {
+            max: raw.max,
+            prices,
+            unknown_model: raw.unknown_model,
+            memory,
+            budget,
+        })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -132,13 +147,20 @@ impl Kind for CostLimit {
         let max = self.max;
         let reached = |spent: f64, of: &str| {
             let facts = [("cost", spent.into()), ("maxCost", max.into())];
-            Refusal::new(format!("Cost limit reached: {}/{}{of}", amount(spent), amount(max)), facts)
+            Refusal::new(
+                format!("Cost limit reached: {}/{}{of}", amount(spent), amount(max)),
+                facts,
+            )
         };
-        let shared = self.budget.as_ref().filter(|_| !call.services.fleet.is_pretended());
+        let shared = self
+            .budget
+            .as_ref()
+            .filter(|_| !call.services.fleet.is_pretended());
         let refusal = match shared {
             Some(budget) => {
                 let cost = tells_usage(event).then(|| millionths(cost));
-                let reached = |counted: i64, of: &str| reached(counted as f64 / MILLION, &format!(" {of}"));
+                let reached =
+                    |counted: i64, of: &str| reached(counted as f64 / MILLION, &format!(" {of}"));
                 budget.judge(call, &self.memory, cost, reached).await?
             }
             None => {
@@ -150,7 +172,9 @@ impl Kind for CostLimit {
             }
         };
         let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.on.includes_a_gate());
-        Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::StopRequested, refusal)))
+        Ok(refusal.map_or_else(Answer::default, |refusal| {
+            end_run(call, StopReason::StopRequested, refusal)
+        }))
     }
 
     fn counts(&self) -> bool {

@@ -70,17 +70,31 @@ impl Kind for FallbackModel {
     const TEXTS: &'static [(&'static str, TextKind)] = &[("errors.*", TextKind::Regex)];
 
     fn compile(raw: RawFallbackModel, _: &Compile<'_>) -> Result<Self, Mistake> {
-        let RawFallbackModel { models, retry, errors } = raw;
+        let RawFallbackModel {
+            models,
+            retry,
+            errors,
+        } = raw;
         if models.is_empty() && retry.max == 0 {
-            return Err(Mistake::whole("neither a model to fall back to nor a retry")
-                .help("add `models: [...]`, or `retry: { max: 2 }`"));
+            return Err(
+                Mistake::whole("neither a model to fall back to nor a retry")
+                    .help("add `models: [...]`, or `retry: { max: 2 }`"),
+            );
         }
         if models.iter().any(|name| name.trim().is_empty()) {
             return Err(Mistake::new("models", "a model's name is empty"));
         }
-        let or = |raw: Option<RawDuration>, seconds| raw.map_or(Duration::from_secs(seconds), RawDuration::get);
+        let or = |raw: Option<RawDuration>, seconds| {
+            raw.map_or(Duration::from_secs(seconds), RawDuration::get)
+        };
         let (after, longest) = (or(retry.after, 1), or(retry.longest, 60));
-        Ok(FallbackModel { models, retries: retry.max, after, longest, errors })
+        Ok(FallbackModel {
+            models,
+            retries: retry.max,
+            after,
+            longest,
+            errors,
+        })
     }
 
     fn has_effects(&self) -> bool {
@@ -97,7 +111,12 @@ impl Kind for FallbackModel {
             other => other.to_string(),
         });
         let error = error.unwrap_or_default();
-        if !self.errors.is_empty() && !self.errors.iter().any(|Pattern(regex)| regex.is_match(&error)) {
+        if !self.errors.is_empty()
+            && !self
+                .errors
+                .iter()
+                .any(|Pattern(regex)| regex.is_match(&error))
+        {
             return Ok(Answer::default());
         }
         // Without a count, trying again might never end.
@@ -106,7 +125,11 @@ impl Kind for FallbackModel {
                 HandlerError("decide on a retry: the event has no model.attempt, the number of attempts so far".into())
             })?;
         let (retry, reason) = self.decide(attempt, retry_after(event));
-        Ok(Answer { retry: Some(retry), reason: Some(reason), ..Answer::default() })
+        Ok(Answer {
+            retry: Some(retry),
+            reason: Some(reason),
+            ..Answer::default()
+        })
     }
 }
 
@@ -119,17 +142,34 @@ impl FallbackModel {
         };
         let is_too_long = asked.is_some_and(|asked| asked > self.longest);
         if attempt <= self.retries && !is_too_long {
-            let doubled = self.after.saturating_mul(1 << (attempt - 1).min(20)).min(self.longest);
-            let reason = format!("Attempt {attempt} failed; retry {attempt} of {}", self.retries);
-            return (retry(RetryAction::Retry, Some(asked.unwrap_or(doubled)), None), reason);
+            let doubled = self
+                .after
+                .saturating_mul(1 << (attempt - 1).min(20))
+                .min(self.longest);
+            let reason = format!(
+                "Attempt {attempt} failed; retry {attempt} of {}",
+                self.retries
+            );
+            return (
+                retry(RetryAction::Retry, Some(asked.unwrap_or(doubled)), None),
+                reason,
+            );
         }
-        // Only the number of attempts is known, so an agent that skips the retries begins with the first model.
+        // Only the number of attempts is known, so an agent that skips the retries begins with the
+        // first model.
         let next = attempt.saturating_sub(self.retries.saturating_add(1));
-        match usize::try_from(next).ok().and_then(|next| self.models.get(next)) {
-            Some(model) => {
-                (retry(RetryAction::Fallback, None, Some(model)), format!("Attempt {attempt} failed; on to `{model}`"))
-            }
-            None => (retry(RetryAction::Fail, None, None), format!("Attempt {attempt} failed, and there is none left")),
+        match usize::try_from(next)
+            .ok()
+            .and_then(|next| self.models.get(next))
+        {
+            Some(model) => (
+                retry(RetryAction::Fallback, None, Some(model)),
+                format!("Attempt {attempt} failed; on to `{model}`"),
+            ),
+            None => (
+                retry(RetryAction::Fail, None, None),
+                format!("Attempt {attempt} failed, and there is none left"),
+            ),
         }
     }
 }
@@ -138,12 +178,22 @@ impl FallbackModel {
 /// in the header of that name, or milliseconds.
 fn retry_after(event: &Event) -> Option<Duration> {
     let error = event.at("/model/error")?;
-    let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    let number = |value: &Value| {
+        value
+            .as_f64()
+            .or_else(|| value.as_str()?.trim().parse().ok())
+    };
     let header = |headers: &Value| {
-        let (_, value) = headers.as_object()?.iter().find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
+        let (_, value) = headers
+            .as_object()?
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
         number(value)
     };
-    let millis = error.get("retryAfterMs").and_then(number).map(|ms| ms / 1000.0);
+    let millis = error
+        .get("retryAfterMs")
+        .and_then(number)
+        .map(|ms| ms / 1000.0);
     let seconds = millis
         .or_else(|| error.get("retryAfter").and_then(number))
         .or_else(|| header(error))
@@ -162,13 +212,20 @@ mod tests {
             (json!({"retryAfter": 7}), Some(7.0)),
             (json!({"retryAfterMs": 250}), Some(0.25)),
             (json!({"headers": {"Retry-After": "3"}}), Some(3.0)),
-            (json!({"headers": {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}}), None),
+            (
+                json!({"headers": {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}}),
+                None,
+            ),
             (json!({"retryAfter": -1}), None),
             (json!("overloaded"), None),
         ] {
             let event = json!({"event": "ModelCallError", "model": {"error": error}});
             let event = Event::from_json(event).unwrap();
-            assert_eq!(retry_after(&event).map(|it| it.as_secs_f64()), seconds, "{error}");
+            assert_eq!(
+                retry_after(&event).map(|it| it.as_secs_f64()),
+                seconds,
+                "{error}"
+            );
         }
     }
 }

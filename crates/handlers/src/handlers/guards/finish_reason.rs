@@ -40,8 +40,10 @@ impl Kind for FinishReason {
 
     fn compile(raw: RawFinishReason, _: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.stop.is_empty() {
-            return Err(Mistake::new("stop", "without a reason, this guard does nothing")
-                .help("name reasons of your provider, e.g. `[content_filter, length]`"));
+            return Err(
+                Mistake::new("stop", "without a reason, this guard does nothing")
+                    .help("name reasons of your provider, e.g. `[content_filter, length]`"),
+            );
         }
         Ok(FinishReason { stop: raw.stop })
     }
@@ -55,7 +57,10 @@ impl Kind for FinishReason {
         Ok(match event.text("/model/finishReason") {
             Some(reason) if self.stop.iter().any(|it| it == reason) => {
                 let message = format!("Finish reason \"{reason}\" matched stop condition");
-                let facts = [("finishReason", reason.into()), ("stopReasons", self.stop.clone().into())];
+                let facts = [
+                    ("finishReason", reason.into()),
+                    ("stopReasons", self.stop.clone().into()),
+                ];
                 end_run(call, StopReason::FinishReason, Refusal::new(message, facts))
             }
             _ => Answer::default(),

@@ -46,10 +46,16 @@ pub(super) fn shared_name(
             None => Ok(Some(name)),
         },
         (None, false) => Ok(None),
-        (Some(_), false) => Err(Mistake::new(setting, format!("a `{setting}` is for `per: fleet`"))
-            .help("add `per: fleet`, or leave it out")),
-        (None, true) => Err(Mistake::new("per", format!("with `per: fleet`, `{setting}` names what all hosts share"))
-            .help(format!("add e.g. `{setting}: team-a`"))),
+        (Some(_), false) => Err(Mistake::new(
+            setting,
+            format!("a `{setting}` is for `per: fleet`"),
+        )
+        .help("add `per: fleet`, or leave it out")),
+        (None, true) => Err(Mistake::new(
+            "per",
+            format!("with `per: fleet`, `{setting}` names what all hosts share"),
+        )
+        .help(format!("add e.g. `{setting}: team-a`"))),
     }
 }
 
@@ -62,16 +68,19 @@ impl SharedBudget {
         max: i64,
     ) -> Result<Option<SharedBudget>, Mistake> {
         if period.is_some() && per != PerOrFleet::Fleet {
-            return Err(
-                Mistake::new("period", "a `period` is for `per: fleet`").help("add `per: fleet`, or leave it out")
-            );
+            return Err(Mistake::new("period", "a `period` is for `per: fleet`")
+                .help("add `per: fleet`, or leave it out"));
         }
         let name = shared_name("budget", name, per)?;
-        Ok(name.map(|name| SharedBudget { name, period: period.unwrap_or_default(), max }))
+        Ok(name.map(|name| SharedBudget {
+            name,
+            period: period.unwrap_or_default(),
+            max,
+        }))
     }
 
-    /// Counts what an event has cost, or asks whether more may be spent; says what stands against the event. `refused`
-    /// makes the refusal of what is counted.
+    /// Counts what an event has cost, or asks whether more may be spent; says what stands against
+    /// the event. `refused` makes the refusal of what is counted.
     pub(super) async fn judge(
         &self,
         call: &Call<'_>,
@@ -79,7 +88,8 @@ impl SharedBudget {
         cost: Option<i64>,
         refused: impl FnOnce(i64, &str) -> Refusal,
     ) -> Result<Option<Refusal>, HandlerError> {
-        let at = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(now(call))).to_string();
+        let at = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(now(call)))
+            .to_string();
         let period = match self.period {
             Period::Hour => at.get(..13),
             Period::Day => at.get(..10),
@@ -87,7 +97,11 @@ impl SharedBudget {
             Period::Never => Some("all"),
         };
         let period = period.unwrap_or("all").to_string();
-        let budget = Budget { name: self.name.clone(), period, max: self.max };
+        let budget = Budget {
+            name: self.name.clone(),
+            period,
+            max: self.max,
+        };
         let (fleet, within) = (&call.services.fleet, call.hook.timeout);
         let judge = async |_: &str| {
             let standing = match cost {
@@ -95,8 +109,15 @@ impl SharedBudget {
                 None => fleet.ask(&budget, within).await,
             };
             let Standing { may_spend, counted } = standing.map_err(HandlerError)?;
-            let of = format!("on all hosts, of the budget `{}` for {}", budget.name, budget.period);
-            let of = if self.period == Period::Never { of.trim_end_matches(" for all").to_string() } else { of };
+            let of = format!(
+                "on all hosts, of the budget `{}` for {}",
+                budget.name, budget.period
+            );
+            let of = if self.period == Period::Never {
+                of.trim_end_matches(" for all").to_string()
+            } else {
+                of
+            };
             Ok((!may_spend).then(|| refused(counted, &of)))
         };
         memory.judge_elsewhere(call, judge).await

@@ -1,4 +1,5 @@
-//! What a guard says of itself beside what any kind of handler does, and the events that guards act at.
+//! What a guard says of itself beside what any kind of handler does, and the events that guards act
+//! at.
 
 use super::super::kind::Kind;
 use hookwire_base::event::{EventSpec, Phase};

@@ -75,13 +75,24 @@ impl Kind for LoopDetector {
 
     fn compile(raw: RawLoopDetector, _: &Compile<'_>) -> Result<Self, Mistake> {
         if !(2..=20).contains(&raw.repeats) {
-            return Err(Mistake::new("repeats", format!("a loop is 2 to 20 repetitions, found `{}`", raw.repeats)));
+            return Err(Mistake::new(
+                "repeats",
+                format!("a loop is 2 to 20 repetitions, found `{}`", raw.repeats),
+            ));
         }
         if !(1..=8).contains(&raw.cycle) {
-            return Err(Mistake::new("cycle", format!("a cycle has 1 to 8 calls, found `{}`", raw.cycle)));
+            return Err(Mistake::new(
+                "cycle",
+                format!("a cycle has 1 to 8 calls, found `{}`", raw.cycle),
+            ));
         }
         let memory = Memory::new("loop-detector", raw.per);
-        Ok(LoopDetector { repeats: raw.repeats, cycle: raw.cycle, window: raw.window.map(RawDuration::get), memory })
+        Ok(LoopDetector {
+            repeats: raw.repeats,
+            cycle: raw.cycle,
+            window: raw.window.map(RawDuration::get),
+            memory,
+        })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -89,9 +100,17 @@ impl Kind for LoopDetector {
         let tool = event.tool_name().unwrap_or(&event.name);
         let mut hash = digest::of_value(event.subject().unwrap_or(&serde_json::Value::Null));
         hash.truncate(32);
-        let made = Made { call: format!("{}\n{tool}\n{hash}", event.name), tool: tool.to_string(), at: now(call) };
-        let refusal = self.memory.judge(call, |calls: &mut Vec<Made>| self.judge(calls, made));
-        Ok(refusal.await?.map_or_else(Answer::default, |refusal| deny(event, refusal.message)))
+        let made = Made {
+            call: format!("{}\n{tool}\n{hash}", event.name),
+            tool: tool.to_string(),
+            at: now(call),
+        };
+        let refusal = self
+            .memory
+            .judge(call, |calls: &mut Vec<Made>| self.judge(calls, made));
+        Ok(refusal
+            .await?
+            .map_or_else(Answer::default, |refusal| deny(event, refusal.message)))
     }
 
     fn counts(&self) -> bool {
@@ -110,12 +129,17 @@ impl LoopDetector {
         calls.drain(..calls.len().saturating_sub(most));
         let repeats = self.repeats;
         let is_loop = |length: usize| {
-            let Some(start) = calls.len().checked_sub(length * repeats) else { return false };
+            let Some(start) = calls.len().checked_sub(length * repeats) else {
+                return false;
+            };
             let last = &calls[start..];
             (length..last.len()).all(|n| last[n].call == last[n - length].call)
         };
         let length = (1..=self.cycle).find(|length| is_loop(*length))?;
-        let tools: Vec<_> = calls[calls.len() - length..].iter().map(|it| format!("`{}`", it.tool)).collect();
+        let tools: Vec<_> = calls[calls.len() - length..]
+            .iter()
+            .map(|it| format!("`{}`", it.tool))
+            .collect();
         Some(match &tools[..] {
             [tool] => format!(
                 "Loop detected: {tool} was called {repeats} times in a row with the same input. Its result won't \

@@ -53,7 +53,8 @@ pub(super) enum PerOrFleet {
 }
 
 impl PerOrFleet {
-    /// What is counted together in this host; where there is no fleet really, the host stands for it.
+    /// What is counted together in this host; where there is no fleet really, the host stands for
+    /// it.
     pub(super) fn here(self) -> Per {
         match self {
             PerOrFleet::Run => Per::Run,
@@ -78,19 +79,28 @@ const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// once without one being counted twice. The one that was asked for longest ago is forgotten first.
 const MAX_JUDGEMENTS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// What was said of events, by event and counter; whoever asks first finds it out. No event outlives the process.
+/// What was said of events, by event and counter; whoever asks first finds it out. No event
+/// outlives the process.
 type Judgements = LruCache<(Arc<str>, String), Arc<OnceCell<Option<Refusal>>>>;
 
-static JUDGEMENTS: LazyLock<Mutex<Judgements>> = LazyLock::new(|| Mutex::new(LruCache::new(MAX_JUDGEMENTS)));
+static JUDGEMENTS: LazyLock<Mutex<Judgements>> =
+    LazyLock::new(|| Mutex::new(LruCache::new(MAX_JUDGEMENTS)));
 
 /// What is said of an event by a counter.
 fn judgement(event: Arc<str>, key: String) -> Arc<OnceCell<Option<Refusal>>> {
-    JUDGEMENTS.lock().get_or_insert_mut((event, key), Arc::default).clone()
+    JUDGEMENTS
+        .lock()
+        .get_or_insert_mut((event, key), Arc::default)
+        .clone()
 }
 
 impl Memory {
     pub(super) fn new(guard: &'static str, per: Per) -> Memory {
-        Memory { guard, per, by: None }
+        Memory {
+            guard,
+            per,
+            by: None,
+        }
     }
 
     /// Lets `judge` change the state and say what stands against the event, if anything; for an
@@ -112,12 +122,17 @@ impl Memory {
             let mut said = None;
             let judge = |present: Option<&Value>| {
                 // Of another version, or nothing: begin anew.
-                let mut kept = present.and_then(|value| S::deserialize(value).ok()).unwrap_or_default();
+                let mut kept = present
+                    .and_then(|value| S::deserialize(value).ok())
+                    .unwrap_or_default();
                 said = judge(&mut kept).map(R::into);
-                let value = serde_json::to_value(kept).map_err(|error| StateError(format!("keep a count: {error}")))?;
+                let value = serde_json::to_value(kept)
+                    .map_err(|error| StateError(format!("keep a count: {error}")))?;
                 Ok(Some(value))
             };
-            state.update(&Scope::Guards, &key, Some(KEPT), judge).map_err(failed)?;
+            state
+                .update(&Scope::Guards, &key, Some(KEPT), judge)
+                .map_err(failed)?;
             Ok::<_, HandlerError>(said)
         };
         let said = said.get_or_try_init(find_out).await?.clone();
@@ -127,7 +142,8 @@ impl Memory {
         Ok(said)
     }
 
-    /// The same where what is counted is elsewhere: `judge` is given the value of `by`, and is asked once about an event.
+    /// The same where what is counted is elsewhere: `judge` is given the value of `by`, and is
+    /// asked once about an event.
     pub(super) async fn judge_elsewhere(
         &self,
         call: &Call<'_>,
@@ -140,7 +156,9 @@ impl Memory {
 
     /// What stands for the value by which is counted; empty without one.
     async fn by(&self, call: &Call<'_>) -> Result<String, HandlerError> {
-        let Some(Expression(by)) = &self.by else { return Ok(String::new()) };
+        let Some(Expression(by)) = &self.by else {
+            return Ok(String::new());
+        };
         let key = || by.key(call.moment.event().data());
         let found = match patience::quickly(key) {
             Some(found) => found,
@@ -150,7 +168,9 @@ impl Memory {
                 key()
             }
         };
-        found.map_err(|error| HandlerError(format!("tell by what to count: `{}` {error}", by.source())))
+        found.map_err(|error| {
+            HandlerError(format!("tell by what to count: `{}` {error}", by.source()))
+        })
     }
 
     async fn key(&self, call: &Call<'_>) -> Result<String, HandlerError> {
@@ -173,17 +193,29 @@ impl Memory {
     }
 }
 
-static PROCESS: LazyLock<String> = LazyLock::new(|| format!("{:x}-{:x}", clock(), std::process::id()));
+static PROCESS: LazyLock<String> =
+    LazyLock::new(|| format!("{:x}-{:x}", clock(), std::process::id()));
 
 /// The time in milliseconds since 1970; in a test, with the time that it pretends to have passed.
 pub(super) fn now(call: &Call<'_>) -> u64 {
-    clock().saturating_add(call.services.fakes.as_ref().map_or(0, |fakes| fakes.ahead()))
+    clock().saturating_add(
+        call.services
+            .fakes
+            .as_ref()
+            .map_or(0, |fakes| fakes.ahead()),
+    )
 }
 
 /// Within a process it moves as a stopwatch does, whatever becomes of the system's clock.
 fn clock() -> u64 {
-    static START: LazyLock<(Duration, Instant)> =
-        LazyLock::new(|| (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), Instant::now()));
+    static START: LazyLock<(Duration, Instant)> = LazyLock::new(|| {
+        (
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default(),
+            Instant::now(),
+        )
+    });
     let (start, instant) = *START;
     millis(start + instant.elapsed())
 }

@@ -1,9 +1,9 @@
 //! `guard`: built-in guards that need no code. One small file a guard, one row in the table below;
 //! `check --list guards`, the schema, diagnostics and editors follow from the row.
 //!
-//! A guard is a `Kind` of its own, and a `GuardKind`: its file says which events it is for and acts at, what
-//! its texts are and whether it counts. What is counted is `memory`'s matter; the simplest guard to
-//! copy is `finish_reason.rs`, the simplest that counts is `step_limit.rs`.
+//! A guard is a `Kind` of its own, and a `GuardKind`: its file says which events it is for and acts
+//! at, what its texts are and whether it counts. What is counted is `memory`'s matter; the simplest
+//! guard to copy is `finish_reason.rs`, the simplest that counts is `step_limit.rs`.
 
 mod approval;
 mod audit_log;
@@ -261,10 +261,12 @@ impl Guard {
     }
 }
 
-/// The guard of a definition as written; the one that was probably meant, so that a broken one can be stood in for.
-/// `None` when that can't be told.
+/// The guard of a definition as written; the one that was probably meant, so that a broken one can
+/// be stood in for. `None` when that can't be told.
 pub fn meant(guard: &Node) -> Option<&'static GuardRow> {
-    let name = guard.text().or_else(|| Some(&guard.entries().first()?.key))?;
+    let name = guard
+        .text()
+        .or_else(|| Some(&guard.entries().first()?.key))?;
     let known = closest(name, NAMES.iter().copied())?;
     GUARDS.iter().find(|row| row.name == known)
 }
@@ -275,7 +277,9 @@ pub fn written_as(guard: &Node) -> String {
         && members::takes("guard", Some(&first.key), &second.key)
     {
         let (name, setting) = (&first.key, &second.key);
-        return format!("indent `{setting}` below `{name}`: `guard: {{ {name}: {{ {setting}: ... }} }}`");
+        return format!(
+            "indent `{setting}` below `{name}`: `guard: {{ {name}: {{ {setting}: ... }} }}`"
+        );
     }
     if let NodeValue::Seq(_) = &guard.value {
         return "a hook has one guard: write a hook for each".into();
@@ -307,7 +311,10 @@ impl GuardRow {
 
 /// Settings of which none is given.
 fn none<T: DeserializeOwned, E: Error>() -> Result<T, E> {
-    static NONE: Node = Node { span: 0..0, value: NodeValue::Map(Vec::new()) };
+    static NONE: Node = Node {
+        span: 0..0,
+        value: NodeValue::Map(Vec::new()),
+    };
     decode(&NONE).map_err(E::custom)
 }
 
@@ -350,7 +357,9 @@ impl<'de> Deserialize<'de> for GuardName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         let known = NAMES.iter().find(|known| **known == name);
-        known.map(|known| GuardName(known)).ok_or_else(|| D::Error::unknown_variant(&name, NAMES))
+        known
+            .map(|known| GuardName(known))
+            .ok_or_else(|| D::Error::unknown_variant(&name, NAMES))
     }
 }
 
@@ -368,7 +377,10 @@ impl JsonSchema for RawGuard {
                 forms.push(json!({ "type": "null" }));
                 bare.push(json!({ "const": row.name, "description": row.about }));
             }
-            properties.insert(row.name.into(), json!({ "description": row.about, "anyOf": forms }));
+            properties.insert(
+                row.name.into(),
+                json!({ "description": row.about, "anyOf": forms }),
+            );
         }
         schemars::json_schema!({
             "description": "A guard's name, or a map of its name to its settings.",

@@ -72,18 +72,33 @@ impl GuardKind for PatternGuard {
     }
 
     fn acts_as_set(&self, spec: &EventSpec) -> bool {
-        Self::acts_at(spec) && if spec.phase == Phase::Gate { self.0.input } else { self.0.output }
+        Self::acts_at(spec)
+            && if spec.phase == Phase::Gate {
+                self.0.input
+            } else {
+                self.0.output
+            }
     }
 }
 
 impl Kind for PatternGuard {
     type Raw = RawPatternGuard;
 
-    const TEXTS: &'static [(&'static str, TextKind)] =
-        &[("deny.*", TextKind::Regex), ("ask.*", TextKind::Regex), ("redact.*", TextKind::Regex)];
+    const TEXTS: &'static [(&'static str, TextKind)] = &[
+        ("deny.*", TextKind::Regex),
+        ("ask.*", TextKind::Regex),
+        ("redact.*", TextKind::Regex),
+    ];
 
     fn compile(raw: RawPatternGuard, _: &Compile<'_>) -> Result<Self, Mistake> {
-        let RawPatternGuard { deny, ask, redact, replacement, r#in, reason } = raw;
+        let RawPatternGuard {
+            deny,
+            ask,
+            redact,
+            replacement,
+            r#in,
+            reason,
+        } = raw;
         if deny.is_empty() && ask.is_empty() && redact.is_empty() {
             return Err(Mistake::whole("a pattern guard needs regexes")
                 .help("add `deny`, `ask` or `redact` with a list, e.g. `deny: ['rm\\s+-rf']`"));
@@ -94,19 +109,34 @@ impl Kind for PatternGuard {
                 "input" => input = true,
                 "output" => output = true,
                 other => {
-                    return Err(Mistake::new("in", format!("`in` is `input`, `output` or both, found `{other}`")));
+                    return Err(Mistake::new(
+                        "in",
+                        format!("`in` is `input`, `output` or both, found `{other}`"),
+                    ));
                 }
             }
         }
         if !input && !output {
-            return Err(Mistake::new("in", "`in` is empty").help("leave it out for both input and output"));
+            return Err(
+                Mistake::new("in", "`in` is empty").help("leave it out for both input and output")
+            );
         }
-        Ok(PatternGuard(Arc::new(Rules { deny, ask, redact, replacement, input, output, reason })))
+        Ok(PatternGuard(Arc::new(Rules {
+            deny,
+            ask,
+            redact,
+            replacement,
+            input,
+            output,
+            reason,
+        })))
     }
 
     fn redactor(&self) -> Option<Redactor> {
         let rules = self.0.clone();
-        let redactor = move |value: &Value, abandoned: &Abandoned| rules.rewrite(value, abandoned, &mut Vec::new());
+        let redactor = move |value: &Value, abandoned: &Abandoned| {
+            rules.rewrite(value, abandoned, &mut Vec::new())
+        };
         (!self.0.redact.is_empty()).then(|| Arc::new(redactor) as Redactor)
     }
 
@@ -121,7 +151,10 @@ impl Kind for PatternGuard {
             Phase::After => self.0.output,
             Phase::Note => false,
         };
-        let Some(largest) = places(event).filter(|_| wanted).map(|(_, value)| value).max_by_key(|it| text::size(it))
+        let Some(largest) = places(event)
+            .filter(|_| wanted)
+            .map(|(_, value)| value)
+            .max_by_key(|it| text::size(it))
         else {
             return Ok(Answer::default());
         };
@@ -133,8 +166,14 @@ impl Kind for PatternGuard {
 impl Rules {
     fn judge(&self, event: &Event, abandoned: &Abandoned) -> Answer {
         let describe = |pattern: &Pattern| {
-            let what = if event.spec.phase == Phase::After { "output" } else { "input" };
-            self.reason.clone().unwrap_or_else(|| format!("The {what} matches `{}`", pattern.0.as_str()))
+            let what = if event.spec.phase == Phase::After {
+                "output"
+            } else {
+                "input"
+            };
+            self.reason
+                .clone()
+                .unwrap_or_else(|| format!("The {what} matches `{}`", pattern.0.as_str()))
         };
         if let Some(pattern) = first(&self.deny, event, abandoned) {
             return deny(event, describe(pattern));
@@ -146,14 +185,24 @@ impl Rules {
             };
         }
         let mut matched: Vec<&str> = Vec::new();
-        let rewritten = |(place, value)| Some((place, self.rewrite(value, abandoned, &mut matched)?));
+        let rewritten =
+            |(place, value)| Some((place, self.rewrite(value, abandoned, &mut matched)?));
         let changes = places(event).filter_map(rewritten).collect();
-        let reason = (!matched.is_empty()).then(|| format!("Redacted what matches {}", matched.join(", ")));
-        Answer { reason, ..changed(event, changes) }
+        let reason =
+            (!matched.is_empty()).then(|| format!("Redacted what matches {}", matched.join(", ")));
+        Answer {
+            reason,
+            ..changed(event, changes)
+        }
     }
 
     /// Keys mostly are a tool's own words: they are judged, and stay.
-    fn rewrite<'r>(&'r self, value: &Value, abandoned: &Abandoned, matched: &mut Vec<&'r str>) -> Option<Value> {
+    fn rewrite<'r>(
+        &'r self,
+        value: &Value,
+        abandoned: &Abandoned,
+        matched: &mut Vec<&'r str>,
+    ) -> Option<Value> {
         text::rewrite(value, &mut |place, text| match place {
             Place::Value(_) if !abandoned.is_set() => self.redacted(text, matched),
             Place::Value(_) | Place::Key => None,
@@ -165,7 +214,11 @@ impl Rules {
         for Pattern(regex) in &self.redact {
             let before = changed.as_deref().unwrap_or(text);
             if regex.is_match(before) {
-                changed = Some(regex.replace_all(before, NoExpand(&self.replacement)).into_owned());
+                changed = Some(
+                    regex
+                        .replace_all(before, NoExpand(&self.replacement))
+                        .into_owned(),
+                );
                 if !matched.contains(&regex.as_str()) {
                     matched.push(regex.as_str());
                 }
@@ -180,7 +233,9 @@ fn first<'p>(patterns: &'p [Pattern], event: &Event, abandoned: &Abandoned) -> O
     patterns.iter().find(|pattern| {
         let mut found = false;
         for (_, value) in places(event) {
-            text::each(value, &mut |text| found = found || !abandoned.is_set() && pattern.0.is_match(text));
+            text::each(value, &mut |text| {
+                found = found || !abandoned.is_set() && pattern.0.is_match(text)
+            });
         }
         found
     })

@@ -33,7 +33,8 @@ pub struct RawRateLimit {
     per: PerOrFleet,
     /// Counts apart for each value of this CEL expression, e.g. `tool.name`.
     by: Option<Expression>,
-    /// With `per: fleet`, the quota that all hosts take of. An administrator has made it with this `max` and `within`.
+    /// With `per: fleet`, the quota that all hosts take of. An administrator has made it with this
+    /// `max` and `within`.
     quota: Option<String>,
 }
 
@@ -74,21 +75,44 @@ impl Kind for RateLimit {
 
     fn compile(raw: RawRateLimit, _: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.max == 0 || raw.max > MOST {
-            return Err(Mistake::new("max", format!("a rate is from 1 to {MOST}, found `{}`", raw.max)));
+            return Err(Mistake::new(
+                "max",
+                format!("a rate is from 1 to {MOST}, found `{}`", raw.max),
+            ));
         }
         let within = raw.within.map_or(Duration::from_secs(60), RawDuration::get);
         let name = shared_name("quota", raw.quota, raw.per)?;
         if name.is_some() && within.subsec_nanos() > 0 {
-            return Err(Mistake::new("within", "with `per: fleet`, a window is a number of whole seconds"));
+            return Err(Mistake::new(
+                "within",
+                "with `per: fleet`, a window is a number of whole seconds",
+            ));
         }
         let limit = u32::try_from(raw.max).unwrap_or(u32::MAX);
-        let quota = name.map(|name| Quota { name, limit, window: within });
-        let memory = Memory { guard: "rate-limit", per: raw.per.here(), by: raw.by };
-        Ok(RateLimit { max: raw.max, within, memory, quota })
+        let quota = name.map(|name| Quota {
+            name,
+            limit,
+            window: within,
+        });
+        let memory = Memory {
+            guard: "rate-limit",
+            per: raw.per.here(),
+            by: raw.by,
+        };
+        Ok(RateLimit {
+            max: raw.max,
+            within,
+            memory,
+            quota,
+        })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
-        if let Some(quota) = self.quota.as_ref().filter(|_| !call.services.fleet.is_pretended()) {
+        if let Some(quota) = self
+            .quota
+            .as_ref()
+            .filter(|_| !call.services.fleet.is_pretended())
+        {
             return self.take(quota, call).await;
         }
         let (max, within) = (self.max, self.within);
@@ -101,15 +125,20 @@ impl Kind for RateLimit {
                 times.push(now);
                 return None;
             }
-            // The one that has to leave the window first; after an edit there may be more than `max`.
-            let free = times.get(times.len() - max).map_or(0, |time| time + window - now);
+            // The one that has to leave the window first; after an edit there may be more than
+            // `max`.
+            let free = times
+                .get(times.len() - max)
+                .map_or(0, |time| time + window - now);
             Some(format!(
                 "Rate limit reached: {max} in {}; try again in {}",
                 humantime::format_duration(within),
                 humantime::format_duration(Duration::from_secs(free.div_ceil(1000)))
             ))
         });
-        Ok(refusal.await?.map_or_else(Answer::default, |refusal| deny(call.moment.event(), refusal.message)))
+        Ok(refusal.await?.map_or_else(Answer::default, |refusal| {
+            deny(call.moment.event(), refusal.message)
+        }))
     }
 
     fn counts(&self) -> bool {
@@ -124,7 +153,11 @@ impl RateLimit {
         // Two hooks that take of one quota take two.
         let id = format!("{}:{}", event.id, call.hook.name);
         let judge = async |by: &str| {
-            let admitted = call.services.fleet.take(quota, &key_of(by), &id, call.hook.timeout).await;
+            let admitted = call
+                .services
+                .fleet
+                .take(quota, &key_of(by), &id, call.hook.timeout)
+                .await;
             let within = humantime::format_duration(self.within);
             let refusal = || format!("Rate limit reached: {} in {within} on all hosts", self.max);
             Ok((!admitted.map_err(HandlerError)?).then(|| Refusal::from(refusal())))

@@ -14,7 +14,9 @@ impl<'de> Deserialize<'de> for Expression {
         let text = String::deserialize(deserializer)?;
         When::new(&text).map(Expression).map_err(|error| {
             let (at, message) = (error.at.start + 1, error.message);
-            D::Error::custom(format_args!("`{text}` is not valid CEL at character {at}: {message}"))
+            D::Error::custom(format_args!(
+                "`{text}` is not valid CEL at character {at}: {message}"
+            ))
         })
     }
 }

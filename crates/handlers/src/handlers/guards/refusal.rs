@@ -14,27 +14,46 @@ pub(super) struct Refusal {
 
 impl Refusal {
     pub(super) fn new<const N: usize>(message: String, facts: [(&str, Value); N]) -> Refusal {
-        Refusal { message, facts: facts.into_iter().map(|(key, value)| (key.to_string(), value)).collect() }
+        Refusal {
+            message,
+            facts: facts
+                .into_iter()
+                .map(|(key, value)| (key.to_string(), value))
+                .collect(),
+        }
     }
 }
 
 impl From<String> for Refusal {
     fn from(message: String) -> Refusal {
-        Refusal { message, facts: Map::new() }
+        Refusal {
+            message,
+            facts: Map::new(),
+        }
     }
 }
 
-/// Denies, and ends the run. A deny of Stop would send the agent back to work, so there the run is only
-/// ended; the same holds in systems whose guards only signal.
+/// Denies, and ends the run. A deny of Stop would send the agent back to work, so there the run is
+/// only ended; the same holds in systems whose guards only signal.
 pub(super) fn end_run(call: &Call<'_>, reason: StopReason, refusal: Refusal) -> Answer {
     let event = call.moment.event();
-    let Refusal { message, facts: context } = refusal;
-    let denies = event.spec.phase == Phase::Gate && event.rest().is_none() && call.hook.contract.tally.is_none();
+    let Refusal {
+        message,
+        facts: context,
+    } = refusal;
+    let denies = event.spec.phase == Phase::Gate
+        && event.rest().is_none()
+        && call.hook.contract.tally.is_none();
     Answer {
         decision: denies.then_some(Decision::Deny),
         reason: Some(message.clone()),
         stop: Some(message.clone()),
-        signals: vec![StopSignal { reason, message, context, source: None }],
+        signals: vec![StopSignal {
+            reason,
+            message,
+            context,
+            source: None,
+        }],
         ..Answer::default()
     }
 }
@@ -44,6 +63,10 @@ pub(super) fn deny(event: &Event, message: String) -> Answer {
     let answer = Answer::decide(Decision::Deny, message);
     match event.spec.phase {
         Phase::Gate | Phase::Note => answer,
-        Phase::After => Answer { subject: Some(Value::Null), replace: true, ..answer },
+        Phase::After => Answer {
+            subject: Some(Value::Null),
+            replace: true,
+            ..answer
+        },
     }
 }

@@ -27,7 +27,8 @@ const LONGEST_KEY: usize = 64;
 /// No rule finds a shorter secret, in bytes.
 const SHORTEST: usize = 3;
 
-/// The value without secrets, those in keys included, and the names of the rules that found some; `None` if there are none.
+/// The value without secrets, those in keys included, and the names of the rules that found some;
+/// `None` if there are none.
 pub(super) fn redact(
     value: &Value,
     redaction: &Redaction,
@@ -45,7 +46,12 @@ pub(super) fn redact(
         };
         let named = key.map(|key| format!("{key}={text}"));
         let offset = key.map_or(0, |key| key.len() + 1);
-        let mut spans = find(named.as_deref().unwrap_or(text), redaction, abandoned, &mut found);
+        let mut spans = find(
+            named.as_deref().unwrap_or(text),
+            redaction,
+            abandoned,
+            &mut found,
+        );
         spans.retain(|span| span.start >= offset);
         if spans.is_empty() {
             return None;
@@ -65,7 +71,10 @@ pub(super) fn redact(
 
 /// The value with `[redacted]` in place of every secret.
 pub fn without_secrets(value: Value) -> Value {
-    let redaction = Redaction { allow: Vec::new(), replacement: "[redacted]".into() };
+    let redaction = Redaction {
+        allow: Vec::new(),
+        replacement: "[redacted]".into(),
+    };
     redact(&value, &redaction, &Abandoned::default()).map_or(value, |(clean, _)| clean)
 }
 
@@ -82,16 +91,24 @@ fn find(
             break;
         }
         let rule = &RULES[index];
-        let Some(regex) = COMPILED[index].get_or_init(|| compile(rule)) else { continue };
+        let Some(regex) = COMPILED[index].get_or_init(|| compile(rule)) else {
+            continue;
+        };
         for captures in regex.captures_iter(text) {
-            let Some(secret) = captures.get(1).or_else(|| captures.get(0)) else { continue };
+            let Some(secret) = captures.get(1).or_else(|| captures.get(0)) else {
+                continue;
+            };
             // What was redacted already isn't again; what stands around it still may be a secret.
             let rest = match &*redaction.replacement {
                 "" => secret.as_str().to_string(),
                 replacement => secret.as_str().replace(replacement, ""),
             };
             let is_done = rest.is_empty() || rest.len() < secret.len() && !is_random(&rest, rule);
-            let stays = is_done || redaction.allow.iter().any(|allow| allow.is_match(secret.as_str()));
+            let stays = is_done
+                || redaction
+                    .allow
+                    .iter()
+                    .any(|allow| allow.is_match(secret.as_str()));
             if is_random(secret.as_str(), rule) && !stays {
                 spans.push(secret.range());
                 found.insert(rule.name);
@@ -122,13 +139,17 @@ fn candidates(text: &str) -> impl Iterator<Item = usize> {
 
 /// The keywords of all rules, and the rule of each.
 static KEYWORDS: LazyLock<Option<(AhoCorasick, Vec<usize>)>> = LazyLock::new(|| {
-    let keywords = |(index, rule): (usize, &'static Rule)| rule.keywords.split(' ').map(move |word| (word, index));
+    let keywords = |(index, rule): (usize, &'static Rule)| {
+        rule.keywords.split(' ').map(move |word| (word, index))
+    };
     let (keywords, rules): (Vec<_>, Vec<_>) = RULES.iter().enumerate().flat_map(keywords).unzip();
     // The kind that is built most quickly, because an event may wait for it.
     let kind = Some(AhoCorasickKind::NoncontiguousNFA);
-    let automaton = AhoCorasick::builder().ascii_case_insensitive(true).kind(kind).build(keywords);
-    let failed =
-        |error: &_| tracing::error!(%error, "The keywords of secrets don't compile; this is a bug in hookwire.");
+    let automaton = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(kind)
+        .build(keywords);
+    let failed = |error: &_| tracing::error!(%error, "The keywords of secrets don't compile; this is a bug in hookwire.");
     Some((automaton.inspect_err(failed).ok()?, rules))
 });
 
@@ -139,7 +160,8 @@ const END: &str = r"(?:[^A-Za-z0-9_-]|$)";
 /// A token begins here: after no letter or digit, but for the `n` of an escaped line break.
 const START: &str = r"(?:(?-u:\b)|\\[nrt]|_)";
 /// From a name to its value, as code, configuration, JSON (also within a text) and headers have it.
-const ASSIGNED: &str = r#"[A-Za-z0-9_.-]{0,30}[\\"'`\]]{0,3}[ \t]{0,3}(?::=|=>|==|=|:)[ \t]{0,3}[\\"'`]{0,3}"#;
+const ASSIGNED: &str =
+    r#"[A-Za-z0-9_.-]{0,30}[\\"'`\]]{0,3}[ \t]{0,3}(?::=|=>|==|=|:)[ \t]{0,3}[\\"'`]{0,3}"#;
 const VALUE_END: &str = r#"(?:["'`\s\\;,)\[\]}&<|]|$)"#;
 
 fn compile(rule: &Rule) -> Option<Regex> {
@@ -163,8 +185,8 @@ fn is_random(secret: &str, rule: &Rule) -> bool {
         && entropy(secret) >= rule.entropy
 }
 
-/// Whether a word is one that stands behind `password` where nobody has written one: types, placeholders, what a form
-/// or a message says.
+/// Whether a word is one that stands behind `password` where nobody has written one: types,
+/// placeholders, what a form or a message says.
 fn is_no_password(word: &str) -> bool {
     const PARTS: [&str; 21] = [
         "pass",
@@ -250,7 +272,12 @@ fn entropy(text: &str) -> f64 {
     }
     let length = text.len() as f64;
     let share = |count: &u32| f64::from(*count) / length;
-    -counts.iter().filter(|count| **count > 0).map(share).map(|share| share * share.log2()).sum::<f64>()
+    -counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(share)
+        .map(|share| share * share.log2())
+        .sum::<f64>()
 }
 
 #[cfg(test)]
@@ -261,7 +288,10 @@ mod tests {
     use serde_json::json;
 
     fn redaction() -> Redaction {
-        Redaction { allow: Vec::new(), replacement: "[redacted]".into() }
+        Redaction {
+            allow: Vec::new(),
+            replacement: "[redacted]".into(),
+        }
     }
 
     /// The value without secrets, by whoever waits for it.
@@ -274,7 +304,9 @@ mod tests {
     }
 
     fn rules_for(text: &str) -> Vec<&'static str> {
-        redact(&json!(text), &redaction()).map(|(_, rules)| rules).unwrap_or_default()
+        redact(&json!(text), &redaction())
+            .map(|(_, rules)| rules)
+            .unwrap_or_default()
     }
 
     /// Secrets are made when the test runs, so that none stands in the repository.
@@ -289,21 +321,49 @@ mod tests {
             let (pattern, before) = match rule.form {
                 Form::Token(token) => (token, String::new()),
                 // The name as a person writes it: the keyword.
-                Form::Assigned { value, .. } => (value, format!("{}_key = \"", first_word(rule.keywords))),
+                Form::Assigned { value, .. } => {
+                    (value, format!("{}_key = \"", first_word(rule.keywords)))
+                }
                 Form::Whole(_) => continue,
             };
             let strategy = proptest::string::string_regex(pattern).unwrap();
-            let mut samples = std::iter::repeat_with(|| strategy.new_tree(&mut runner).unwrap().current());
-            let sample = samples.by_ref().take(200).find(|sample| is_random(sample, rule));
-            let sample = sample.unwrap_or_else(|| panic!("{}: no sample is random enough", rule.name));
-            for (left, right) in [("", ""), ("x ", " y"), ("{\\\"k\\\": \\\"", "\\\"}"), ("a\\n", "\\nb"), ("(", "),")]
-            {
-                let text = format!("{left}{before}{sample}{}{right}", if before.is_empty() { "" } else { "\"" });
+            let mut samples =
+                std::iter::repeat_with(|| strategy.new_tree(&mut runner).unwrap().current());
+            let sample = samples
+                .by_ref()
+                .take(200)
+                .find(|sample| is_random(sample, rule));
+            let sample =
+                sample.unwrap_or_else(|| panic!("{}: no sample is random enough", rule.name));
+            for (left, right) in [
+                ("", ""),
+                ("x ", " y"),
+                ("{\\\"k\\\": \\\"", "\\\"}"),
+                ("a\\n", "\\nb"),
+                ("(", "),"),
+            ] {
+                let text = format!(
+                    "{left}{before}{sample}{}{right}",
+                    if before.is_empty() { "" } else { "\"" }
+                );
                 let (clean, rules) = redact(&json!(text), &redaction())
                     .unwrap_or_else(|| panic!("{} doesn't find its own in {text}", rule.name));
-                assert!(rules.contains(&rule.name), "{}: {rules:?} in {text}", rule.name);
-                assert!(!clean.as_str().unwrap().contains(&sample), "{}: {clean}", rule.name);
-                assert_eq!(redact(&clean, &redaction()), None, "{}: found again in {clean}", rule.name);
+                assert!(
+                    rules.contains(&rule.name),
+                    "{}: {rules:?} in {text}",
+                    rule.name
+                );
+                assert!(
+                    !clean.as_str().unwrap().contains(&sample),
+                    "{}: {clean}",
+                    rule.name
+                );
+                assert_eq!(
+                    redact(&clean, &redaction()),
+                    None,
+                    "{}: found again in {clean}",
+                    rule.name
+                );
                 n_tried += 1;
             }
         }
@@ -317,7 +377,9 @@ mod tests {
         assert!(RULES.len() >= 100, "{}", RULES.len());
         for rule in RULES {
             assert!(
-                rule.keywords.split(' ').all(|word| word.len() > 1 && word.to_lowercase() == word),
+                rule.keywords
+                    .split(' ')
+                    .all(|word| word.len() > 1 && word.to_lowercase() == word),
                 "{}",
                 rule.name
             );
@@ -327,75 +389,255 @@ mod tests {
     #[test]
     fn finds_what_people_paste() {
         let pem = |kind: &str, line: &str| {
-            let body = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"; 3].join(line);
+            let body =
+                ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"; 3].join(line);
             format!("-----BEGIN {kind}-----{line}{body}{line}-----END {kind}-----")
         };
         for (text, rule) in [
-            (["AK", "IA", "Z7VRSQ5TJN2XMPLE"].concat(), "aws-access-key-id"),
-            (["aws_secret_access_key = ", "wJalrXUtnFEMIK7MDENG", "bPxRfiCYzEXAMPLEKEYa"].concat(), "aws-secret-key"),
-            (["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat(), "github-token"),
-            (["https://", "bob:", "s3cr3tpass", "@db.example.com/x"].concat(), "url-password"),
-            (["Authorization: ", "Bearer ", "abcDEF123456ghiJKL7890"].concat(), "authorization-header"),
-            (["curl -u ", "admin:", "hunter2hunter3 ", "https://x"].concat(), "curl-user"),
-            (["DB_PASS", "WORD=", "tr0ub4dor&3xYz"].concat(), "generic-credential"),
+            (
+                ["AK", "IA", "Z7VRSQ5TJN2XMPLE"].concat(),
+                "aws-access-key-id",
+            ),
+            (
+                [
+                    "aws_secret_access_key = ",
+                    "wJalrXUtnFEMIK7MDENG",
+                    "bPxRfiCYzEXAMPLEKEYa",
+                ]
+                .concat(),
+                "aws-secret-key",
+            ),
+            (
+                ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat(),
+                "github-token",
+            ),
+            (
+                ["https://", "bob:", "s3cr3tpass", "@db.example.com/x"].concat(),
+                "url-password",
+            ),
+            (
+                ["Authorization: ", "Bearer ", "abcDEF123456ghiJKL7890"].concat(),
+                "authorization-header",
+            ),
+            (
+                ["curl -u ", "admin:", "hunter2hunter3 ", "https://x"].concat(),
+                "curl-user",
+            ),
+            (
+                ["DB_PASS", "WORD=", "tr0ub4dor&3xYz"].concat(),
+                "generic-credential",
+            ),
             (["pass", "word=", "hunter2"].concat(), "short-password"),
-            (["{\"pass", "word\": \"hunter2\"}"].concat(), "short-password"),
+            (
+                ["{\"pass", "word\": \"hunter2\"}"].concat(),
+                "short-password",
+            ),
             (["pass", "word: dragonfly"].concat(), "plain-password"),
             (["DB_PASS", "WORD=letmein"].concat(), "plain-password"),
-            (["a: 1\npass", "word: correcthorse\nb: 2"].concat(), "plain-password"),
-            (["{\"pass", "word\": \"dragonfly\"}"].concat(), "quoted-password"),
+            (
+                ["a: 1\npass", "word: correcthorse\nb: 2"].concat(),
+                "plain-password",
+            ),
+            (
+                ["{\"pass", "word\": \"dragonfly\"}"].concat(),
+                "quoted-password",
+            ),
             (["{\"pass", "word\":12345678}"].concat(), "number-password"),
-            (["{\"pass", "word2\": \"s3cr3tpw\"}"].concat(), "short-password"),
-            (["{\"pass", "words\": [\"s3cr3tpw\"]}"].concat(), "short-password"),
-            (["{\\\\\\\"pass", "word\\\\\\\": \\\\\\\"s3cr3tpw\\\\\\\"}"].concat(), "short-password"),
-            (["{\"name\": \"DB_PASS", "WORD\", \"value\": \"s3cr3tpw\"}"].concat(), "named-password"),
-            (["<add key=\"pass", "word\" value=\"s3cr3tpw\"/>"].concat(), "named-password"),
-            (["- name: API_TO", "KEN\n  value: \"s3cr3tpw\""].concat(), "named-password"),
-            (["<key>pass", "word</key>\n <string>s3cr3tpw</string>"].concat(), "plist-password"),
-            (["<pass", "word><![CDATA[s3cr3tpw]]></pass", "word>"].concat(), "xml-password"),
+            (
+                ["{\"pass", "word2\": \"s3cr3tpw\"}"].concat(),
+                "short-password",
+            ),
+            (
+                ["{\"pass", "words\": [\"s3cr3tpw\"]}"].concat(),
+                "short-password",
+            ),
+            (
+                ["{\\\\\\\"pass", "word\\\\\\\": \\\\\\\"s3cr3tpw\\\\\\\"}"].concat(),
+                "short-password",
+            ),
+            (
+                ["{\"name\": \"DB_PASS", "WORD\", \"value\": \"s3cr3tpw\"}"].concat(),
+                "named-password",
+            ),
+            (
+                ["<add key=\"pass", "word\" value=\"s3cr3tpw\"/>"].concat(),
+                "named-password",
+            ),
+            (
+                ["- name: API_TO", "KEN\n  value: \"s3cr3tpw\""].concat(),
+                "named-password",
+            ),
+            (
+                ["<key>pass", "word</key>\n <string>s3cr3tpw</string>"].concat(),
+                "plist-password",
+            ),
+            (
+                ["<pass", "word><![CDATA[s3cr3tpw]]></pass", "word>"].concat(),
+                "xml-password",
+            ),
             (["pass", "word:\n  s3cr3tpw\n"].concat(), "password-below"),
-            (["mysql -u root -p", "s3cr3tpw shop"].concat(), "mysql-password"),
+            (
+                ["mysql -u root -p", "s3cr3tpw shop"].concat(),
+                "mysql-password",
+            ),
             (["sshpass -p ", "s3cr3tpw ssh x"].concat(), "login-password"),
-            (["docker login -u bob -p ", "s3cr3tpw"].concat(), "login-password"),
-            (["wget --http-pass", "word s3cr3tpw x"].concat(), "option-password"),
+            (
+                ["docker login -u bob -p ", "s3cr3tpw"].concat(),
+                "login-password",
+            ),
+            (
+                ["wget --http-pass", "word s3cr3tpw x"].concat(),
+                "option-password",
+            ),
             (["set -x PASS", "WORD s3cr3tpw"].concat(), "shell-password"),
-            (["CREATE USER x IDENTIFIED ", "BY 's3cr3tpw'"].concat(), "sql-password"),
-            (["mysqldump --pass", "word swordfish shop"].concat(), "option-password"),
-            (["x --to", "ken='correct.horse'"].concat(), "option-password"),
-            (["<pass", "word>swordfish</pass", "word>"].concat(), "xml-password"),
-            (["<ns:pass", "word type=\"text\"> hunter2 </ns:pass", "word>"].concat(), "xml-password"),
-            (["machine example.com login bob pass", "word abc123"].concat(), "netrc-password"),
-            (["machine example.com\n  login bob\n  pass", "word abc123"].concat(), "netrc-password"),
-            (["default login bob pass", "word abc123"].concat(), "netrc-password"),
-            (["machine h login u pass", "word p"].concat(), "netrc-password"),
-            (["echo \"machine h login u pass", "word hunter2\" >> ~/.netrc"].concat(), "netrc-password"),
-            (["a\\nmachine h account a login u pass", "wd p\\nb"].concat(), "netrc-password"),
-            (["machine h pass", "word hunter2 login u"].concat(), "netrc-password-first"),
-            (["printf 'machine h pass", "word hunter2' > x"].concat(), "netrc-password-first"),
-            (["a: 1\ndb_pass", "word: Dragonfly\nb: 2"].concat(), "holder-password"),
+            (
+                ["CREATE USER x IDENTIFIED ", "BY 's3cr3tpw'"].concat(),
+                "sql-password",
+            ),
+            (
+                ["mysqldump --pass", "word swordfish shop"].concat(),
+                "option-password",
+            ),
+            (
+                ["x --to", "ken='correct.horse'"].concat(),
+                "option-password",
+            ),
+            (
+                ["<pass", "word>swordfish</pass", "word>"].concat(),
+                "xml-password",
+            ),
+            (
+                ["<ns:pass", "word type=\"text\"> hunter2 </ns:pass", "word>"].concat(),
+                "xml-password",
+            ),
+            (
+                ["machine example.com login bob pass", "word abc123"].concat(),
+                "netrc-password",
+            ),
+            (
+                ["machine example.com\n  login bob\n  pass", "word abc123"].concat(),
+                "netrc-password",
+            ),
+            (
+                ["default login bob pass", "word abc123"].concat(),
+                "netrc-password",
+            ),
+            (
+                ["machine h login u pass", "word p"].concat(),
+                "netrc-password",
+            ),
+            (
+                [
+                    "echo \"machine h login u pass",
+                    "word hunter2\" >> ~/.netrc",
+                ]
+                .concat(),
+                "netrc-password",
+            ),
+            (
+                ["a\\nmachine h account a login u pass", "wd p\\nb"].concat(),
+                "netrc-password",
+            ),
+            (
+                ["machine h pass", "word hunter2 login u"].concat(),
+                "netrc-password-first",
+            ),
+            (
+                ["printf 'machine h pass", "word hunter2' > x"].concat(),
+                "netrc-password-first",
+            ),
+            (
+                ["a: 1\ndb_pass", "word: Dragonfly\nb: 2"].concat(),
+                "holder-password",
+            ),
             (["  db_pass: Dragonfly # mine"].concat(), "holder-password"),
-            (["smtp.auth.pass", "word: \"Dragonfly.9x\""].concat(), "holder-password"),
-            (["docker run -e DB_PASS", "WORD=Dragonfly x"].concat(), "holder-password-assigned"),
+            (
+                ["smtp.auth.pass", "word: \"Dragonfly.9x\""].concat(),
+                "holder-password",
+            ),
+            (
+                ["docker run -e DB_PASS", "WORD=Dragonfly x"].concat(),
+                "holder-password-assigned",
+            ),
             (["DB_PASS", "=hunter2"].concat(), "holder-password-assigned"),
-            (["export MYSQL_ROOT_PASS", "WORD='Kx.9'"].concat(), "holder-password-assigned"),
-            (["{\"db_pass", "\": \"Kx.9\"}"].concat(), "holder-password-assigned"),
-            (["{\\\"db_pass", "\\\": \\\"Kx.9\\\"}"].concat(), "holder-password-assigned"),
-            (["spring.datasource.pass", "word=Dragonfly"].concat(), "holder-password-assigned"),
-            (["SK", "1f0e5c3b9a7d4e2f8c6b0a9d7e5f3c1b"].concat(), "twilio-api-key"),
-            (["Cook", "ie: theme=dark; sessionid=8xk2m9q4z7w1p5v3; lang=de"].concat(), "cookie-header"),
-            (["{\"Set-Cook", "ie\": \"auth_token=8xk2m9q4z7w1p5v3; Path=/\"}"].concat(), "cookie-header"),
-            (["curl -b 'sess", "ionid=8xk2m9q4z7w1p5v3' https://x"].concat(), "cookie-header"),
-            (["curl --cook", "ie \"sid=8xk2m9q4z7w1p5v3\" https://x"].concat(), "cookie-header"),
-            (["GET /;jsess", "ionid=8XK2M9Q4Z7W1P5V3AB"].concat(), "session-cookie"),
-            ("db.example.com:5432:shop:bob:s3cr3tpw".to_string(), "pgpass-password"),
-            ("# mine\n*:*:*:postgres:swordfish\n".to_string(), "pgpass-password"),
-            (["x = \".~", "a3Q~W6X7m1DK2CHrLOGidO3LSwvN0b4Tq9zRk\""].concat(), "azure-client-secret"),
+            (
+                ["export MYSQL_ROOT_PASS", "WORD='Kx.9'"].concat(),
+                "holder-password-assigned",
+            ),
+            (
+                ["{\"db_pass", "\": \"Kx.9\"}"].concat(),
+                "holder-password-assigned",
+            ),
+            (
+                ["{\\\"db_pass", "\\\": \\\"Kx.9\\\"}"].concat(),
+                "holder-password-assigned",
+            ),
+            (
+                ["spring.datasource.pass", "word=Dragonfly"].concat(),
+                "holder-password-assigned",
+            ),
+            (
+                ["SK", "1f0e5c3b9a7d4e2f8c6b0a9d7e5f3c1b"].concat(),
+                "twilio-api-key",
+            ),
+            (
+                [
+                    "Cook",
+                    "ie: theme=dark; sessionid=8xk2m9q4z7w1p5v3; lang=de",
+                ]
+                .concat(),
+                "cookie-header",
+            ),
+            (
+                [
+                    "{\"Set-Cook",
+                    "ie\": \"auth_token=8xk2m9q4z7w1p5v3; Path=/\"}",
+                ]
+                .concat(),
+                "cookie-header",
+            ),
+            (
+                ["curl -b 'sess", "ionid=8xk2m9q4z7w1p5v3' https://x"].concat(),
+                "cookie-header",
+            ),
+            (
+                ["curl --cook", "ie \"sid=8xk2m9q4z7w1p5v3\" https://x"].concat(),
+                "cookie-header",
+            ),
+            (
+                ["GET /;jsess", "ionid=8XK2M9Q4Z7W1P5V3AB"].concat(),
+                "session-cookie",
+            ),
+            (
+                "db.example.com:5432:shop:bob:s3cr3tpw".to_string(),
+                "pgpass-password",
+            ),
+            (
+                "# mine\n*:*:*:postgres:swordfish\n".to_string(),
+                "pgpass-password",
+            ),
+            (
+                ["x = \".~", "a3Q~W6X7m1DK2CHrLOGidO3LSwvN0b4Tq9zRk\""].concat(),
+                "azure-client-secret",
+            ),
             (pem("PRIVATE KEY", "\n"), "private-key"),
             (pem("RSA PRIVATE KEY", "\\n"), "private-key"),
             (pem("OPENSSH PRIVATE KEY", "\r\n"), "private-key"),
-            (["eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", "dozjgNryP4J3jVmNHl0w5N"].join("."), "jwt"),
+            (
+                [
+                    "eyJhbGciOiJIUzI1NiJ9",
+                    "eyJzdWIiOiIxMjM0NTY3ODkwIn0",
+                    "dozjgNryP4J3jVmNHl0w5N",
+                ]
+                .join("."),
+                "jwt",
+            ),
         ] {
-            assert!(rules_for(&text).contains(&rule), "{rule}: {:?} in {text}", rules_for(&text));
+            assert!(
+                rules_for(&text).contains(&rule),
+                "{rule}: {:?} in {text}",
+                rules_for(&text)
+            );
         }
     }
 
@@ -410,22 +652,49 @@ mod tests {
             (json!({"password": {"value": "hunter22"}}), true),
             (json!({"name": "DB_PASSWORD", "value": "hunter22"}), true),
             (json!([{"Key": "password", "Value": "dragonfly"}]), true),
-            (json!({"password": {"type": "string", "default": ""}, "name": "password", "value": "$PASSWORD"}), false),
+            (
+                json!({"password": {"type": "string", "default": ""}, "name": "password", "value": "$PASSWORD"}),
+                false,
+            ),
             (json!({"name": "color", "value": "hunter22"}), false),
         ] {
-            let clean = redact(&value, &redaction()).map(|(clean, _)| clean.to_string()).unwrap_or_default();
+            let clean = redact(&value, &redaction())
+                .map(|(clean, _)| clean.to_string())
+                .unwrap_or_default();
             assert_eq!(clean.contains("[redacted]"), is_secret, "{value}: {clean}");
         }
         let secret = ["q7Zt", "P3xV", "9mLk", "2Ws8"].concat();
-        let (clean, rules) = redact(&json!({"cmd": "x", "apiKey": secret, "n": 1}), &redaction()).unwrap();
-        assert_eq!((clean, rules), (json!({"cmd": "x", "apiKey": "[redacted]", "n": 1}), vec!["generic-credential"]));
+        let (clean, rules) =
+            redact(&json!({"cmd": "x", "apiKey": secret, "n": 1}), &redaction()).unwrap();
+        assert_eq!(
+            (clean, rules),
+            (
+                json!({"cmd": "x", "apiKey": "[redacted]", "n": 1}),
+                vec!["generic-credential"]
+            )
+        );
     }
 
     #[test]
     fn a_key_may_be_a_secret_itself() {
-        let secret = |n: u32| ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4", &n.to_string()].concat();
-        let (clean, _) = redact(&json!({secret(1): 1, secret(2): {secret(3): "a"}, "b": 2}), &redaction()).unwrap();
-        assert_eq!(clean, json!({"[redacted]": 1, "[redacted] 2": {"[redacted]": "a"}, "b": 2}));
+        let secret = |n: u32| {
+            [
+                "ghp",
+                "_",
+                "16C7e42F292c6912E7710c838347Ae178B4",
+                &n.to_string(),
+            ]
+            .concat()
+        };
+        let (clean, _) = redact(
+            &json!({secret(1): 1, secret(2): {secret(3): "a"}, "b": 2}),
+            &redaction(),
+        )
+        .unwrap();
+        assert_eq!(
+            clean,
+            json!({"[redacted]": 1, "[redacted] 2": {"[redacted]": "a"}, "b": 2})
+        );
         assert_eq!(redact(&clean, &redaction()), None, "and not again");
     }
 
@@ -473,7 +742,8 @@ mod tests {
 
     #[test]
     fn what_is_redacted_in_part_is_redacted_whole() {
-        let of = |text: &str| redact(&Value::String(text.into()), &redaction()).map(|(clean, _)| clean);
+        let of =
+            |text: &str| redact(&Value::String(text.into()), &redaction()).map(|(clean, _)| clean);
         let password = format!("pass{}=Zk38fjQ2xx9qWm4Tb7Lp0Rs5", "word");
         assert!(of(&password).is_some());
         let clean = of(&format!("{password}[redacted]")).unwrap();
@@ -492,6 +762,15 @@ mod tests {
     fn secrets_that_are_allowed_stay() {
         let secret = ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
         let allow = vec![Regex::new("^ghp_16C7").unwrap()];
-        assert_eq!(redact(&json!(secret), &Redaction { allow, replacement: "x".into() }), None);
+        assert_eq!(
+            redact(
+                &json!(secret),
+                &Redaction {
+                    allow,
+                    replacement: "x".into()
+                }
+            ),
+            None
+        );
     }
 }

@@ -28,7 +28,8 @@ pub struct RawStepLimit {
     per: Per,
     /// Counts apart for each value of this CEL expression, e.g. `agent.name`.
     by: Option<Expression>,
-    /// A CEL expression that gives the count instead, from what the agent says of itself: `state.stepCount`.
+    /// A CEL expression that gives the count instead, from what the agent says of itself:
+    /// `state.stepCount`.
     counter: Option<Expression>,
 }
 
@@ -56,27 +57,40 @@ impl GuardKind for StepLimit {
 impl Kind for StepLimit {
     type Raw = RawStepLimit;
 
-    const TEXTS: &'static [(&'static str, TextKind)] =
-        &[("by", TextKind::Expression), ("counter", TextKind::Expression)];
+    const TEXTS: &'static [(&'static str, TextKind)] = &[
+        ("by", TextKind::Expression),
+        ("counter", TextKind::Expression),
+    ];
 
     fn compile(raw: RawStepLimit, cx: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.max == 0 && !cx.signals_stops {
             return Err(Mistake::new("max", "a limit of 0 would let nothing pass"));
         }
-        let memory = Memory { guard: "step-limit", per: raw.per, by: raw.by };
-        Ok(StepLimit { max: raw.max, counter: raw.counter, memory })
+        let memory = Memory {
+            guard: "step-limit",
+            per: raw.per,
+            by: raw.by,
+        };
+        Ok(StepLimit {
+            max: raw.max,
+            counter: raw.counter,
+            memory,
+        })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let max = self.max;
         let judge = |steps: u64| {
             let facts = [("currentSteps", steps.into()), ("maxSteps", max.into())];
-            (steps >= max).then(|| Refusal::new(format!("Step limit reached: {steps}/{max}"), facts))
+            (steps >= max)
+                .then(|| Refusal::new(format!("Step limit reached: {steps}/{max}"), facts))
         };
         let counts_steps = self.memory.per == Per::Run && self.memory.by.is_none();
         let told = match &self.counter {
             Some(counter) => Some(count(&counter.0, call)?),
-            None => tally(call).filter(|_| counts_steps).and_then(|tally| tally.steps),
+            None => tally(call)
+                .filter(|_| counts_steps)
+                .and_then(|tally| tally.steps),
         };
         let refusal = match told {
             Some(steps) => judge(steps),
@@ -89,7 +103,9 @@ impl Kind for StepLimit {
                 self.memory.judge(call, count).await?
             }
         };
-        Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::StepsLimit, refusal)))
+        Ok(refusal.map_or_else(Answer::default, |refusal| {
+            end_run(call, StopReason::StepsLimit, refusal)
+        }))
     }
 
     fn counts(&self) -> bool {
@@ -100,6 +116,8 @@ impl Kind for StepLimit {
 /// The count that an expression gives.
 fn count(counter: &When, call: &Call<'_>) -> Result<u64, HandlerError> {
     let failed = |why: &str| HandlerError(format!("count the steps: `{}` {why}", counter.source()));
-    let value = counter.key(call.moment.event().data()).map_err(|error| failed(&error))?;
+    let value = counter
+        .key(call.moment.event().data())
+        .map_err(|error| failed(&error))?;
     value.parse().map_err(|_| failed("is not a whole number"))
 }

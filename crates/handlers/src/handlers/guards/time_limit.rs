@@ -37,7 +37,9 @@ fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>,
     match Value::deserialize(deserializer)? {
         Value::Null => Ok(None),
         Value::Number(zero) if zero.as_f64() == Some(0.0) => Ok(Some(Duration::ZERO)),
-        other => RawDuration::deserialize(other).map(|it| Some(it.get())).map_err(D::Error::custom),
+        other => RawDuration::deserialize(other)
+            .map(|it| Some(it.get()))
+            .map_err(D::Error::custom),
     }
 }
 
@@ -50,8 +52,13 @@ pub struct TimeLimit {
 impl GuardKind for TimeLimit {
     const EXAMPLE: &'static str = "{ max: 10m }";
 
-    const EVENTS: &'static [&'static str] =
-        &["RunStart", "UserPromptSubmit", "StepStart", "PreModelCall", "PreToolUse"];
+    const EVENTS: &'static [&'static str] = &[
+        "RunStart",
+        "UserPromptSubmit",
+        "StepStart",
+        "PreModelCall",
+        "PreToolUse",
+    ];
 
     fn acts_at(spec: &EventSpec) -> bool {
         decides(spec)
@@ -66,7 +73,10 @@ impl Kind for TimeLimit {
         if max.is_zero() && !cx.signals_stops {
             return Err(Mistake::new("max", "a limit of 0 would let nothing pass"));
         }
-        Ok(TimeLimit { max, memory: Memory::new("time-limit", raw.per) })
+        Ok(TimeLimit {
+            max,
+            memory: Memory::new("time-limit", raw.per),
+        })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -74,25 +84,38 @@ impl Kind for TimeLimit {
         let tally = tally(call);
         let event = &*call.moment.event().name;
         let refusal = self.memory.judge(call, |start: &mut Option<u64>| {
-            let now = tally.and_then(|tally| tally.now_ms).unwrap_or_else(|| now(call));
+            let now = tally
+                .and_then(|tally| tally.now_ms)
+                .unwrap_or_else(|| now(call));
             match tally {
                 None => *start = start.or(Some(now)),
                 Some(_) if event == "RunStart" => *start = Some(now),
-                // An unknown start, or one in the future, would never reach the limit, so the run starts now.
+                // An unknown start, or one in the future, would never reach the limit, so the run
+                // starts now.
                 Some(tally) if event == "StepStart" => {
                     let past = |it: &u64| *it <= now;
-                    *start = tally.started_ms.filter(past).or(start.filter(past)).or(Some(now));
+                    *start = tally
+                        .started_ms
+                        .filter(past)
+                        .or(start.filter(past))
+                        .or(Some(now));
                 }
                 Some(_) => return None,
             }
-            // A clock that was set back between two hosts makes a start in the future: no time has passed.
+            // A clock that was set back between two hosts makes a start in the future: no time has
+            // passed.
             let elapsed = Duration::from_millis(now.saturating_sub((*start)?));
             let [seconds, most] = [elapsed, max].map(|it| it.as_secs_f64());
             let message = format!("Execution time limit reached: {seconds:.2}s/{most:.2}s");
-            let facts = [("elapsedSeconds", seconds.into()), ("maxSeconds", most.into())];
+            let facts = [
+                ("elapsedSeconds", seconds.into()),
+                ("maxSeconds", most.into()),
+            ];
             (elapsed >= max).then(|| Refusal::new(message, facts))
         });
-        Ok(refusal.await?.map_or_else(Answer::default, |refusal| end_run(call, StopReason::TimeLimit, refusal)))
+        Ok(refusal.await?.map_or_else(Answer::default, |refusal| {
+            end_run(call, StopReason::TimeLimit, refusal)
+        }))
     }
 
     fn counts(&self) -> bool {

@@ -83,14 +83,22 @@ impl Kind for TokenLimit {
         }
         let max = i64::try_from(raw.max).unwrap_or(i64::MAX);
         let budget = SharedBudget::compile(raw.budget, raw.period, raw.per, max)?;
-        Ok(TokenLimit { max: raw.max, count: raw.count, memory: Memory::new("token-limit", raw.per.here()), budget })
+        Ok(TokenLimit {
+            max: raw.max,
+            count: raw.count,
+            memory: Memory::new("token-limit", raw.per.here()),
+            budget,
+        })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         let max = self.max;
         let reached = |tokens: u64, of: &str| {
-            let facts = [("totalTokens", tokens.into()), ("maxTotalTokens", max.into())];
+            let facts = [
+                ("totalTokens", tokens.into()),
+                ("maxTotalTokens", max.into()),
+            ];
             Refusal::new(format!("Token limit reached: {tokens}/{max}{of}"), facts)
         };
         let judge = |tokens: u64| (tokens >= max).then(|| reached(tokens, ""));
@@ -99,7 +107,9 @@ impl Kind for TokenLimit {
             match tokens {
                 Some(tokens) => {
                     let refusal = judge(tokens);
-                    return Ok(refusal.map_or_else(Answer::default, |it| end_run(call, StopReason::TokenLimit, it)));
+                    return Ok(refusal.map_or_else(Answer::default, |it| {
+                        end_run(call, StopReason::TokenLimit, it)
+                    }));
                 }
                 None if !sees_usage(call.hook.on) => {
                     let what = "neither the event nor another one that the hook is for tells how many there are";
@@ -119,11 +129,16 @@ impl Kind for TokenLimit {
                 }
             }
         };
-        let shared = self.budget.as_ref().filter(|_| !call.services.fleet.is_pretended());
+        let shared = self
+            .budget
+            .as_ref()
+            .filter(|_| !call.services.fleet.is_pretended());
         let refusal = match shared {
             Some(budget) => {
                 let used = tells_usage(event).then(|| i64::try_from(used).unwrap_or(i64::MAX));
-                let reached = |counted: i64, of: &str| reached(counted.max(0).cast_unsigned(), &format!(" {of}"));
+                let reached = |counted: i64, of: &str| {
+                    reached(counted.max(0).cast_unsigned(), &format!(" {of}"))
+                };
                 budget.judge(call, &self.memory, used, reached).await?
             }
             None => {
@@ -136,7 +151,9 @@ impl Kind for TokenLimit {
         };
         // Where a gate follows, it is the gate that ends the run.
         let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.on.includes_a_gate());
-        Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::TokenLimit, refusal)))
+        Ok(refusal.map_or_else(Answer::default, |refusal| {
+            end_run(call, StopReason::TokenLimit, refusal)
+        }))
     }
 
     fn counts(&self) -> bool {

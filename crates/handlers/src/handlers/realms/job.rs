@@ -53,7 +53,12 @@ pub(in crate::handlers) struct RunRequest {
 
 impl RunRequest {
     pub(super) fn job(self, until: Option<Instant>, permit: Option<OwnedSemaphorePermit>) -> Job {
-        Job { request: self, stop: AtomicBool::new(false), until, permit: Mutex::new(permit) }
+        Job {
+            request: self,
+            stop: AtomicBool::new(false),
+            until,
+            permit: Mutex::new(permit),
+        }
     }
 }
 
@@ -74,7 +79,13 @@ impl Program {
     #[cfg(test)]
     pub(super) fn bare(code: &str) -> Program {
         let (code, args, name) = (code.to_string(), "{}".to_string(), "the script".to_string());
-        Program { code, args, memory: DEFAULT_MEMORY, name, lines: Vec::new() }
+        Program {
+            code,
+            args,
+            memory: DEFAULT_MEMORY,
+            name,
+            lines: Vec::new(),
+        }
     }
 
     /// A line of the script as people find it.
@@ -101,7 +112,11 @@ pub(in crate::handlers) struct Done {
 #[cfg(test)]
 impl Job {
     /// A run without a pool.
-    pub(super) fn bare(program: &Arc<Program>, event: &serde_json::Value, store: Store) -> Arc<Job> {
+    pub(super) fn bare(
+        program: &Arc<Program>,
+        event: &serde_json::Value,
+        store: Store,
+    ) -> Arc<Job> {
         let request = RunRequest {
             program: program.clone(),
             event: event.to_string().into(),
@@ -110,7 +125,11 @@ impl Job {
             is_native: true,
             scope: Scope::Global,
             store,
-            occasion: Occasion { event: "hostile".into(), hook: "hostile".into(), run: "hostile".into() },
+            occasion: Occasion {
+                event: "hostile".into(),
+                hook: "hostile".into(),
+                run: "hostile".into(),
+            },
         };
         Arc::new(request.job(None, None))
     }

@@ -5,9 +5,10 @@
 //! thread that doesn't come back after its run was ended is given up and another takes its place,
 //! until too many are stuck.
 //!
-//! Waking a thread costs more than most scripts. One of a trusted layer that was quick the last times
-//! is tried on the spot, for an event of ordinary size, for a millisecond at most and without changing anything:
-//! whatever comes of it but an answer, it is run again on a thread of its own ([`on_the_spot`]).
+//! Waking a thread costs more than most scripts. One of a trusted layer that was quick the last
+//! times is tried on the spot, for an event of ordinary size, for a millisecond at most and without
+//! changing anything: whatever comes of it but an answer, it is run again on a thread of its own
+//! ([`on_the_spot`]).
 
 use super::super::error::HandlerError;
 use super::job::{Done, Job, Program, RunRequest};
@@ -31,8 +32,8 @@ pub(in crate::handlers) const MAX_THREADS: usize = 8;
 const MAX_STUCK: usize = 4;
 /// How long a thread may take to come back after its run was ended.
 const GRACE: Duration = Duration::from_secs(2);
-/// Realms that are kept for the next run: a realm has more than half a MiB. Where there are more, the one that was used
-/// longest ago goes.
+/// Realms that are kept for the next run: a realm has more than half a MiB. Where there are more,
+/// the one that was used longest ago goes.
 const MAX_REALMS: usize = 96;
 /// After so long without a run, a thread looks for realms that are no longer needed.
 const REST: Duration = Duration::from_secs(2);
@@ -42,8 +43,8 @@ const UNUSED: Duration = Duration::from_secs(60);
 pub(super) const STACK: usize = 4 * 1024 * 1024;
 /// The longest run on the spot.
 const ON_THE_SPOT: Duration = Duration::from_millis(1);
-/// The largest event that a script is tried on, on the spot: what takes its time inside of QuickJS does so
-/// by the size of the event.
+/// The largest event that a script is tried on, on the spot: what takes its time inside of QuickJS
+/// does so by the size of the event.
 const MAX_EVENT: usize = 64 * 1024;
 /// A run that takes no longer is quick.
 pub(in crate::handlers) const QUICK: Duration = Duration::from_micros(100);
@@ -104,21 +105,27 @@ struct Rested {
 impl Realms {
     fn take(&self, program: &Arc<Program>) -> Option<Realm> {
         let mut rested = self.0.lock();
-        let at = rested.iter().rposition(|it| std::ptr::eq(it.program.as_ptr(), Arc::as_ptr(program)))?;
+        let at = rested
+            .iter()
+            .rposition(|it| std::ptr::eq(it.program.as_ptr(), Arc::as_ptr(program)))?;
         Some(rested.remove(at).realm)
     }
 
     fn put(&self, program: &Arc<Program>, realm: Realm) {
         let mut rested = self.0.lock();
-        rested.push(Rested { program: Arc::downgrade(program), realm, since: Instant::now() });
+        rested.push(Rested {
+            program: Arc::downgrade(program),
+            realm,
+            since: Instant::now(),
+        });
         let oldest = (rested.len() > MAX_REALMS).then(|| rested.remove(0));
         // What ends a realm takes time.
         drop(rested);
         drop(oldest);
     }
 
-    /// Lets go of realms that are no longer needed, among them those whose definitions are no longer in force; whether
-    /// any are left.
+    /// Lets go of realms that are no longer needed, among them those whose definitions are no
+    /// longer in force; whether any are left.
     fn tidy(&self) -> bool {
         let is_needed = |it: &Rested| it.program.strong_count() > 0 && it.since.elapsed() < UNUSED;
         let mut rested = self.0.lock();
@@ -129,7 +136,11 @@ impl Realms {
             let ended = unneeded.len();
             drop(unneeded);
             memory::give_back();
-            tracing::debug!(ended, left, "Scripts that are not in use gave their memory back.");
+            tracing::debug!(
+                ended,
+                left,
+                "Scripts that are not in use gave their memory back."
+            );
         }
         left > 0
     }
@@ -137,7 +148,9 @@ impl Realms {
     /// Runs a script in one of its realms.
     fn run(&self, job: &Arc<Job>, realm: Option<Realm>) -> Outcome {
         let program = &job.request.program;
-        let realm = realm.map_or_else(|| Realm::new(program, job), Ok).map_err(|failure| failure.text)?;
+        let realm = realm
+            .map_or_else(|| Realm::new(program, job), Ok)
+            .map_err(|failure| failure.text)?;
         let started = Instant::now();
         let mut result = realm.run(program, job);
         if let Ok(done) = &mut result {
@@ -152,7 +165,11 @@ impl Realms {
 
 impl Default for Shared {
     fn default() -> Self {
-        Shared { turns: Arc::new(Semaphore::new(MAX_THREADS)), threads: Mutex::default(), realms: Realms::default() }
+        Shared {
+            turns: Arc::new(Semaphore::new(MAX_THREADS)),
+            threads: Mutex::default(),
+            realms: Realms::default(),
+        }
     }
 }
 
@@ -165,10 +182,21 @@ impl Shared {
 impl Pool {
     /// Runs a script on this very thread, if it is done at once and changes nothing.
     pub(in crate::handlers) fn on_the_spot(&self, request: &RunRequest) -> OnTheSpot {
-        let realm = if request.event.len() > MAX_EVENT { None } else { self.0.realms.take(&request.program) };
-        let Some(realm) = realm else { return OnTheSpot::NotTried };
-        let job = Arc::new(request.clone().job(Some(Instant::now() + ON_THE_SPOT), None));
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| self.0.realms.run(&job, Some(realm))));
+        let realm = if request.event.len() > MAX_EVENT {
+            None
+        } else {
+            self.0.realms.take(&request.program)
+        };
+        let Some(realm) = realm else {
+            return OnTheSpot::NotTried;
+        };
+        let job = Arc::new(
+            request
+                .clone()
+                .job(Some(Instant::now() + ON_THE_SPOT), None),
+        );
+        let outcome =
+            std::panic::catch_unwind(AssertUnwindSafe(|| self.0.realms.run(&job, Some(realm))));
         match outcome {
             Ok(Ok(done)) if !done.changed => OnTheSpot::Done(done),
             Ok(Ok(_) | Err(_)) | Err(_) => OnTheSpot::GivenUp,
@@ -176,10 +204,19 @@ impl Pool {
     }
 
     /// Starts a run when it is its turn. Dropping what this gives ends the run.
-    pub(in crate::handlers) async fn start(&self, request: RunRequest) -> Result<Running, HandlerError> {
+    pub(in crate::handlers) async fn start(
+        &self,
+        request: RunRequest,
+    ) -> Result<Running, HandlerError> {
         let permit = match self.0.turns.clone().try_acquire_owned() {
             Ok(permit) => permit,
-            Err(_) => self.0.turns.clone().acquire_owned().await.map_err(|_| HandlerError("run the script".into()))?,
+            Err(_) => self
+                .0
+                .turns
+                .clone()
+                .acquire_owned()
+                .await
+                .map_err(|_| HandlerError("run the script".into()))?,
         };
         let job = Arc::new(request.job(None, Some(permit)));
         let (sender, reply) = oneshot::channel();
@@ -187,7 +224,9 @@ impl Pool {
             let mut threads = self.0.threads();
             if threads.stuck >= MAX_STUCK {
                 let stuck = threads.stuck;
-                return Err(HandlerError(format!("run the script: {stuck} others can't be ended; restart the host")));
+                return Err(HandlerError(format!(
+                    "run the script: {stuck} others can't be ended; restart the host"
+                )));
             }
             threads.idle.pop()
         };
@@ -196,16 +235,30 @@ impl Pool {
             None => {
                 let (sender, tasks) = mpsc::channel();
                 let shared = Arc::downgrade(&self.0);
-                let thread = std::thread::Builder::new().name("script".into()).stack_size(STACK);
+                let thread = std::thread::Builder::new()
+                    .name("script".into())
+                    .stack_size(STACK);
                 let started = thread.spawn(move || work(&shared, &tasks));
-                started.map_err(|error| HandlerError(format!("start a thread for the script: {error}")))?;
+                started.map_err(|error| {
+                    HandlerError(format!("start a thread for the script: {error}"))
+                })?;
                 sender
             }
         };
-        let task = Task { job: job.clone(), reply: sender, waiter: std::thread::current(), thread: thread.clone() };
+        let task = Task {
+            job: job.clone(),
+            reply: sender,
+            waiter: std::thread::current(),
+            thread: thread.clone(),
+        };
         // Sending can't fail: a thread ends only when its last sender is gone.
         let _ = thread.send(task);
-        Ok(Running { job, reply, shared: self.0.clone(), is_done: false })
+        Ok(Running {
+            job,
+            reply,
+            shared: self.0.clone(),
+            is_done: false,
+        })
     }
 }
 
@@ -229,7 +282,9 @@ impl Running {
                     return Some(outcome(result.ok()));
                 }
             }
-            let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+            let left = until
+                .checked_duration_since(Instant::now())
+                .filter(|left| !left.is_zero())?;
             std::thread::park_timeout(left);
         }
     }
@@ -247,7 +302,9 @@ impl Future for Running {
 }
 
 fn outcome(result: Option<Outcome>) -> Result<Done, HandlerError> {
-    result.unwrap_or_else(|| Err("run the script: its thread has ended".into())).map_err(HandlerError)
+    result
+        .unwrap_or_else(|| Err("run the script: its thread has ended".into()))
+        .map_err(HandlerError)
 }
 
 impl Drop for Running {
@@ -294,7 +351,12 @@ fn work(shared: &Weak<Shared>, tasks: &Receiver<Task>) {
             // There is nothing to wake up for but the next task.
             false => tasks.recv().map_err(RecvTimeoutError::from),
         };
-        let Task { job, reply, waiter, thread } = match task {
+        let Task {
+            job,
+            reply,
+            waiter,
+            thread,
+        } = match task {
             Ok(task) => task,
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
@@ -303,10 +365,17 @@ fn work(shared: &Weak<Shared>, tasks: &Receiver<Task>) {
             }
         };
         has_realms = true;
-        let Some(shared) = shared.upgrade() else { return };
-        let run = || shared.realms.run(&job, shared.realms.take(&job.request.program));
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(run))
-            .unwrap_or_else(|_| Err("run the script: it panicked; this is a bug in hookwire".into()));
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let run = || {
+            shared
+                .realms
+                .run(&job, shared.realms.take(&job.request.program))
+        };
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+            Err("run the script: it panicked; this is a bug in hookwire".into())
+        });
         let Some(permit) = take(&job) else {
             // Another one has taken its place.
             shared.threads().stuck -= 1;

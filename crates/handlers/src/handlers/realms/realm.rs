@@ -12,7 +12,10 @@ use hookwire_base::support::visible::first_line_cut;
 use parking_lot::Mutex;
 use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::function::Opt;
-use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Exception, Function, Object, Persistent, Runtime, Value};
+use rquickjs::{
+    CatchResultExt, CaughtError, Context, Ctx, Exception, Function, Object, Persistent, Runtime,
+    Value,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -60,11 +63,16 @@ pub(in crate::handlers) struct SyntaxMistake {
 
 /// Parses a script; nothing of it is run.
 pub(in crate::handlers) fn check(code: &str) -> Result<(), SyntaxMistake> {
-    let unplaced = |message: &str| SyntaxMistake { line: 1, column: 1, message: message.into() };
+    let unplaced = |message: &str| SyntaxMistake {
+        line: 1,
+        column: 1,
+        message: message.into(),
+    };
     let runtime = Runtime::new().map_err(|_| unplaced("there is no memory to parse it"))?;
     runtime.set_memory_limit(PARSER_MEMORY);
     runtime.set_max_stack_size(MAX_PARSER_STACK);
-    let context = Context::custom::<Intrinsics>(&runtime).map_err(|_| unplaced("there is no memory to parse it"))?;
+    let context = Context::custom::<Intrinsics>(&runtime)
+        .map_err(|_| unplaced("there is no memory to parse it"))?;
     context.with(|ctx| {
         // A module can be compiled without being run.
         let text = format!("export default {HEAD}{code}{TAIL}");
@@ -72,9 +80,15 @@ pub(in crate::handlers) fn check(code: &str) -> Result<(), SyntaxMistake> {
             Ok(_) => Ok(()),
             Err(CaughtError::Exception(exception)) => {
                 let (line, column) = place(&exception).unwrap_or((1, 1));
-                Err(SyntaxMistake { line, column, message: message(&exception) })
+                Err(SyntaxMistake {
+                    line,
+                    column,
+                    message: message(&exception),
+                })
             }
-            Err(CaughtError::Error(_) | CaughtError::Value(_)) => Err(unplaced("it can't be parsed")),
+            Err(CaughtError::Error(_) | CaughtError::Value(_)) => {
+                Err(unplaced("it can't be parsed"))
+            }
         }
     })
 }
@@ -84,7 +98,9 @@ fn place(exception: &Exception<'_>) -> Option<(usize, usize)> {
     let stack = exception.stack()?;
     let mut frames = stack.split(SCRIPT).skip(1);
     frames.find_map(|after| {
-        let mut numbers = after.strip_prefix(':')?.split(|c: char| !c.is_ascii_digit());
+        let mut numbers = after
+            .strip_prefix(':')?
+            .split(|c: char| !c.is_ascii_digit());
         let line = numbers.next()?.parse::<usize>().ok()?.checked_sub(1)?;
         let column = numbers.next().and_then(|it| it.parse().ok()).unwrap_or(1);
         Some((line.max(1), column))
@@ -112,9 +128,13 @@ pub(super) struct Realm {
 /// A value of QuickJS that goes with its realm from thread to thread.
 struct Kept<T>(Persistent<T>);
 
-#[allow(unsafe_code, reason = "a value of QuickJS is a pointer, which Rust keeps on its thread")]
-// SAFETY: what it points to belongs to the runtime of the same realm, which moves with it. Only `Realm::run`, in
-// which the runtime is locked, and the drop of the realm use it; neither lets another thread in.
+#[allow(
+    unsafe_code,
+    reason = "a value of QuickJS is a pointer, which Rust keeps on its thread"
+)]
+// SAFETY: what it points to belongs to the runtime of the same realm, which moves with it. Only
+// `Realm::run`, in which the runtime is locked, and the drop of the realm use it; neither lets
+// another thread in.
 unsafe impl<T> Send for Kept<T> {}
 
 /// In bytes.
@@ -127,8 +147,8 @@ struct Current {
     lines: AtomicUsize,
     changed: AtomicBool,
     handed: Mutex<Handed>,
-    /// Memory to end the script with: where there is none left, QuickJS has none for the error that can't be
-    /// caught, and the script would catch another one and go on.
+    /// Memory to end the script with: where there is none left, QuickJS has none for the error that
+    /// can't be caught, and the script would catch another one and go on.
     ballast: Mutex<Option<Kept<rquickjs::String<'static>>>>,
 }
 
@@ -147,12 +167,17 @@ impl Current {
 
     fn log(&self, level: &str, text: &str) {
         let lines = self.lines.fetch_add(1, Ordering::Relaxed);
-        let Some(job) = self.job.lock().clone() else { return };
+        let Some(job) = self.job.lock().clone() else {
+            return;
+        };
         let hook = &*job.request.hook;
         let text = clip(text);
         match level {
             _ if lines == MAX_LOG_LINES => {
-                tracing::warn!(hook, "The script logs more; the rest of this run is left out.")
+                tracing::warn!(
+                    hook,
+                    "The script logs more; the rest of this run is left out."
+                )
             }
             _ if lines > MAX_LOG_LINES => {}
             "debug" => tracing::debug!(hook, "{text}"),
@@ -172,22 +197,43 @@ impl Current {
         ttl: Option<f64>,
         expected: Option<String>,
     ) -> Result<Option<String>, StateError> {
-        let Some(job) = self.job.lock().clone() else { return Ok(None) };
+        let Some(job) = self.job.lock().clone() else {
+            return Ok(None);
+        };
         // The run was given up, so it may not change anything.
         if self.is_stopped() {
             return Err(StateError("use the state: the run was ended".into()));
         }
-        let scope = if scope == "global" { &Scope::Global } else { &job.request.scope };
+        let scope = if scope == "global" {
+            &Scope::Global
+        } else {
+            &job.request.scope
+        };
         let store = &job.request.store;
         let read = |text: &str| {
             let unreadable = |error: String| StateError(format!("read a value: {error}"));
-            let mut value = hookwire_base::support::json::parse(text).map_err(|error| unreadable(error.to_string()))?;
-            let (event, handed, before) = (&job.request.event, self.handed.lock(), store.get(scope, key));
-            digits::restore(&mut value, Language::JavaScript, event, &handed, before.as_ref()).map_err(unreadable)?;
+            let mut value = hookwire_base::support::json::parse(text)
+                .map_err(|error| unreadable(error.to_string()))?;
+            let (event, handed, before) = (
+                &job.request.event,
+                self.handed.lock(),
+                store.get(scope, key),
+            );
+            digits::restore(
+                &mut value,
+                Language::JavaScript,
+                event,
+                &handed,
+                before.as_ref(),
+            )
+            .map_err(unreadable)?;
             Ok(value)
         };
         let hand = |value: &serde_json::Value| {
-            self.handed.lock().add(Language::JavaScript, value).map_err(StateError)?;
+            self.handed
+                .lock()
+                .add(Language::JavaScript, value)
+                .map_err(StateError)?;
             Ok(value.to_string())
         };
         let value = value.as_deref().map(read).transpose()?.unwrap_or_default();
@@ -199,24 +245,38 @@ impl Current {
             }
         }
         Ok(match operation {
-            "get" => store.get(scope, key).map(|value| hand(&value)).transpose()?,
+            "get" => store
+                .get(scope, key)
+                .map(|value| hand(&value))
+                .transpose()?,
             "set" => {
                 store.set(scope, key, value, ttl)?;
                 None
             }
             "increment" => {
                 let by = value.as_number().cloned().unwrap_or_else(|| 1.into());
-                Some(hand(&store.increment_once(scope, key, &by, ttl, &job.request.occasion)?.into())?)
+                Some(hand(
+                    &store
+                        .increment_once(scope, key, &by, ttl, &job.request.occasion)?
+                        .into(),
+                )?)
             }
             "compareAndSet" => {
                 let expected = expected.as_deref().map(read).transpose()?;
-                Some(store.compare_and_set(scope, key, expected.as_ref(), value, ttl)?.0.to_string())
+                Some(
+                    store
+                        .compare_and_set(scope, key, expected.as_ref(), value, ttl)?
+                        .0
+                        .to_string(),
+                )
             }
             "delete" => Some(store.delete(scope, key).to_string()),
             _ => {
                 let items = store.list(scope, key, MAX_LISTED + 1);
                 if items.len() > MAX_LISTED {
-                    return Err(StateError(format!("list the keys from `{key}`: there are more than {MAX_LISTED}")));
+                    return Err(StateError(format!(
+                        "list the keys from `{key}`: there are more than {MAX_LISTED}"
+                    )));
                 }
                 for item in &items {
                     hand(&item.value)?;
@@ -230,7 +290,10 @@ impl Current {
 impl Realm {
     /// Makes the realm of a script. Bounded like a run: it ends when the job is stopped.
     pub(super) fn new(program: &Program, job: &Arc<Job>) -> Result<Realm, Failure> {
-        let no_memory = |_| Failure { text: "run the script: there is no memory for it".into(), is_fatal: true };
+        let no_memory = |_| Failure {
+            text: "run the script: there is no memory for it".into(),
+            is_fatal: true,
+        };
         let runtime = Runtime::new().map_err(no_memory)?;
         runtime.set_memory_limit(program.memory);
         runtime.set_max_stack_size(MAX_STACK);
@@ -251,10 +314,18 @@ impl Realm {
                 let (script, run) = functions(&ctx, program, job, &current)?;
                 Ok((script, run, Kept(Persistent::save(&ctx, ballast))))
             };
-            made().catch(&ctx).map_err(|error| failure(program, job, &error))
+            made()
+                .catch(&ctx)
+                .map_err(|error| failure(program, job, &error))
         })?;
         *current.ballast.lock() = Some(ballast);
-        Ok(Realm { script, run, context, runtime, current })
+        Ok(Realm {
+            script,
+            run,
+            context,
+            runtime,
+            current,
+        })
     }
 
     /// Runs the script once.
@@ -265,12 +336,17 @@ impl Realm {
         self.current.changed.store(false, Ordering::Relaxed);
         let result = self.context.with(|ctx| {
             let call = || -> rquickjs::Result<Option<String>> {
-                let (script, run) = (self.script.0.clone().restore(&ctx)?, self.run.0.clone().restore(&ctx)?);
+                let (script, run) = (
+                    self.script.0.clone().restore(&ctx)?,
+                    self.run.0.clone().restore(&ctx)?,
+                );
                 let event = std::str::from_utf8(&job.request.event)?;
                 let answer: Option<rquickjs::String<'_>> = run.call((script, event))?;
                 answer.map(|answer| answer.to_string()).transpose()
             };
-            call().catch(&ctx).map_err(|error| failure(program, job, &error))
+            call()
+                .catch(&ctx)
+                .map_err(|error| failure(program, job, &error))
         });
         // Callbacks that the script put off run now, because none may run on into the next run.
         while self.runtime.is_job_pending() {
@@ -280,22 +356,40 @@ impl Realm {
             if self.runtime.execute_pending_job().is_err() {
                 // A rejected promise is no such error: this is a callback, or the memory.
                 let text = "run the script: what it put off until later failed".to_string();
-                return Err(Failure { text, is_fatal: true });
+                return Err(Failure {
+                    text,
+                    is_fatal: true,
+                });
             }
         }
-        // A script that ran on past its end may have caught the error that ended it, so its answer doesn't count.
+        // A script that ran on past its end may have caught the error that ended it, so its answer
+        // doesn't count.
         if self.current.is_stopped() {
             return Err(ended());
         }
         *self.current.job.lock() = None;
         let answer = result?;
-        if answer.as_ref().is_some_and(|answer| answer.len() > MAX_ANSWER) {
-            let text = format!("use the script's answer: it is larger than {} MiB", MAX_ANSWER >> 20);
-            return Err(Failure { text, is_fatal: false });
+        if answer
+            .as_ref()
+            .is_some_and(|answer| answer.len() > MAX_ANSWER)
+        {
+            let text = format!(
+                "use the script's answer: it is larger than {} MiB",
+                MAX_ANSWER >> 20
+            );
+            return Err(Failure {
+                text,
+                is_fatal: false,
+            });
         }
         let handed = std::mem::take(&mut *self.current.handed.lock());
         let changed = self.current.changed.load(Ordering::Relaxed);
-        Ok(Done { answer, handed, changed, took: Duration::ZERO })
+        Ok(Done {
+            answer,
+            handed,
+            changed,
+            took: Duration::ZERO,
+        })
     }
 }
 
@@ -308,7 +402,10 @@ impl Drop for Realm {
 
 fn ended() -> Failure {
     // This text is not shown, because the caller that stopped the run says why.
-    Failure { text: "finish the script: it was ended".into(), is_fatal: true }
+    Failure {
+        text: "finish the script: it was ended".into(),
+        is_fatal: true,
+    }
 }
 
 type Functions = (Kept<Function<'static>>, Kept<Function<'static>>);
@@ -327,10 +424,18 @@ fn functions<'js>(
     };
     let native = Object::new(ctx.clone())?;
     let it = current.clone();
-    native.set("stopped", Function::new(ctx.clone(), move || it.is_stopped())?)?;
+    native.set(
+        "stopped",
+        Function::new(ctx.clone(), move || it.is_stopped())?,
+    )?;
     let it = current.clone();
     let log = move |level: String, text: rquickjs::String<'_>| {
-        it.log(&level, &text.to_string().unwrap_or_else(|_| "(text that is not Unicode)".into()));
+        it.log(
+            &level,
+            &text
+                .to_string()
+                .unwrap_or_else(|_| "(text that is not Unicode)".into()),
+        );
     };
     native.set("log", Function::new(ctx.clone(), log)?)?;
     let it = current.clone();
@@ -341,12 +446,24 @@ fn functions<'js>(
                       value: Opt<Option<String>>,
                       ttl: Opt<Option<f64>>,
                       expected: Opt<Option<String>>| {
-        it.store(&scope, &operation, &key, value.0.flatten(), ttl.0.flatten(), expected.0.flatten())
-            .map_err(|error| Exception::throw_message(&ctx, &format!("failed to {error}")))
+        it.store(
+            &scope,
+            &operation,
+            &key,
+            value.0.flatten(),
+            ttl.0.flatten(),
+            expected.0.flatten(),
+        )
+        .map_err(|error| Exception::throw_message(&ctx, &format!("failed to {error}")))
     };
     native.set("store", Function::new(ctx.clone(), store)?)?;
     let make: Function<'js> = ctx.eval_with_options(include_str!("realm.js"), file("<realm>"))?;
-    let realm: Object<'js> = make.call((native, &*job.request.about, &*program.args, job.request.is_native))?;
+    let realm: Object<'js> = make.call((
+        native,
+        &*job.request.about,
+        &*program.args,
+        job.request.is_native,
+    ))?;
     let text = format!("{HEAD}{}{TAIL}", program.code);
     // The parentheses make it an expression and aren't part of the function's text.
     let whole = text[1..text.len() - 1].to_string();
@@ -358,9 +475,14 @@ fn functions<'js>(
             "the script is not the body of a function: it closes a brace too many",
         ));
     }
-    let script = script.try_into_function().map_err(|_| rquickjs::Error::Unknown)?;
+    let script = script
+        .try_into_function()
+        .map_err(|_| rquickjs::Error::Unknown)?;
     let run: Function<'js> = realm.get("run")?;
-    Ok((Kept(Persistent::save(ctx, script)), Kept(Persistent::save(ctx, run))))
+    Ok((
+        Kept(Persistent::save(ctx, script)),
+        Kept(Persistent::save(ctx, run)),
+    ))
 }
 
 /// Describes an error for the script's author.
@@ -370,21 +492,36 @@ fn failure(program: &Program, job: &Job, error: &CaughtError<'_>) -> Failure {
     }
     let (what, line) = match error {
         CaughtError::Exception(exception) => {
-            let name: String = exception.as_object().get("name").unwrap_or_else(|_| "Error".into());
+            let name: String = exception
+                .as_object()
+                .get("name")
+                .unwrap_or_else(|_| "Error".into());
             let message = message(exception);
             let joint = if message.is_empty() { "" } else { ": " };
-            (format!("{}{joint}{message}", clip(&name)), place(exception).map(|(line, _)| line))
+            (
+                format!("{}{joint}{message}", clip(&name)),
+                place(exception).map(|(line, _)| line),
+            )
         }
-        CaughtError::Value(value) => match value.as_string().and_then(|text| text.to_string().ok()) {
+        CaughtError::Value(value) => match value.as_string().and_then(|text| text.to_string().ok())
+        {
             Some(text) => (clip(&text), None),
-            None => (format!("it threw {}, which is not an error", value.type_name()), None),
+            None => (
+                format!("it threw {}, which is not an error", value.type_name()),
+                None,
+            ),
         },
         CaughtError::Error(error) => (clip(&error.to_string()), None),
     };
-    let at = line.map(|line| format!(" at {}", program.place(line))).unwrap_or_default();
+    let at = line
+        .map(|line| format!(" at {}", program.place(line)))
+        .unwrap_or_default();
     // QuickJS says so when it has reached the limit; the realm has little room left.
     let is_fatal = what.contains("out of memory") || matches!(error, CaughtError::Error(_));
-    Failure { text: format!("run the script: {what}{at}"), is_fatal }
+    Failure {
+        text: format!("run the script: {what}{at}"),
+        is_fatal,
+    }
 }
 
 #[cfg(test)]
@@ -400,9 +537,9 @@ mod tests {
     /// The most that a call may take to end, on a busy machine and with C that isn't optimised.
     const LATE: Duration = Duration::from_secs(3);
 
-    /// Everything that a script can reach, called with what no built-in expects: each call ends soon
-    /// after it is told to, and nothing crashes. `HOOKWIRE_HOSTILE=1` makes every call instead of
-    /// one in 9973, or in 997 with `HOOKWIRE_FULL`.
+    /// Everything that a script can reach, called with what no built-in expects: each call ends
+    /// soon after it is told to, and nothing crashes. `HOOKWIRE_HOSTILE=1` makes every call instead
+    /// of one in 9973, or in 997 with `HOOKWIRE_FULL`.
     #[test]
     fn nothing_that_can_be_reached_holds_a_thread() {
         let every = every();
@@ -410,11 +547,18 @@ mod tests {
         let count = {
             let job = Job::bare(&program, &json!({"count": true}), Store::default());
             let realm = Realm::new(&program, &job).unwrap_or_else(|error| panic!("{}", error.text));
-            let done = realm.run(&program, &job).unwrap_or_else(|error| panic!("{}", error.text));
-            serde_json::from_str::<Value>(&done.answer.unwrap()).unwrap()["count"].as_u64().unwrap()
+            let done = realm
+                .run(&program, &job)
+                .unwrap_or_else(|error| panic!("{}", error.text));
+            serde_json::from_str::<Value>(&done.answer.unwrap()).unwrap()["count"]
+                .as_u64()
+                .unwrap()
         };
         assert!(count > 300, "the walk has found only {count} functions");
-        let (next, slowest) = (AtomicUsize::new(0), std::sync::Mutex::new((Duration::ZERO, Value::Null)));
+        let (next, slowest) = (
+            AtomicUsize::new(0),
+            std::sync::Mutex::new((Duration::ZERO, Value::Null)),
+        );
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 std::thread::Builder::new()
@@ -427,7 +571,9 @@ mod tests {
                                 return;
                             }
                             let mut from = 0;
-                            while let Some((at, late, place)) = sweep(&program, &mut realm, callable, from, every) {
+                            while let Some((at, late, place)) =
+                                sweep(&program, &mut realm, callable, from, every)
+                            {
                                 from = at;
                                 let mut slowest = slowest.lock().unwrap();
                                 if late > slowest.0 {
@@ -444,12 +590,16 @@ mod tests {
         assert!(late < LATE, "{late:?}: {place}");
     }
 
-    /// Everything that a script can reach, and what the language does by itself, when there is hardly
-    /// any memory left: QuickJS may fail, but not crash. Takes what `HOOKWIRE_HOSTILE` says, too.
+    /// Everything that a script can reach, and what the language does by itself, when there is
+    /// hardly any memory left: QuickJS may fail, but not crash. Takes what `HOOKWIRE_HOSTILE` says,
+    /// too.
     #[test]
     fn nothing_that_fails_for_memory_ends_the_process() {
         let bare = Program::bare(include_str!("brim.js"));
-        let program = Arc::new(Program { memory: crate::handlers::realms::job::MIN_MEMORY, ..bare });
+        let program = Arc::new(Program {
+            memory: crate::handlers::realms::job::MIN_MEMORY,
+            ..bare
+        });
         let run = |event: Value| {
             let job = Job::bare(&program, &event, Store::default());
             let (watched, (done, is_done)) = (job.clone(), std::sync::mpsc::channel::<()>());
@@ -478,8 +628,15 @@ mod tests {
     const OFTEN: u64 = 997;
 
     fn every() -> u64 {
-        let usual = if std::env::var_os("HOOKWIRE_FULL").is_some() { OFTEN } else { 9973 };
-        std::env::var("HOOKWIRE_HOSTILE").ok().and_then(|it| it.parse().ok()).unwrap_or(usual)
+        let usual = if std::env::var_os("HOOKWIRE_FULL").is_some() {
+            OFTEN
+        } else {
+            9973
+        };
+        std::env::var("HOOKWIRE_HOSTILE")
+            .ok()
+            .and_then(|it| it.parse().ok())
+            .unwrap_or(usual)
     }
 
     /// Makes the calls of one function until one has to be ended: which, and how long that took.
@@ -493,13 +650,19 @@ mod tests {
         let store = Store::default();
         let event = json!({"every": every, "from": {"callable": callable, "at": from}});
         let job = Job::bare(program, &event, store.clone());
-        let at = || store.get(&Scope::Global, "at").unwrap_or(json!({"at": from}));
+        let at = || {
+            store
+                .get(&Scope::Global, "at")
+                .unwrap_or(json!({"at": from}))
+        };
         let (done, is_done) = std::sync::mpsc::channel::<()>();
         let stopped = std::thread::scope(|scope| {
             let (is_done, at, job) = (is_done, &at, &job);
             let watchdog = scope.spawn(move || {
                 let mut last = (at(), Instant::now());
-                while is_done.recv_timeout(SILENT / 8).is_err_and(|it| it == std::sync::mpsc::RecvTimeoutError::Timeout)
+                while is_done
+                    .recv_timeout(SILENT / 8)
+                    .is_err_and(|it| it == std::sync::mpsc::RecvTimeoutError::Timeout)
                 {
                     let now = at();
                     if now != last.0 {
@@ -525,6 +688,10 @@ mod tests {
             watchdog.join().unwrap()
         });
         let (stopped, place) = stopped?;
-        Some((place["at"].as_u64().unwrap_or(from) + 1, stopped.elapsed(), place))
+        Some((
+            place["at"].as_u64().unwrap_or(from) + 1,
+            stopped.elapsed(),
+            place,
+        ))
     }
 }

@@ -13,19 +13,29 @@ use serde_json::Value;
 const MAX_TEXT: usize = 64 * 1024;
 
 /// The tool's input with its commands changed; `None` if there is nothing to change.
-pub(super) fn rewrite(facts: &Facts, hook: &HookView<'_>, change: &Change) -> Result<Option<Value>, HandlerError> {
+pub(super) fn rewrite(
+    facts: &Facts,
+    hook: &HookView<'_>,
+    change: &Change,
+) -> Result<Option<Value>, HandlerError> {
     let event = &facts.event;
     let pointer = event.spec.subject.unwrap_or_default();
     if within_subject("tool.input", pointer).is_none_or(|rest| !rest.is_empty()) {
         let why = format!("hooks can rewrite `{}` at {}", written(pointer), event.name);
         return Err(HandlerError(format!("change the command: {why}")));
     }
-    let Some(input) = event.subject() else { return Ok(None) };
+    let Some(input) = event.subject() else {
+        return Ok(None);
+    };
     let row = facts.row(hook.source.layer);
-    let places = row.shell_arguments(input).map_err(|why| HandlerError(format!("change the command: {why}")))?;
+    let places = row
+        .shell_arguments(input)
+        .map_err(|why| HandlerError(format!("change the command: {why}")))?;
     let change = |text: &str, shell: Shell| {
         if text.len() > MAX_TEXT {
-            return Err(HandlerError(format!("change the command: its text has more than {MAX_TEXT} bytes")));
+            return Err(HandlerError(format!(
+                "change the command: its text has more than {MAX_TEXT} bytes"
+            )));
         }
         let script = shell::read(text, shell);
         let hits = hook.tools.hit_commands(&script, facts, hook.asker());
@@ -33,21 +43,39 @@ pub(super) fn rewrite(facts: &Facts, hook: &HookView<'_>, change: &Change) -> Re
     };
     let mut after = input.clone();
     for place in places {
-        let Some(value) = input.pointer(&place) else { continue };
+        let Some(value) = input.pointer(&place) else {
+            continue;
+        };
         let changed = match value.as_array().map(Vec::as_slice) {
             // A shell with its text: `[bash, -lc, text]`.
-            Some([Value::String(program), Value::String(option), Value::String(text)])
-                if SHELL_OPTIONS.contains(&option.as_str()) && Shell::named(program) != Shell::Other =>
+            Some(
+                [
+                    Value::String(program),
+                    Value::String(option),
+                    Value::String(text),
+                ],
+            ) if SHELL_OPTIONS.contains(&option.as_str())
+                && Shell::named(program) != Shell::Other =>
             {
                 change(text, Shell::named(program))?
                     .map(|text| Value::from([program.clone(), option.clone(), text].to_vec()))
             }
             Some(_) => {
-                let text = shell_text(value).map(|text| change(&text, facts.shell(row))).transpose()?.flatten();
+                let text = shell_text(value)
+                    .map(|text| change(&text, facts.shell(row)))
+                    .transpose()?
+                    .flatten();
                 let words = text.map(|text| shell_word::words(&text)).transpose();
-                words.map_err(|why| HandlerError(format!("change the command: {why}")))?.map(Value::from)
+                words
+                    .map_err(|why| HandlerError(format!("change the command: {why}")))?
+                    .map(Value::from)
             }
-            None => value.as_str().map(|text| change(text, facts.shell(row))).transpose()?.flatten().map(Value::from),
+            None => value
+                .as_str()
+                .map(|text| change(text, facts.shell(row)))
+                .transpose()?
+                .flatten()
+                .map(Value::from),
         };
         if let (Some(changed), Some(value)) = (changed, after.pointer_mut(&place)) {
             *value = changed;

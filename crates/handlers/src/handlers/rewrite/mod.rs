@@ -1,7 +1,7 @@
 //! `rewrite`: a declared change of the event's subject, without a program.
 //!
-//! What can't be changed with certainty isn't changed: a hook whose condition is in doubt doesn't run, and
-//! what stands in the way of a change fails the hook. Its `fail` decides about both.
+//! What can't be changed with certainty isn't changed: a hook whose condition is in doubt doesn't
+//! run, and what stands in the way of a change fails the hook. Its `fail` decides about both.
 
 mod commands;
 mod in_place;
@@ -27,23 +27,26 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-/// A change of the event's subject: `patch`, `replace`, `command`, or `program` and `options`. The last three
-/// change the commands that the hook's `if` names, in their place.
+/// A change of the event's subject: `patch`, `replace`, `command`, or `program` and `options`. The
+/// last three change the commands that the hook's `if` names, in their place.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Rewrite")]
 pub struct RawRewrite {
-    /// A JSON merge patch (RFC 7396) over the subject: members that it doesn't name stay, null removes one.
-    /// `${tool.name}` placeholders in its strings; where the event lacks one, the rewrite fails.
+    /// A JSON merge patch (RFC 7396) over the subject: members that it doesn't name stay, null
+    /// removes one. `${tool.name}` placeholders in its strings; where the event lacks one, the
+    /// rewrite fails.
     patch: Option<Map<String, Value>>,
     /// A regex on a text of the subject.
     replace: Option<RawReplace>,
     /// The program that runs instead of the one that `if` names.
     program: Option<String>,
-    /// Options of the commands that `if` names, in every spelling that the program takes: another option stands
-    /// in its place, with its value; null or false removes it with its value; true adds it where it is missing.
+    /// Options of the commands that `if` names, in every spelling that the program takes: another
+    /// option stands in its place, with its value; null or false removes it with its value; true
+    /// adds it where it is missing.
     options: Option<BTreeMap<String, RawOption>>,
-    /// Words that stand instead of those that `if` names: the program, its sub-commands, operands and options.
+    /// Words that stand instead of those that `if` names: the program, its sub-commands, operands
+    /// and options.
     command: Option<Vec<String>>,
 }
 
@@ -90,8 +93,10 @@ impl Kind for Rewrite {
 
     const NEEDS_CERTAINTY: bool = true;
 
-    const TEXTS: &'static [(&'static str, TextKind)] =
-        &[("patch.**", TextKind::Template), ("replace.pattern", TextKind::Regex)];
+    const TEXTS: &'static [(&'static str, TextKind)] = &[
+        ("patch.**", TextKind::Template),
+        ("replace.pattern", TextKind::Regex),
+    ];
 
     fn compile(raw: RawRewrite, cx: &Compile<'_>) -> Result<Self, Mistake> {
         let given = [
@@ -101,7 +106,10 @@ impl Kind for Rewrite {
             ("options", raw.options.is_some()),
             ("command", raw.command.is_some()),
         ];
-        let mut given = given.into_iter().filter(|(_, is_there)| *is_there).map(|(key, _)| key);
+        let mut given = given
+            .into_iter()
+            .filter(|(_, is_there)| *is_there)
+            .map(|(key, _)| key);
         if let (Some(first), Some(second)) = (given.next(), given.next_back())
             && (first, second) != ("program", "options")
         {
@@ -147,9 +155,12 @@ impl Kind for Rewrite {
             Rewrite::Patch { body, .. } => call.filled(|value| patched(body, value))?,
             Rewrite::Replace(replace) => {
                 let event = call.moment.event();
-                let Some(subject) = event.subject() else { return Ok(Answer::default()) };
+                let Some(subject) = event.subject() else {
+                    return Ok(Answer::default());
+                };
                 let (replace, shared) = (replace.clone(), event.clone());
-                let rewritten = text::look_through(subject, move |_| replace.rewrite(&shared)).await??;
+                let rewritten =
+                    text::look_through(subject, move |_| replace.rewrite(&shared)).await??;
                 Ok(rewritten.map_or_else(Answer::default, Answer::rewrite))
             }
             Rewrite::Commands { change, .. } => {
@@ -176,7 +187,8 @@ impl Kind for Rewrite {
 }
 
 impl Rewrite {
-    /// The path of what is changed, where the definition says it, and the keys that it is written under.
+    /// The path of what is changed, where the definition says it, and the keys that it is written
+    /// under.
     pub fn member(&self) -> Option<(&str, &'static [&'static str])> {
         match self {
             Rewrite::Replace(replace) => Some((&replace.member, &["replace", "member"])),
@@ -186,8 +198,8 @@ impl Rewrite {
     }
 }
 
-/// The patch with what its placeholders stand for. Without one of them, nothing is known of what was meant: a null
-/// would remove a member, an empty text would make another command.
+/// The patch with what its placeholders stand for. Without one of them, nothing is known of what
+/// was meant: a null would remove a member, an empty text would make another command.
 fn patched(body: &Body, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Answer, HandlerError> {
     let missing = RefCell::new(None);
     let patch = body.fill(&|name| {
@@ -199,7 +211,9 @@ fn patched(body: &Body, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Answer
     });
     match missing.into_inner() {
         None => Ok(Answer::patch(patch)),
-        Some(name) => Err(HandlerError(format!("fill in `{name}`: the event has no such member"))),
+        Some(name) => Err(HandlerError(format!(
+            "fill in `{name}`: the event has no such member"
+        ))),
     }
 }
 
@@ -214,24 +228,41 @@ fn commands(raw: RawRewrite, cx: &Compile<'_>) -> Result<Rewrite, Mistake> {
     };
     let is_word = |word: &str| !word.is_empty() && !word.contains('\0');
     if raw.program.as_deref().is_some_and(|it| !is_word(it)) {
-        return Err(Mistake::new("program", "the program is empty, or holds a NUL"));
+        return Err(Mistake::new(
+            "program",
+            "the program is empty, or holds a NUL",
+        ));
     }
     if let Some(words) = &raw.command
-        && (words.first().is_none_or(|it| it.is_empty()) || words.iter().any(|word| word.contains('\0')))
+        && (words.first().is_none_or(|it| it.is_empty())
+            || words.iter().any(|word| word.contains('\0')))
     {
-        return Err(Mistake::new("command", "the command has no program, or holds a NUL")
-            .help("write its words: `command: [pnpm, add]`"));
+        return Err(
+            Mistake::new("command", "the command has no program, or holds a NUL")
+                .help("write its words: `command: [pnpm, add]`"),
+        );
     }
     if let Some(mistake) = several_words(&raw) {
         return Err(mistake);
     }
-    let is_option = |name: &str| name.len() > 1 && name.starts_with('-') && name != "--" && is_word(name);
+    let is_option =
+        |name: &str| name.len() > 1 && name.starts_with('-') && name != "--" && is_word(name);
     let mut options = BTreeMap::new();
     for (name, change) in raw.options.unwrap_or_default() {
-        let with = if let RawOption(OptionChange::Replace(with)) = &change { Some(with.as_str()) } else { None };
-        if let Some(wrong) = [Some(name.as_str()), with].into_iter().flatten().find(|it| !is_option(it)) {
-            return Err(Mistake::new("options", format!("`{wrong}` is not an option"))
-                .help("write options with their dashes: `--force: --force-with-lease`"));
+        let with = if let RawOption(OptionChange::Replace(with)) = &change {
+            Some(with.as_str())
+        } else {
+            None
+        };
+        if let Some(wrong) = [Some(name.as_str()), with]
+            .into_iter()
+            .flatten()
+            .find(|it| !is_option(it))
+        {
+            return Err(
+                Mistake::new("options", format!("`{wrong}` is not an option"))
+                    .help("write options with their dashes: `--force: --force-with-lease`"),
+            );
         }
         options.insert(name, change.0);
     }
@@ -259,37 +290,72 @@ fn commands(raw: RawRewrite, cx: &Compile<'_>) -> Result<Rewrite, Mistake> {
     };
     let change = match raw.command {
         Some(words) => Change::Command(words),
-        None => Change::Parts { program: raw.program, options },
+        None => Change::Parts {
+            program: raw.program,
+            options,
+        },
     };
     let is_idempotent = match &change {
-        Change::Command(words) => rules.iter().all(|rule| rule.program().is_some_and(|it| it != words[0])),
+        Change::Command(words) => rules
+            .iter()
+            .all(|rule| rule.program().is_some_and(|it| it != words[0])),
         Change::Parts { options, .. } => options.values().all(|change| match change {
-            OptionChange::Replace(with) => !options.contains_key(with.split('=').next().unwrap_or_default()),
+            OptionChange::Replace(with) => {
+                !options.contains_key(with.split('=').next().unwrap_or_default())
+            }
             OptionChange::Remove | OptionChange::Add => true,
         }),
     };
-    Ok(Rewrite::Commands { change, is_idempotent })
+    Ok(Rewrite::Commands {
+        change,
+        is_idempotent,
+    })
 }
 
-/// A program or an option that is several words: it would be quoted as one, which nothing is called. A path may hold blanks.
+/// A program or an option that is several words: it would be quoted as one, which nothing is
+/// called. A path may hold blanks.
 fn several_words(raw: &RawRewrite) -> Option<Mistake> {
-    let has_blank = |word: &&str| word.trim().contains(char::is_whitespace) && !word.contains(['/', '\\']);
+    let has_blank =
+        |word: &&str| word.trim().contains(char::is_whitespace) && !word.contains(['/', '\\']);
     let listed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(", ");
-    let told = |field, word: &str, help| Mistake::new(field, format!("`{word}` is several words, not one")).help(help);
+    let told = |field, word: &str, help| {
+        Mistake::new(field, format!("`{word}` is several words, not one")).help(help)
+    };
     if let Some(program) = raw.program.as_deref().filter(has_blank) {
-        return Some(told("program", program, format!("write `command: [{}, ...]`", listed(program))));
+        return Some(told(
+            "program",
+            program,
+            format!("write `command: [{}, ...]`", listed(program)),
+        ));
     }
     let first = raw.command.iter().flatten().next().map(String::as_str);
     if let Some(first) = first.filter(has_blank) {
-        return Some(told("command", first, format!("write `command: [{}]`", listed(first))));
+        return Some(told(
+            "command",
+            first,
+            format!("write `command: [{}]`", listed(first)),
+        ));
     }
-    let name = |option: &&str| option.split('=').next().is_some_and(|name| name.contains(char::is_whitespace));
-    let changes = raw.options.iter().flatten().flat_map(|(option, change)| match change {
-        RawOption(OptionChange::Replace(with)) => vec![option.as_str(), with],
-        RawOption(_) => vec![option.as_str()],
-    });
+    let name = |option: &&str| {
+        option
+            .split('=')
+            .next()
+            .is_some_and(|name| name.contains(char::is_whitespace))
+    };
+    let changes = raw
+        .options
+        .iter()
+        .flatten()
+        .flat_map(|(option, change)| match change {
+            RawOption(OptionChange::Replace(with)) => vec![option.as_str(), with],
+            RawOption(_) => vec![option.as_str()],
+        });
     let option = changes.into_iter().find(name)?;
-    Some(told("options", option, "write an option by itself, or its value behind a `=`".into()))
+    Some(told(
+        "options",
+        option,
+        "write an option by itself, or its value behind a `=`".into(),
+    ))
 }
 
 /// Whether nothing of a body depends on the event.
@@ -309,14 +375,21 @@ impl Replace {
         let pointer = event.spec.subject.unwrap_or_default();
         let Some(path) = within_subject(&self.member, pointer) else {
             let subject = written(pointer);
-            return Err(failed(format!("hooks can rewrite `{subject}` at {}, and what is in it", event.name)));
+            return Err(failed(format!(
+                "hooks can rewrite `{subject}` at {}, and what is in it",
+                event.name
+            )));
         };
-        let Some(mut subject) = event.subject().cloned() else { return Ok(None) };
+        let Some(mut subject) = event.subject().cloned() else {
+            return Ok(None);
+        };
         let step = |at, key: &str| match at {
             &mut Value::Array(ref mut items) => items.get_mut(key.parse::<usize>().ok()?),
             other => other.as_object_mut()?.get_mut(key),
         };
-        let Some(member) = path.iter().try_fold(&mut subject, |at, key| step(at, key)) else { return Ok(None) };
+        let Some(member) = path.iter().try_fold(&mut subject, |at, key| step(at, key)) else {
+            return Ok(None);
+        };
         let text = match member {
             Value::String(text) => text,
             Value::Null => return Ok(None),
@@ -335,7 +408,11 @@ impl Replace {
 /// The rest of a member's path behind the subject's place; `None` if it leads elsewhere.
 pub fn within_subject<'m>(member: &'m str, subject: &str) -> Option<Vec<&'m str>> {
     let mut path = member.split('.');
-    subject.split('/').skip(1).all(|key| path.next() == Some(key)).then(|| path.collect())
+    subject
+        .split('/')
+        .skip(1)
+        .all(|key| path.next() == Some(key))
+        .then(|| path.collect())
 }
 
 /// A JSON pointer of plain keys as a path.
@@ -343,7 +420,8 @@ pub fn written(pointer: &str) -> String {
     pointer.trim_start_matches('/').replace('/', ".")
 }
 
-/// A group that a replacement names and the regex lacks. The names are read as [`Regex::replace_all`] does.
+/// A group that a replacement names and the regex lacks. The names are read as
+/// [`Regex::replace_all`] does.
 fn missing_group<'w>(regex: &Regex, with: &'w str) -> Option<&'w str> {
     let is_there = |name: &str| match name.parse::<usize>() {
         Ok(number) => number < regex.captures_len(),
@@ -358,7 +436,9 @@ fn missing_group<'w>(regex: &Regex, with: &'w str) -> Option<&'w str> {
                 continue;
             }
             Some(b'{') => rest.find('}'),
-            _ => rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).or(Some(rest.len())),
+            _ => rest
+                .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                .or(Some(rest.len())),
         };
         let name = rest[..end.unwrap_or(0)].trim_start_matches('{');
         if !name.is_empty() && !is_there(name) {
@@ -379,15 +459,29 @@ mod tests {
     fn a_patch_needs_all_that_it_names() {
         let event = json!({"a": "x", "null": null});
         for (patch, expected) in [
-            (json!({"command": "${a} y", "b": "${a}"}), Ok(json!({"command": "x y", "b": "x"}))),
+            (
+                json!({"command": "${a} y", "b": "${a}"}),
+                Ok(json!({"command": "x y", "b": "x"})),
+            ),
             (json!({"b": null}), Ok(json!({"b": null}))),
-            (json!({"command": "${b} --dry-run"}), Err("fill in `b`: the event has no such member")),
-            (json!({"command": {"c": ["${b}"]}}), Err("fill in `b`: the event has no such member")),
-            (json!({"command": "${null}"}), Err("fill in `null`: the event has no such member")),
+            (
+                json!({"command": "${b} --dry-run"}),
+                Err("fill in `b`: the event has no such member"),
+            ),
+            (
+                json!({"command": {"c": ["${b}"]}}),
+                Err("fill in `b`: the event has no such member"),
+            ),
+            (
+                json!({"command": "${null}"}),
+                Err("fill in `null`: the event has no such member"),
+            ),
         ] {
             let body = Body::new(patch.clone(), &PATHS).unwrap();
             let found = patched(&body, &|name| event.get(name).cloned());
-            let found = found.map(|it| it.patch.unwrap_or_default()).map_err(|it| it.0);
+            let found = found
+                .map(|it| it.patch.unwrap_or_default())
+                .map_err(|it| it.0);
             assert_eq!(found, expected.map_err(str::to_string), "{patch}");
         }
     }
@@ -396,25 +490,59 @@ mod tests {
     fn texts_are_replaced_where_they_stand() {
         let call = json!({"event": "PreToolUse", "tool": {"name": "A", "input": {"a": "x1 x2", "b": {"c": ["x3", 4]}, "n": null}}});
         for (member, pattern, with, expected) in [
-            ("tool.input.a", "x(.)", "${1}y", Ok(Some(json!({"a": "1y 2y", "b": {"c": ["x3", 4]}, "n": null})))),
-            ("tool.input.b.c.0", "x", "$$1", Ok(Some(json!({"a": "x1 x2", "b": {"c": ["$13", 4]}, "n": null})))),
+            (
+                "tool.input.a",
+                "x(.)",
+                "${1}y",
+                Ok(Some(
+                    json!({"a": "1y 2y", "b": {"c": ["x3", 4]}, "n": null}),
+                )),
+            ),
+            (
+                "tool.input.b.c.0",
+                "x",
+                "$$1",
+                Ok(Some(
+                    json!({"a": "x1 x2", "b": {"c": ["$13", 4]}, "n": null}),
+                )),
+            ),
             ("tool.input.a", "z", "", Ok(None)),
             ("tool.input.none", "x", "", Ok(None)),
             ("tool.input.b.c.9", "x", "", Ok(None)),
             ("tool.input.a.x", "x", "", Ok(None)),
             ("tool.input.n", "x", "", Ok(None)),
-            ("tool.input.b.c.1", "4", "", Err("rewrite `tool.input.b.c.1`: it is not a text")),
-            ("tool.input", "x", "", Err("rewrite `tool.input`: it is not a text")),
+            (
+                "tool.input.b.c.1",
+                "4",
+                "",
+                Err("rewrite `tool.input.b.c.1`: it is not a text"),
+            ),
+            (
+                "tool.input",
+                "x",
+                "",
+                Err("rewrite `tool.input`: it is not a text"),
+            ),
             (
                 "tool.name",
                 "A",
                 "",
-                Err("rewrite `tool.name`: hooks can rewrite `tool.input` at PreToolUse, and what is in it"),
+                Err(
+                    "rewrite `tool.name`: hooks can rewrite `tool.input` at PreToolUse, and what is in it",
+                ),
             ),
         ] {
-            let replace = Replace { member: member.into(), regex: Regex::new(pattern).unwrap(), with: with.into() };
+            let replace = Replace {
+                member: member.into(),
+                regex: Regex::new(pattern).unwrap(),
+                with: with.into(),
+            };
             let found = replace.rewrite(&Event::from_json(call.clone()).unwrap());
-            assert_eq!(found, expected.map_err(|error| HandlerError(error.into())), "{member} {pattern} {with}");
+            assert_eq!(
+                found,
+                expected.map_err(|error| HandlerError(error.into())),
+                "{member} {pattern} {with}"
+            );
         }
     }
 

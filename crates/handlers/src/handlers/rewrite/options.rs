@@ -1,4 +1,5 @@
-//! What a definition says of an option. Its mistakes are found while reading, so that they are told at its place.
+//! What a definition says of an option. Its mistakes are found while reading, so that they are told
+//! at its place.
 
 use super::in_place::OptionChange;
 use hookwire_base::syntax::values::schema_of;
@@ -23,7 +24,11 @@ impl<'de> Deserialize<'de> for RawOption {
             }
 
             fn visit_bool<E: Error>(self, is_there: bool) -> Result<OptionChange, E> {
-                Ok(if is_there { OptionChange::Add } else { OptionChange::Remove })
+                Ok(if is_there {
+                    OptionChange::Add
+                } else {
+                    OptionChange::Remove
+                })
             }
 
             fn visit_unit<E: Error>(self) -> Result<OptionChange, E> {

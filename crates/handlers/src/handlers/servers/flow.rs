@@ -97,7 +97,9 @@ impl AsyncRead for Lines {
             None => self.line + new.len(),
         };
         if self.line > MAX_MESSAGE {
-            self.flow.exceeds(format!("it sent a message of more than {MAX_MESSAGE} bytes"));
+            self.flow.exceeds(format!(
+                "it sent a message of more than {MAX_MESSAGE} bytes"
+            ));
             return Poll::Ready(Err(std::io::Error::other("a message is too long")));
         }
         if !self.flow.takes("stdout", new) {

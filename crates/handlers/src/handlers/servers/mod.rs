@@ -1,8 +1,8 @@
 //! MCP servers that stay up between events.
 //!
 //! A server is started at its first call, shared by every hook whose definition of it is equal,
-//! started again at the next call after a crash, and ended when it was not called for a while,
-//! or with the host. A call that waits for a start may give up; the start goes on for the next call.
+//! started again at the next call after a crash, and ended when it was not called for a while, or
+//! with the host. A call that waits for a start may give up; the start goes on for the next call.
 
 mod flow;
 
@@ -23,13 +23,17 @@ use hookwire_base::syntax::source::Layer;
 use parking_lot::Mutex;
 use rmcp::ClientHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
-    JsonObject, PaginatedRequestParams, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
+    Implementation, JsonObject, PaginatedRequestParams, Tool,
 };
-use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError, ServiceExt};
+use rmcp::service::{
+    ClientInitializeError, Peer, RoleClient, RunningService, ServiceError, ServiceExt,
+};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransportConfig, StreamableHttpError,
+};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -77,16 +81,22 @@ pub enum Reach {
         approved: Option<Arc<ApprovedCommand>>,
     },
     /// A streamable HTTP endpoint, as a layer may reach it.
-    Url { url: String, headers: Headers, layer: Layer },
+    Url {
+        url: String,
+        headers: Headers,
+        layer: Layer,
+    },
 }
 
 impl ServerDefinition {
     /// The files that it is started from, as far as its command names them.
     pub fn files(&self, root: &Path) -> Vec<PathBuf> {
         match &self.reach {
-            Reach::Command { argv, cwd, .. } => {
-                run_by_words(argv.iter().map(String::as_str), Some(cwd.as_deref().unwrap_or(root)), root)
-            }
+            Reach::Command { argv, cwd, .. } => run_by_words(
+                argv.iter().map(String::as_str),
+                Some(cwd.as_deref().unwrap_or(root)),
+                root,
+            ),
             Reach::Url { .. } => Vec::new(),
         }
     }
@@ -94,9 +104,11 @@ impl ServerDefinition {
     /// The programs that its command looks for by name.
     pub fn programs(&self) -> Vec<String> {
         match &self.reach {
-            Reach::Command { argv, sets_path: false, .. } => {
-                Words::List(&argv.iter().map(String::as_str).collect::<Vec<_>>()).programs()
-            }
+            Reach::Command {
+                argv,
+                sets_path: false,
+                ..
+            } => Words::List(&argv.iter().map(String::as_str).collect::<Vec<_>>()).programs(),
             Reach::Command { .. } | Reach::Url { .. } => Vec::new(),
         }
     }
@@ -111,7 +123,9 @@ impl ServerDefinition {
             }
             Reach::Url { url, .. } => {
                 let parsed = url::Url::parse(url).ok();
-                let host = parsed.as_ref().and_then(|it| Some((it.host_str()?, it.port())));
+                let host = parsed
+                    .as_ref()
+                    .and_then(|it| Some((it.host_str()?, it.port())));
                 match host {
                     Some((host, Some(port))) => format!("{host}:{port}"),
                     Some((host, None)) => host.to_string(),
@@ -119,7 +133,11 @@ impl ServerDefinition {
                 }
             }
         };
-        ServerDefinition { reach, label, secrets }
+        ServerDefinition {
+            reach,
+            label,
+            secrets,
+        }
     }
 
     /// How it is reached.
@@ -130,9 +148,11 @@ impl ServerDefinition {
     /// What is started, if the server isn't somewhere else.
     pub(super) fn program(&self) -> Option<Program> {
         match &self.reach {
-            Reach::Command { argv, env, cwd, .. } => {
-                Some(Program { text: argv.join(" "), sets: changed(env), cwd: cwd.clone() })
-            }
+            Reach::Command { argv, env, cwd, .. } => Some(Program {
+                text: argv.join(" "),
+                sets: changed(env),
+                cwd: cwd.clone(),
+            }),
             Reach::Url { .. } => None,
         }
     }
@@ -150,8 +170,16 @@ impl ServerDefinition {
     /// The label as part of a tool's name.
     #[cfg(feature = "models")]
     pub(crate) fn plain_label(&self) -> String {
-        let name: String = self.label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        if name.is_empty() { "server".into() } else { name }
+        let name: String = self
+            .label
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        if name.is_empty() {
+            "server".into()
+        } else {
+            name
+        }
     }
 }
 
@@ -166,7 +194,11 @@ pub struct Servers {
 impl Default for Servers {
     fn default() -> Servers {
         let gone = CancellationToken::new();
-        Servers { table: Mutex::default(), _guard: gone.clone().drop_guard(), gone }
+        Servers {
+            table: Mutex::default(),
+            _guard: gone.clone().drop_guard(),
+            gone,
+        }
     }
 }
 
@@ -188,7 +220,9 @@ impl Servers {
         let (gone, label) = (self.gone.clone(), &definition.label);
         // A task of its own: a call that runs out of time must not undo a slow start.
         let start = tokio::spawn(async move { slot.start(&root, &egress, idle, gone).await });
-        start.await.unwrap_or_else(|error| Err(format!("start the MCP server `{label}`: {error}")))
+        start
+            .await
+            .unwrap_or_else(|error| Err(format!("start the MCP server `{label}`: {error}")))
     }
 
     fn slot(&self, definition: &Arc<ServerDefinition>) -> Result<Arc<Slot>, String> {
@@ -197,14 +231,19 @@ impl Servers {
             return Ok(slot.clone());
         }
         if table.len() >= MAX_SERVERS {
-            let idle = table.iter().filter_map(|(key, slot)| Some((slot.unused_since()?, key.clone())));
+            let idle = table
+                .iter()
+                .filter_map(|(key, slot)| Some((slot.unused_since()?, key.clone())));
             let Some((_, longest)) = idle.min_by_key(|(since, _)| *since) else {
                 return Err(format!(
                     "start the MCP server `{}`: {MAX_SERVERS} others run, and all are busy",
                     definition.label
                 ));
             };
-            if let Some(running) = table.remove(&longest).and_then(|slot| slot.running.lock().take()) {
+            if let Some(running) = table
+                .remove(&longest)
+                .and_then(|slot| slot.running.lock().take())
+            {
                 running.end.cancel();
             }
         }
@@ -241,7 +280,9 @@ impl Slot {
     /// The server, if it runs.
     fn lease(&self, idle: Duration) -> Option<Lease> {
         let running = self.running.lock();
-        let running = running.as_ref().filter(|it| !it.peer.is_transport_closed() && !it.end.is_cancelled())?;
+        let running = running
+            .as_ref()
+            .filter(|it| !it.peer.is_transport_closed() && !it.end.is_cancelled())?;
         let mut usage = running.usage.lock();
         usage.calls += 1;
         usage.idle = usage.idle.max(idle);
@@ -276,10 +317,15 @@ impl Slot {
         let label = &self.definition.label;
         let why = {
             let health = self.health.lock();
-            let left = health.not_before.map(|it| it.saturating_duration_since(Instant::now()));
+            let left = health
+                .not_before
+                .map(|it| it.saturating_duration_since(Instant::now()));
             left.filter(|it| !it.is_zero()).map(|left| {
                 let seconds = left.as_secs() + 1;
-                format!("it has failed {} times, the next attempt is in {seconds} s ({})", health.failures, health.last)
+                format!(
+                    "it has failed {} times, the next attempt is in {seconds} s ({})",
+                    health.failures, health.last
+                )
             })
         };
         if let Some(why) = why {
@@ -300,14 +346,24 @@ impl Slot {
             peer: service.peer().clone(),
             log,
             tools: Mutex::default(),
-            usage: Mutex::new(Usage { calls: 1, last: Instant::now(), idle }),
+            usage: Mutex::new(Usage {
+                calls: 1,
+                last: Instant::now(),
+                idle,
+            }),
             worked: AtomicBool::new(false),
             end: CancellationToken::new(),
             ended: CancellationToken::new(),
             obituary: OnceLock::new(),
         });
         *self.running.lock() = Some(running.clone());
-        tokio::spawn(keep(service, child, running.clone(), Arc::downgrade(self), gone));
+        tokio::spawn(keep(
+            service,
+            child,
+            running.clone(),
+            Arc::downgrade(self),
+            gone,
+        ));
         Ok(Lease(running))
     }
 
@@ -335,7 +391,10 @@ impl Health {
     /// The first failure is forgiven at once; from the second on, each pause is twice as long.
     fn fail(&mut self, error: &str) {
         self.failures = self.failures.saturating_add(1);
-        let doubled = self.failures.checked_sub(2).map(|n| Duration::from_millis(500) * 2_u32.pow(n.min(6)));
+        let doubled = self
+            .failures
+            .checked_sub(2)
+            .map(|n| Duration::from_millis(500) * 2_u32.pow(n.min(6)));
         self.not_before = doubled.map(|pause| Instant::now() + pause.min(MAX_PAUSE));
         self.last = error.to_string();
     }
@@ -390,10 +449,12 @@ impl Lease {
                 self.0.worked.store(true, Ordering::Relaxed);
                 Ok(result)
             }
-            Ok(CallToolResponse::InputRequired(_)) => {
-                Err(format!("{what}: it asks for a person's input, which a hook hasn't got"))
-            }
-            Ok(_) => Err(format!("{what}: it was put off as a task, which isn't supported")),
+            Ok(CallToolResponse::InputRequired(_)) => Err(format!(
+                "{what}: it asks for a person's input, which a hook hasn't got"
+            )),
+            Ok(_) => Err(format!(
+                "{what}: it was put off as a task, which isn't supported"
+            )),
             Err(error) => Err(self.explain(&what, error).await),
         }
     }
@@ -412,9 +473,20 @@ impl Lease {
             let hint = match closest(tool, names.iter().copied()) {
                 Some(name) => format!("did you mean `{name}`?"),
                 None if names.is_empty() => "it has none at all".to_string(),
-                None => format!("it has {}", names.iter().take(20).copied().collect::<Vec<_>>().join(", ")),
+                None => format!(
+                    "it has {}",
+                    names
+                        .iter()
+                        .take(20)
+                        .copied()
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
             };
-            format!("call tool `{tool}`: the MCP server `{}` has no such tool; {hint}", self.0.definition.label)
+            format!(
+                "call tool `{tool}`: the MCP server `{}` has no such tool; {hint}",
+                self.0.definition.label
+            )
         })
     }
 
@@ -422,7 +494,11 @@ impl Lease {
         let mut tools: Vec<Tool> = Vec::new();
         let mut cursor = None;
         loop {
-            let page = self.0.peer.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await;
+            let page = self
+                .0
+                .peer
+                .list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor)))
+                .await;
             let page = match page {
                 Ok(page) => page,
                 Err(error) => return Err(self.explain("list the server's tools", error).await),
@@ -440,15 +516,24 @@ impl Lease {
     async fn explain(&self, what: &str, error: ServiceError) -> String {
         let definition = &self.0.definition;
         match error {
-            ServiceError::McpError(error) => format!("{what}: {}", definition.censor(&error.message)),
+            ServiceError::McpError(error) => {
+                format!("{what}: {}", definition.censor(&error.message))
+            }
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
                 // How it ended is known a moment later.
                 let _ = timeout(FAREWELL, self.0.ended.cancelled()).await;
                 let why = self.0.obituary.get().map_or("it was ended", String::as_str);
-                format!("{what}: the MCP server `{}` is gone: {why}", definition.label)
+                format!(
+                    "{what}: the MCP server `{}` is gone: {why}",
+                    definition.label
+                )
             }
             ServiceError::TransportSend(error) => {
-                format!("{what}: reach the MCP server `{}`: {}", definition.label, definition.cause(&*error.error))
+                format!(
+                    "{what}: reach the MCP server `{}`: {}",
+                    definition.label,
+                    definition.cause(&*error.error)
+                )
             }
             other => format!("{what}: {}", definition.censor(&other.to_string())),
         }
@@ -487,7 +572,11 @@ impl ServerDefinition {
             Reach::Url { url, .. } => {
                 let normal = url::Url::parse(url).map(String::from).unwrap_or_default();
                 let text = text.replace(url, &self.label);
-                if normal.is_empty() { text } else { text.replace(&normal, &self.label) }
+                if normal.is_empty() {
+                    text
+                } else {
+                    text.replace(&normal, &self.label)
+                }
             }
         };
         excerpt(&self.secrets.mask(text.trim()), "no reason given")
@@ -511,7 +600,11 @@ impl Child {
                 std::future::pending().await
             }
         };
-        Child { tree, log, flooded: flooded.fuse().boxed() }
+        Child {
+            tree,
+            log,
+            flooded: flooded.fuse().boxed(),
+        }
     }
 
     /// Until it has exited or says too much on stderr, which is read meanwhile.
@@ -531,9 +624,18 @@ async fn connect(
     log: &Arc<OutputLog>,
 ) -> Result<(RunningService<RoleClient, Quiet>, Option<Child>), String> {
     match &definition.reach {
-        Reach::Command { argv, env, cwd, approved, .. } => {
+        Reach::Command {
+            argv,
+            env,
+            cwd,
+            approved,
+            ..
+        } => {
             let mut env = env.clone();
-            env.push(("HOOKWIRE_PROJECT_DIR".into(), root.to_string_lossy().into_owned()));
+            env.push((
+                "HOOKWIRE_PROJECT_DIR".into(),
+                root.to_string_lossy().into_owned(),
+            ));
             let cwd = cwd.clone().unwrap_or_else(|| root.to_path_buf());
             let spec = process::Spec {
                 argv: match approved {
@@ -547,14 +649,25 @@ async fn connect(
                 limits: process::OutputLimits::default(),
             };
             let most = process_tree::MAX_WORKERS;
-            let permit = PROCESSES
-                .try_acquire()
-                .map_err(|_| format!("start a program: {most} that outlive their calls run already"))?;
-            let process::Child { stdin, stdout, stderr, tree } =
-                process::start(&spec, permit).map_err(|error| error.to_string())?;
-            let stdout = Lines { pipe: stdout, line: 0, flow: log.flow.clone() };
+            let permit = PROCESSES.try_acquire().map_err(|_| {
+                format!("start a program: {most} that outlive their calls run already")
+            })?;
+            let process::Child {
+                stdin,
+                stdout,
+                stderr,
+                tree,
+            } = process::start(&spec, permit).map_err(|error| error.to_string())?;
+            let stdout = Lines {
+                pipe: stdout,
+                line: 0,
+                flow: log.flow.clone(),
+            };
             let mut child = Child::new(tree, stderr, log.clone());
-            let handshake = timeout(START, Quiet.serve(Wire::Pipes(AsyncRwTransport::new(stdout, stdin))));
+            let handshake = timeout(
+                START,
+                Quiet.serve(Wire::Pipes(AsyncRwTransport::new(stdout, stdin))),
+            );
             let mut handshake = pin!(handshake);
             let result = tokio::select! {
                 result = &mut handshake => Some(result),
@@ -563,19 +676,33 @@ async fn connect(
             let problem = match result {
                 Some(Ok(Ok(service))) => return Ok((service, Some(child))),
                 Some(Ok(Err(error))) => definition.refusal(&error),
-                Some(Err(_)) => format!("it didn't answer `initialize` within {} s", START.as_secs()),
+                Some(Err(_)) => {
+                    format!("it didn't answer `initialize` within {} s", START.as_secs())
+                }
                 None => String::new(),
             };
-            Err(match timeout(Duration::from_millis(200), child.exited()).await {
-                _ if log.flow.excess().is_some() => log.flow.excess().unwrap_or_default(),
-                Ok(()) => child.last_words().await,
-                Err(_) => problem,
-            })
+            Err(
+                match timeout(Duration::from_millis(200), child.exited()).await {
+                    _ if log.flow.excess().is_some() => log.flow.excess().unwrap_or_default(),
+                    Ok(()) => child.last_words().await,
+                    Err(_) => problem,
+                },
+            )
         }
-        Reach::Url { url, headers, layer } => {
+        Reach::Url {
+            url,
+            headers,
+            layer,
+        } => {
             let headers = headers.fill().map_err(|error| error.0)?;
-            let client = egress.for_layer(*layer).client_for(url).map_err(|error| error.to_string())?;
-            let headers = headers.into_iter().filter_map(|(name, value)| Some((name?, value))).collect();
+            let client = egress
+                .for_layer(*layer)
+                .client_for(url)
+                .map_err(|error| error.to_string())?;
+            let headers = headers
+                .into_iter()
+                .filter_map(|(name, value)| Some((name?, value)))
+                .collect();
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(headers)
                 .max_sse_event_size(MAX_MESSAGE);
@@ -583,7 +710,10 @@ async fn connect(
             match timeout(START, Quiet.serve(Wire::Http(http, log.flow.clone()))).await {
                 Ok(Ok(service)) => Ok((service, None)),
                 Ok(Err(error)) => Err(definition.refusal(&error)),
-                Err(_) => Err(format!("it didn't answer `initialize` within {} s", START.as_secs())),
+                Err(_) => Err(format!(
+                    "it didn't answer `initialize` within {} s",
+                    START.as_secs()
+                )),
             }
         }
     }
@@ -619,7 +749,11 @@ async fn keep(
     let crashed = loop {
         let until = {
             let usage = running.usage.lock();
-            let since = if usage.calls == 0 { usage.last } else { Instant::now() };
+            let since = if usage.calls == 0 {
+                usage.last
+            } else {
+                Instant::now()
+            };
             since + usage.idle
         };
         tokio::select! {
@@ -639,7 +773,11 @@ async fn keep(
     };
     // Closes its stdin, or its session: the way MCP says good-bye.
     stop.cancel();
-    let patience = if crashed { Duration::from_millis(200) } else { FAREWELL };
+    let patience = if crashed {
+        Duration::from_millis(200)
+    } else {
+        FAREWELL
+    };
     let farewell = timeout(patience, async {
         if !closed {
             let _ = serving.await;
@@ -651,7 +789,9 @@ async fn keep(
     let left = farewell.await.is_ok();
     if crashed {
         let why = match child {
-            _ if running.log.flow.excess().is_some() => running.log.flow.excess().unwrap_or_default(),
+            _ if running.log.flow.excess().is_some() => {
+                running.log.flow.excess().unwrap_or_default()
+            }
             Some(child) if left => child.last_words().await,
             Some(_) => "it closed its stdout".to_string(),
             None => "the connection ended".to_string(),
@@ -687,7 +827,10 @@ struct Quiet;
 
 impl ClientHandler for Quiet {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(ClientCapabilities::default(), Implementation::new("hookwire", env!("CARGO_PKG_VERSION")))
+        ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("hookwire", env!("CARGO_PKG_VERSION")),
+        )
     }
 }
 

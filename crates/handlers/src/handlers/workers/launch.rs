@@ -75,14 +75,19 @@ impl Launch {
     pub(in crate::handlers) fn plan(&self) -> Result<Plan, String> {
         let mut sources = Vec::new();
         let argv = match &self.runtime {
-            Runtime::Python { venv, venvs, search } => {
+            Runtime::Python {
+                venv,
+                venvs,
+                search,
+            } => {
                 let python = match venv {
                     Some(venv) => python_of(venv).ok_or_else(|| {
                         let venv = venv.display();
                         format!("start Python: `{venv}` has no bin/python3; make it with `python3 -m venv {venv}`")
                     })?,
                     None => {
-                        // An environment that is made or removed later counts from then on, unless a person has approved what was there.
+                        // An environment that is made or removed later counts from then on, unless
+                        // a person has approved what was there.
                         sources.extend(venvs.iter().map(|venv| venv.join("pyvenv.cfg")));
                         match venvs.iter().find_map(|venv| python_of(venv)) {
                             Some(python) => python,
@@ -96,31 +101,60 @@ impl Launch {
                         }
                     }
                 };
-                let start = [python.to_string_lossy().into_owned(), "-u".into(), "-c".into(), PYTHON_WORKER.into()];
+                let start = [
+                    python.to_string_lossy().into_owned(),
+                    "-u".into(),
+                    "-c".into(),
+                    PYTHON_WORKER.into(),
+                ];
                 let search = search.iter().map(|dir| dir.to_string_lossy().into_owned());
                 moved(start.into_iter().chain(search))
             }
             Runtime::Node => {
-                let node = self.on_path("node", "install Node 18 or later")?.to_string_lossy().into_owned();
-                moved([node, "--input-type=module".into(), "-e".into(), NODE_WORKER.into()].into_iter())
+                let node = self
+                    .on_path("node", "install Node 18 or later")?
+                    .to_string_lossy()
+                    .into_owned();
+                moved(
+                    [
+                        node,
+                        "--input-type=module".into(),
+                        "-e".into(),
+                        NODE_WORKER.into(),
+                    ]
+                    .into_iter(),
+                )
             }
             Runtime::Command(argv) => {
                 // A script is an argument of its interpreter.
-                let files = argv.iter().map(|argument| self.dir.join(argument)).filter(|path| path.is_file());
+                let files = argv
+                    .iter()
+                    .map(|argument| self.dir.join(argument))
+                    .filter(|path| path.is_file());
                 sources.extend(files);
                 let mut argv = argv.clone();
-                if let Some(program) = argv.first_mut().filter(|it| self.approved.is_some() && !it.contains('/')) {
-                    *program = self.on_path(program, "install it")?.to_string_lossy().into_owned();
+                if let Some(program) = argv
+                    .first_mut()
+                    .filter(|it| self.approved.is_some() && !it.contains('/'))
+                {
+                    *program = self
+                        .on_path(program, "install it")?
+                        .to_string_lossy()
+                        .into_owned();
                 }
                 argv
             }
         };
-        Ok(Plan { spec: self.spec(argv), sources })
+        Ok(Plan {
+            spec: self.spec(argv),
+            sources,
+        })
     }
 
-    /// Where Python finds a module, by the package that it is in. Nothing of it is loaded. Only the machine's own
-    /// interpreter is asked, in the host's own environment: a virtual environment and variables may have come with a
-    /// cloned project, and to look at definitions must run nothing of theirs.
+    /// Where Python finds a module, by the package that it is in. Nothing of it is loaded. Only the
+    /// machine's own interpreter is asked, in the host's own environment: a virtual environment and
+    /// variables may have come with a cloned project, and to look at definitions must run nothing
+    /// of theirs.
     pub(in crate::handlers) fn find_module(&self, module: &str) -> Module {
         self.ask_for_module(module).unwrap_or(Module::Unclear)
     }
@@ -134,7 +168,8 @@ impl Launch {
         }
     }
 
-    /// What keeps Python from reading a file, and its line. Nothing of it is run; who is asked is the same as for a module.
+    /// What keeps Python from reading a file, and its line. Nothing of it is run; who is asked is
+    /// the same as for a module.
     pub(in crate::handlers) fn mistake_in(&self, file: &Path) -> Option<String> {
         let (code, said) = self.ask(PARSE_FILE, file.to_str()?)?;
         (code == 1 && !said.is_empty()).then_some(said)
@@ -142,14 +177,25 @@ impl Launch {
 
     /// The exit code and the text of a Python script of hookwire's own.
     fn ask(&self, script: &str, argument: &str) -> Option<(i32, String)> {
-        let Runtime::Python { venv: None, venvs, .. } = &self.runtime else { return None };
+        let Runtime::Python {
+            venv: None, venvs, ..
+        } = &self.runtime
+        else {
+            return None;
+        };
         let is_own = |name: &String| name == PROJECT_DIR;
-        if venvs.iter().any(|venv| python_of(venv).is_some()) || !changed(&self.env).iter().all(is_own) {
+        if venvs.iter().any(|venv| python_of(venv).is_some())
+            || !changed(&self.env).iter().all(is_own)
+        {
             return None;
         }
         let python = self.on_path("python3", "").ok()?;
         let mut command = std::process::Command::new(python);
-        command.args(["-c", script, argument]).env_clear().envs(self.env.iter().cloned()).current_dir("/");
+        command
+            .args(["-c", script, argument])
+            .env_clear()
+            .envs(self.env.iter().cloned())
+            .current_dir("/");
         ask(command, Stream::Stdout, MAX_SAID, ASK_TIME)
     }
 
@@ -164,28 +210,47 @@ impl Launch {
         }
     }
 
-    /// What must be as it was approved: the copy, and the interpreter or the files that run where they are.
+    /// What must be as it was approved: the copy, and the interpreter or the files that run where
+    /// they are.
     fn pins(&self) -> Option<Pins> {
         let approved = self.approved.clone()?;
         let files = match &self.runtime {
-            Runtime::Python { venv, venvs, .. } => {
-                venv.iter().chain(venvs).find_map(|venv| python_of(venv)).into_iter().collect()
-            }
+            Runtime::Python { venv, venvs, .. } => venv
+                .iter()
+                .chain(venvs)
+                .find_map(|venv| python_of(venv))
+                .into_iter()
+                .collect(),
             Runtime::Node => Vec::new(),
-            Runtime::Command(argv) => run_by_words(argv.iter().map(String::as_str), Some(&self.dir), &approved.root),
+            Runtime::Command(argv) => run_by_words(
+                argv.iter().map(String::as_str),
+                Some(&self.dir),
+                &approved.root,
+            ),
         };
         let files = files.iter().map(|file| normalise(file)).collect();
-        Some(Pins { approved, files, names: Vec::new() })
+        Some(Pins {
+            approved,
+            files,
+            names: Vec::new(),
+        })
     }
 
     fn on_path(&self, program: &str, help: &str) -> Result<PathBuf, String> {
-        let programs = self.approved.as_ref().and_then(|approved| approved.programs.as_ref());
+        let programs = self
+            .approved
+            .as_ref()
+            .and_then(|approved| approved.programs.as_ref());
         if let Some(programs) = programs.filter(|_| !self.sets_path) {
             return programs.place(program).map(Path::to_path_buf);
         }
         resolve(program, &self.env, &self.dir).map_err(|error| match error {
             ProcessError::NotFound { .. } => {
-                let path = self.env.iter().find(|(name, _)| name == "PATH").map_or("", |(_, value)| value);
+                let path = self
+                    .env
+                    .iter()
+                    .find(|(name, _)| name == "PATH")
+                    .map_or("", |(_, value)| value);
                 format!("start `{program}`: not found on PATH ({path}); {help}")
             }
             other => other.to_string(),
@@ -194,7 +259,11 @@ impl Launch {
 }
 
 fn moved(argv: impl Iterator<Item = String>) -> Vec<String> {
-    ["/bin/sh", "-c", MOVE_PROTOCOL, "sh"].map(String::from).into_iter().chain(argv).collect()
+    ["/bin/sh", "-c", MOVE_PROTOCOL, "sh"]
+        .map(String::from)
+        .into_iter()
+        .chain(argv)
+        .collect()
 }
 
 /// What is known of a module that isn't in the definition's search path.
@@ -207,8 +276,8 @@ pub(in crate::handlers) enum Module {
     Unclear,
 }
 
-/// Prints the file of a module, exits with 1 if there is no package of its name. Packages are not loaded, so that a module
-/// of one is only looked for beside it.
+/// Prints the file of a module, exits with 1 if there is no package of its name. Packages are not
+/// loaded, so that a module of one is only looked for beside it.
 const FIND_MODULE: &str = "
 import importlib.util, os, sys
 package, *parts = sys.argv[1].split('.')
@@ -241,8 +310,11 @@ const ASK_TIME: Duration = Duration::from_secs(5);
 /// The longest answer that is read, in bytes.
 const MAX_SAID: u64 = 4096;
 
-/// A virtual environment's interpreter. Not resolved further: its own path is how Python knows where
-/// its packages are.
+/// A virtual environment's interpreter. Not resolved further: its own path is how Python knows
+/// where its packages are.
 pub(in crate::handlers) fn python_of(venv: &Path) -> Option<PathBuf> {
-    ["bin/python3", "bin/python"].iter().map(|name| venv.join(name)).find(|path| path.is_file())
+    ["bin/python3", "bin/python"]
+        .iter()
+        .map(|name| venv.join(name))
+        .find(|path| path.is_file())
 }

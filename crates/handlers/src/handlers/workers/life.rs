@@ -46,8 +46,8 @@ enum Exit {
 
 /// Starts a worker; it takes calls once it is [ready](Worker::ready).
 ///
-/// `permit` waits until one more process may run. `ended` is called when the process has ended, with the
-/// reason if it crashed, before the calls in flight fail.
+/// `permit` waits until one more process may run. `ended` is called when the process has ended,
+/// with the reason if it crashed, before the calls in flight fail.
 pub(super) fn start(
     launch: Arc<Launch>,
     store: Store,
@@ -59,7 +59,14 @@ pub(super) fn start(
     let task = worker.clone();
     tokio::spawn(async move {
         let end = live(&task, &launch, permit, &store, to_write).await;
-        ended(&task, if let End::Crashed(why) = &end { Some(why) } else { None });
+        ended(
+            &task,
+            if let End::Crashed(why) = &end {
+                Some(why)
+            } else {
+                None
+            },
+        );
         task.end(match end {
             End::Left => Phase::Left,
             End::NotStarted(why) | End::Crashed(why) => Phase::Failed(why.into()),
@@ -77,7 +84,9 @@ async fn live(
 ) -> End {
     let Ok(permit) = tokio::time::timeout(START, permit).await else {
         let most = process_tree::MAX_CALLABLE_WORKERS;
-        return End::NotStarted(format!("start a worker: {most} are busy already, and no more may run"));
+        return End::NotStarted(format!(
+            "start a worker: {most} are busy already, and no more may run"
+        ));
     };
     let plan = match launch.plan() {
         Ok(plan) => plan,
@@ -99,7 +108,12 @@ async fn converse(
     store: &Store,
     mut to_write: mpsc::Receiver<Bytes>,
 ) -> std::io::Result<End> {
-    let Child { mut stdin, stdout, stderr, tree } = child;
+    let Child {
+        mut stdin,
+        stdout,
+        stderr,
+        tree,
+    } = child;
     let (replies, to_reply) = mpsc::channel(MAX_WAITING);
     let how = {
         let mut exited = pin!(tree.exited());
@@ -137,7 +151,13 @@ async fn converse(
                 _ = &mut talk => {}
             }
         };
-        let hear = async { if deaf_since.is_none() { hear.await } else { Ok(()) } };
+        let hear = async {
+            if deaf_since.is_none() {
+                hear.await
+            } else {
+                Ok(())
+            }
+        };
         let log = async {
             // It has ended, or is about to.
             if !is_mute {
@@ -146,7 +166,8 @@ async fn converse(
         };
         let rest = async { tokio::join!(hear, log) };
         match how {
-            // What it wrote is in the pipes already. A pipe that stays open is held by a process it left behind.
+            // What it wrote is in the pipes already. A pipe that stays open is held by a process it
+            // left behind.
             Exit::ByItself => match tokio::time::timeout(GRACE, rest).await {
                 Ok((Err(why), ())) => Exit::Killed(why),
                 Ok((Ok(()), ())) | Err(_) => Exit::ByItself,
@@ -205,9 +226,16 @@ async fn keep(worker: &Worker) -> Exit {
         };
         if !is_ready && now >= started + START {
             let words = worker.log.last_words();
-            return Exit::Killed(format!("its worker was not ready within {} s{words}", START.as_secs()));
+            return Exit::Killed(format!(
+                "its worker was not ready within {} s{words}",
+                START.as_secs()
+            ));
         }
-        let next = if is_ready { next } else { next.min(started + START) };
+        let next = if is_ready {
+            next
+        } else {
+            next.min(started + START)
+        };
         tokio::select! {
             () = tokio::time::sleep_until(next) => {}
             () = worker.changed(&mut phase, is_ready) => {}

@@ -31,24 +31,35 @@ pub(super) async fn listen(
             Ok(_) => {}
         }
         let mut start = 0;
-        while let Some(length) =
-            memchr::memchr(b'\n', &buffer[start.max(before)..]).map(|at| at + start.max(before) - start)
+        while let Some(length) = memchr::memchr(b'\n', &buffer[start.max(before)..])
+            .map(|at| at + start.max(before) - start)
         {
             let line = &buffer[start..start + length];
-            let (reply, is_of_call) =
-                take_line(worker, line, store).map_err(|why| describe_garbage(worker, line, &why))?;
+            let (reply, is_of_call) = take_line(worker, line, store)
+                .map_err(|why| describe_garbage(worker, line, &why))?;
             if let Some(reply) = reply {
                 // An error means that the worker is ending.
                 let _ = replies.send(reply).await;
             }
             start += length + 1;
-            if !is_of_call && !worker.log.flow.takes("stdout", &buffer[start - length - 1..start]) {
-                return Err(format!("its worker is ended: {}", worker.log.flow.excess().unwrap_or_default()));
+            if !is_of_call
+                && !worker
+                    .log
+                    .flow
+                    .takes("stdout", &buffer[start - length - 1..start])
+            {
+                return Err(format!(
+                    "its worker is ended: {}",
+                    worker.log.flow.excess().unwrap_or_default()
+                ));
             }
         }
         buffer.drain(..start);
         if buffer.len() > MAX_LINE {
-            return Err(format!("its worker wrote a line of more than {} MiB", MAX_LINE >> 20));
+            return Err(format!(
+                "its worker wrote a line of more than {} MiB",
+                MAX_LINE >> 20
+            ));
         }
         if buffer.is_empty() {
             // So that one large answer doesn't hold memory for good.
@@ -63,32 +74,62 @@ fn describe_garbage(worker: &Worker, line: &[u8], why: &str) -> String {
     format!("its worker wrote what the protocol doesn't have ({why}): {line}")
 }
 
-/// Does what a line asks for. What is to be replied, and whether a call in flight wrote it, which may take as many
-/// lines as it likes: it has a time limit.
-fn take_line(worker: &Worker, line: &[u8], store: &Store) -> Result<(Option<StoreReply>, bool), String> {
+/// Does what a line asks for. What is to be replied, and whether a call in flight wrote it, which
+/// may take as many lines as it likes: it has a time limit.
+fn take_line(
+    worker: &Worker,
+    line: &[u8],
+    store: &Store,
+) -> Result<(Option<StoreReply>, bool), String> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Ok((None, false));
     }
     let line: WorkerLine<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     worker.add_sources(line.loaded.iter().flatten().map(PathBuf::as_path));
     match line {
-        WorkerLine { state: Some(request), id: Some(id), call, .. } => {
+        WorkerLine {
+            state: Some(request),
+            id: Some(id),
+            call,
+            ..
+        } => {
             let asker = call.and_then(|call| worker.asker(call));
             let reply = perform(id, request, worker.language, asker.as_ref(), store);
             return Ok((Some(reply), asker.is_some()));
         }
-        WorkerLine { id: Some(id), answer: Some(answer), .. } => {
+        WorkerLine {
+            id: Some(id),
+            answer: Some(answer),
+            ..
+        } => {
             return Ok((None, worker.answer(id, Ok(answer.to_owned()))));
         }
-        WorkerLine { id: Some(id), error: Some(error), place, .. } => {
+        WorkerLine {
+            id: Some(id),
+            error: Some(error),
+            place,
+            ..
+        } => {
             let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
             let error = worker.log.masked(&format!("{error}{place}"), 4000);
             return Ok((None, worker.answer(id, Err(error))));
         }
-        WorkerLine { id: Some(id), abandoned: Some(true), .. } => worker.abandon(id),
-        WorkerLine { ready: Some(true), .. } => worker.set_ready(),
-        WorkerLine { loaded: Some(_), .. } => {}
-        _ => return Err("neither `ready` nor an `id` with `answer`, `error`, `abandoned` or `state`".into()),
+        WorkerLine {
+            id: Some(id),
+            abandoned: Some(true),
+            ..
+        } => worker.abandon(id),
+        WorkerLine {
+            ready: Some(true), ..
+        } => worker.set_ready(),
+        WorkerLine {
+            loaded: Some(_), ..
+        } => {}
+        _ => {
+            return Err(
+                "neither `ready` nor an `id` with `answer`, `error`, `abandoned` or `state`".into(),
+            );
+        }
     }
     Ok((None, false))
 }

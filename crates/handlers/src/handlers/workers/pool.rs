@@ -1,5 +1,5 @@
-//! The workers of a host: equal hooks share one, stale ones are replaced, those that keep crashing are left
-//! alone for a while, and at most [`MAX_CALLABLE_WORKERS`] run at once.
+//! The workers of a host: equal hooks share one, stale ones are replaced, those that keep crashing
+//! are left alone for a while, and at most [`MAX_CALLABLE_WORKERS`] run at once.
 
 use super::super::process_tree::MAX_CALLABLE_WORKERS;
 use super::launch::Launch;
@@ -53,7 +53,12 @@ impl WorkerPool {
             slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.is_in_use());
         }
         let launch = Arc::new(launch);
-        let new = || Arc::new(Slot { launch: launch.clone(), state: Mutex::default() });
+        let new = || {
+            Arc::new(Slot {
+                launch: launch.clone(),
+                state: Mutex::default(),
+            })
+        };
         slots.entry(launch.clone()).or_insert_with(new).clone()
     }
 
@@ -105,7 +110,10 @@ impl Slot {
         let stale = match present {
             Some(worker) if worker.is_leaving() => Some(worker),
             Some(worker) if worker.is_stale() => {
-                tracing::info!(hook = request.hook, "A source of the worker changed; a new one takes over.");
+                tracing::info!(
+                    hook = request.hook,
+                    "A source of the worker changed; a new one takes over."
+                );
                 worker.retire();
                 Some(worker)
             }
@@ -134,7 +142,11 @@ impl Slot {
         if let Some(why) = crash {
             state.circuit.crashed(Instant::now(), why);
         }
-        if state.worker.as_ref().is_some_and(|it| Arc::ptr_eq(it, worker)) {
+        if state
+            .worker
+            .as_ref()
+            .is_some_and(|it| Arc::ptr_eq(it, worker))
+        {
             state.worker = None;
         }
     }
@@ -177,9 +189,16 @@ async fn permit(slots: &Slots) -> SemaphorePermit<'static> {
 
 /// Retires the worker that has been idle longest. Returns whether there was one.
 fn retire_idlest(slots: &Slots) -> bool {
-    let workers: Vec<_> = slots.lock().values().filter_map(|slot| slot.state.lock().worker.clone()).collect();
-    let idle = workers.into_iter().filter_map(|worker| Some((worker.idle_since()?, worker)));
-    idle.min_by_key(|(since, _)| *since).is_some_and(|(_, worker)| worker.retire_if_idle())
+    let workers: Vec<_> = slots
+        .lock()
+        .values()
+        .filter_map(|slot| slot.state.lock().worker.clone())
+        .collect();
+    let idle = workers
+        .into_iter()
+        .filter_map(|worker| Some((worker.idle_since()?, worker)));
+    idle.min_by_key(|(since, _)| *since)
+        .is_some_and(|(_, worker)| worker.retire_if_idle())
 }
 
 /// Leaves alone for a while what keeps crashing.
@@ -254,6 +273,9 @@ mod tests {
         for n in 0..4 {
             circuit.crashed(at(200 + n * 59), "seldom");
         }
-        assert!(!circuit.is_open(at(500)), "crashes that are far apart don't count together");
+        assert!(
+            !circuit.is_open(at(500)),
+            "crashes that are far apart don't count together"
+        );
     }
 }

@@ -27,7 +27,10 @@ impl Sources {
     pub(super) fn new(files: Vec<PathBuf>) -> Sources {
         Sources {
             started: SystemTime::now(),
-            files: files.into_iter().map(|path| (path.clone(), signature(&path))).collect(),
+            files: files
+                .into_iter()
+                .map(|path| (path.clone(), signature(&path)))
+                .collect(),
             is_stale: false,
             look_again: Instant::now(),
         }
@@ -39,7 +42,8 @@ impl Sources {
             return;
         }
         let signature = signature(path);
-        // Changed since the process started, so perhaps after it was read. A time in the future is another clock's.
+        // Changed since the process started, so perhaps after it was read. A time in the future is
+        // another clock's.
         let changed = signature.map(|it| it.changed);
         self.is_stale |= changed.is_some_and(|at| at >= self.started && at <= SystemTime::now());
         self.files.insert(path.to_path_buf(), signature);
@@ -49,7 +53,10 @@ impl Sources {
     pub(super) fn have_changed(&mut self) -> bool {
         let started = Instant::now();
         if !self.is_stale && started >= self.look_again {
-            self.is_stale = self.files.iter().any(|(path, then)| signature(path) != *then);
+            self.is_stale = self
+                .files
+                .iter()
+                .any(|(path, then)| signature(path) != *then);
             let now = Instant::now();
             self.look_again = now + ((now - started) * LOOKING_SHARE).min(MAX_BLIND);
         }

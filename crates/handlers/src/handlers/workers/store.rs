@@ -68,7 +68,11 @@ pub(super) fn perform(
 ) -> StoreReply {
     let mut is_change = false;
     let result = operate(request, language, asker, store, &mut is_change);
-    StoreReply { id, result, is_change }
+    StoreReply {
+        id,
+        result,
+        is_change,
+    }
 }
 
 fn operate(
@@ -78,17 +82,23 @@ fn operate(
     store: &Store,
     is_change: &mut bool,
 ) -> Result<Value, String> {
-    let unreadable = |error: &dyn std::fmt::Display| format!("read what is wanted of the store: {error}");
-    let value = hookwire_base::support::json::parse(request.get()).map_err(|error| unreadable(&error))?;
+    let unreadable =
+        |error: &dyn std::fmt::Display| format!("read what is wanted of the store: {error}");
+    let value =
+        hookwire_base::support::json::parse(request.get()).map_err(|error| unreadable(&error))?;
     let request = StoreRequest::deserialize(value).map_err(|error| unreadable(&error))?;
     let scope = match request.scope {
         RequestScope::Global => Scope::Global,
-        RequestScope::Session => {
-            Scope::Session(asker.ok_or("reach the session's values: the call is over")?.session.clone())
-        }
+        RequestScope::Session => Scope::Session(
+            asker
+                .ok_or("reach the session's values: the call is over")?
+                .session
+                .clone(),
+        ),
     };
     let ttl = request.ttl.map(|seconds| {
-        Duration::try_from_secs_f64(seconds).map_err(|_| format!("keep it for {seconds} seconds: not a duration"))
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|_| format!("keep it for {seconds} seconds: not a duration"))
     });
     let (key, ttl) = (request.key.as_str(), ttl.transpose()?);
     let given = |value: Value| given(value, language, asker, || store.get(&scope, key));
@@ -101,18 +111,31 @@ fn operate(
             let by = given(request.by.unwrap_or_else(|| 1.into()).into())?;
             let by = by.as_number().cloned().unwrap_or_else(|| 1.into());
             match asker {
-                Some(asker) => store.increment_once(&scope, key, &by, ttl, &asker.occasion).map(Value::Number),
+                Some(asker) => store
+                    .increment_once(&scope, key, &by, ttl, &asker.occasion)
+                    .map(Value::Number),
                 None => store.increment(&scope, key, &by, ttl).map(Value::Number),
             }
         }
         Operation::CompareAndSet => {
-            let expected = request.expected.filter(|it| !it.is_null()).map(given).transpose()?;
-            store.compare_and_set(&scope, key, expected.as_ref(), value, ttl).map(|(is_set, _)| is_set.into())
+            let expected = request
+                .expected
+                .filter(|it| !it.is_null())
+                .map(given)
+                .transpose()?;
+            store
+                .compare_and_set(&scope, key, expected.as_ref(), value, ttl)
+                .map(|(is_set, _)| is_set.into())
         }
         Operation::Delete => Ok(store.delete(&scope, key).into()),
         Operation::List => {
             let items = store.list(&scope, key, MAX_LISTED);
-            Ok(Value::Object(items.into_iter().map(|item| (item.key, item.value)).collect()))
+            Ok(Value::Object(
+                items
+                    .into_iter()
+                    .map(|item| (item.key, item.value))
+                    .collect(),
+            ))
         }
     };
     let value = result.map_err(|error| error.to_string())?;
@@ -134,18 +157,36 @@ fn given(
     asker: Option<&Asker>,
     before: impl FnOnce() -> Option<Value>,
 ) -> Result<Value, String> {
-    let Some(language) = language.filter(|_| digits::has_number(&value)) else { return Ok(value) };
+    let Some(language) = language.filter(|_| digits::has_number(&value)) else {
+        return Ok(value);
+    };
     let before = before();
     let restored = match asker {
-        Some(asker) => digits::restore(&mut value, language, &asker.event, &asker.handed.lock(), before.as_ref()),
-        None => digits::restore(&mut value, language, b"", &Handed::default(), before.as_ref()),
+        Some(asker) => digits::restore(
+            &mut value,
+            language,
+            &asker.event,
+            &asker.handed.lock(),
+            before.as_ref(),
+        ),
+        None => digits::restore(
+            &mut value,
+            language,
+            b"",
+            &Handed::default(),
+            before.as_ref(),
+        ),
     };
     restored.map_err(|error| format!("read the value: {error}"))?;
     Ok(value)
 }
 
 /// Sends replies to the worker, in order; after a change, once it is saved.
-pub(super) async fn send_replies(store: &Store, mut replies: mpsc::Receiver<StoreReply>, lines: &mpsc::Sender<Bytes>) {
+pub(super) async fn send_replies(
+    store: &Store,
+    mut replies: mpsc::Receiver<StoreReply>,
+    lines: &mpsc::Sender<Bytes>,
+) {
     while let Some(first) = replies.recv().await {
         let mut batch = vec![first];
         while batch.len() < MAX_WAITING
@@ -153,8 +194,17 @@ pub(super) async fn send_replies(store: &Store, mut replies: mpsc::Receiver<Stor
         {
             batch.push(next);
         }
-        let saved = if batch.iter().any(|it| it.is_change) { store.saved().await } else { Ok(()) };
-        for StoreReply { id, result, is_change } in batch {
+        let saved = if batch.iter().any(|it| it.is_change) {
+            store.saved().await
+        } else {
+            Ok(())
+        };
+        for StoreReply {
+            id,
+            result,
+            is_change,
+        } in batch
+        {
             let result = match (&saved, result) {
                 (Err(error), Ok(_)) if is_change => Err(error.to_string()),
                 (_, result) => result,

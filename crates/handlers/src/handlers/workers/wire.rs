@@ -1,11 +1,11 @@
 //! The protocol of a worker: one JSON object a line.
 //!
 //! To the worker: `{"id", "hook", "call", "dialect", "args", "deadlineMs", "event"}` is a call,
-//! `{"cancel": id}` ends one, `{"id", "value"}` or `{"id", "error"}` answers what it asked of the store.
-//! From the worker: `{"ready": true}` once, `{"id", "answer"}` or `{"id", "error", "place"}` for each
-//! call. It may also write `{"id", "abandoned": true}` for a cancelled call that it can't end,
-//! `{"loaded": [paths]}` for files whose change makes it stale, and `{"id", "state": {...}, "call": id}`
-//! to ask the store.
+//! `{"cancel": id}` ends one, `{"id", "value"}` or `{"id", "error"}` answers what it asked of the
+//! store. From the worker: `{"ready": true}` once, `{"id", "answer"}` or `{"id", "error", "place"}`
+//! for each call. It may also write `{"id", "abandoned": true}` for a cancelled call that it can't
+//! end, `{"loaded": [paths]}` for files whose change makes it stale, and `{"id", "state": {...},
+//! "call": id}` to ask the store.
 
 use super::super::digits::Handed;
 use crate::services::state::Occasion;
@@ -48,7 +48,11 @@ impl Request<'_> {
         if let Some(target) = self.target {
             let _ = write!(line, r#","call":{}"#, Value::from(target));
         }
-        let _ = write!(line, r#","dialect":"{}","args":{}"#, self.dialect, self.args);
+        let _ = write!(
+            line,
+            r#","dialect":"{}","args":{}"#,
+            self.dialect, self.args
+        );
         let _ = write!(line, r#","deadlineMs":{},"event":"#, self.deadline_ms);
         line.extend_from_slice(self.event);
         line.extend_from_slice(b"}\n");
@@ -78,6 +82,8 @@ pub(super) struct WorkerLine<'a> {
 }
 
 /// `Some(null)` for a member that is there and null.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }

@@ -1,4 +1,5 @@
-//! A worker as its callers see it: the calls in flight, whether it takes more, and when it is to end.
+//! A worker as its callers see it: the calls in flight, whether it takes more, and when it is to
+//! end.
 //!
 //! The process itself is [`super::life`]'s, what it writes is [`super::listen`]'s.
 
@@ -25,7 +26,8 @@ const MAX_IN_FLIGHT: usize = 128;
 const RESERVE: usize = 8;
 /// As many hooks' reserves are looked through for those that nobody uses.
 const MANY_RESERVES: usize = 64;
-/// Calls that a worker may have given up on and still be working at, before another takes its place.
+/// Calls that a worker may have given up on and still be working at, before another takes its
+/// place.
 const MAX_ABANDONED: usize = 8;
 /// Cancelled calls that it may not have heard of yet.
 const MAX_CANCELLED: usize = 1024;
@@ -114,13 +116,18 @@ pub(super) enum Upkeep {
 
 impl std::fmt::Debug for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("hook", &self.log.name).finish_non_exhaustive()
+        f.debug_struct("Worker")
+            .field("hook", &self.log.name)
+            .finish_non_exhaustive()
     }
 }
 
 impl Worker {
     /// A worker without a process, and the lines that its process is to get.
-    pub(super) fn new(launch: &Launch, request: &Request<'_>) -> (Arc<Worker>, mpsc::Receiver<Bytes>) {
+    pub(super) fn new(
+        launch: &Launch,
+        request: &Request<'_>,
+    ) -> (Arc<Worker>, mpsc::Receiver<Bytes>) {
         let (lines, to_write) = mpsc::channel(2 * MAX_IN_FLIGHT);
         let worker = Worker {
             log: OutputLog::of_hook(request.hook, launch.secrets.clone()),
@@ -151,7 +158,11 @@ impl Worker {
     /// Why it doesn't.
     pub(super) async fn ready(&self) -> Result<(), NotAnswered> {
         let mut phase = self.phase.subscribe();
-        match phase.wait_for(|phase| !matches!(phase, Phase::Starting)).await.as_deref() {
+        match phase
+            .wait_for(|phase| !matches!(phase, Phase::Starting))
+            .await
+            .as_deref()
+        {
             Ok(Phase::Ready | Phase::Starting) => Ok(()),
             // `Err` can't happen, because the sender is in this struct.
             Ok(Phase::Left) | Err(_) => Err(NotAnswered::Leaving),
@@ -168,7 +179,10 @@ impl Worker {
             if reserves.len() >= MANY_RESERVES {
                 reserves.retain(|_, reserve| Arc::strong_count(reserve) > 1);
             }
-            reserves.entry(request.hook.into()).or_insert_with(new).clone()
+            reserves
+                .entry(request.hook.into())
+                .or_insert_with(new)
+                .clone()
         };
         let permit = tokio::select! {
             biased;
@@ -180,7 +194,9 @@ impl Worker {
         // An error means that the worker has just ended; then the reply is an error, too.
         let _ = self.lines.send(request.line(call.id)).await;
         call.is_sent = true;
-        let reply = reply.await.unwrap_or_else(|_| Err("its worker was ended".into()));
+        let reply = reply
+            .await
+            .unwrap_or_else(|_| Err("its worker was ended".into()));
         reply.map_err(NotAnswered::Failed)
     }
 
@@ -201,9 +217,28 @@ impl Worker {
         self.log.flow.refill();
         let (event, handed) = (request.event.clone(), request.handed.clone());
         let occasion = request.occasion.clone();
-        let asker = Asker { session: request.session.into(), occasion, event, handed };
-        state.calls.insert(id, InFlight { reply: sender, asker });
-        Some((Registered { worker: self, id, is_sent: false, _permit: permit }, receiver))
+        let asker = Asker {
+            session: request.session.into(),
+            occasion,
+            event,
+            handed,
+        };
+        state.calls.insert(
+            id,
+            InFlight {
+                reply: sender,
+                asker,
+            },
+        );
+        Some((
+            Registered {
+                worker: self,
+                id,
+                is_sent: false,
+                _permit: permit,
+            },
+            receiver,
+        ))
     }
 
     /// Takes no more calls, and ends when those in flight have.
@@ -232,13 +267,14 @@ impl Worker {
         self.state.lock().is_leaving
     }
 
-    /// Since when it has nothing to do, if it has nothing to do. A new worker counts as busy for a while,
-    /// because the hook that it was started for is about to call it.
+    /// Since when it has nothing to do, if it has nothing to do. A new worker counts as busy for a
+    /// while, because the hook that it was started for is about to call it.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let is_ready = self.is_ready();
         let state = self.state.lock();
         let is_new = state.next_id == 1 && state.idle_since.elapsed() < START;
-        (is_ready && state.calls.is_empty() && !state.is_leaving && !is_new).then_some(state.idle_since)
+        (is_ready && state.calls.is_empty() && !state.is_leaving && !is_new)
+            .then_some(state.idle_since)
     }
 
     /// Whether a source has changed since it was loaded.
@@ -280,7 +316,11 @@ impl Worker {
 
     /// A call in flight that asks the store.
     pub(super) fn asker(&self, call: u64) -> Option<Asker> {
-        self.state.lock().calls.get(&call).map(|call| call.asker.clone())
+        self.state
+            .lock()
+            .calls
+            .get(&call)
+            .map(|call| call.asker.clone())
     }
 
     /// The process can't end a cancelled call.
@@ -320,11 +360,17 @@ impl Worker {
         let mut state = self.state.lock();
         let stuck = state.cancelled.values().min().map(|since| *since + STUCK);
         if !state.is_leaving {
-            let is_stuck = stuck.is_some_and(|at| at <= now) || state.cancelled.len() > MAX_CANCELLED;
+            let is_stuck =
+                stuck.is_some_and(|at| at <= now) || state.cancelled.len() > MAX_CANCELLED;
             let why = if is_stuck {
-                Some(format!("it said nothing about a cancelled call for {} s", STUCK.as_secs()))
+                Some(format!(
+                    "it said nothing about a cancelled call for {} s",
+                    STUCK.as_secs()
+                ))
             } else if state.abandoned.len() >= MAX_ABANDONED {
-                Some(format!("{MAX_ABANDONED} of its calls go on though they were cancelled"))
+                Some(format!(
+                    "{MAX_ABANDONED} of its calls go on though they were cancelled"
+                ))
             } else {
                 None
             };
@@ -343,7 +389,12 @@ impl Worker {
             return Upkeep::Leave;
         }
         let stuck = stuck.filter(|_| !state.is_leaving);
-        Upkeep::LookAgain([idle, stuck].into_iter().flatten().fold(look_again, Instant::min))
+        Upkeep::LookAgain(
+            [idle, stuck]
+                .into_iter()
+                .flatten()
+                .fold(look_again, Instant::min),
+        )
     }
 
     /// Whether a call has come since this was asked last.
@@ -351,8 +402,8 @@ impl Worker {
         std::mem::take(&mut self.state.lock().was_called)
     }
 
-    /// Waits until the state may have changed so that the process has to end; before it is ready also
-    /// until the phase changes.
+    /// Waits until the state may have changed so that the process has to end; before it is ready
+    /// also until the phase changes.
     pub(super) async fn changed(&self, phase: &mut watch::Receiver<Phase>, is_ready: bool) {
         tokio::select! {
             () = self.wake.notified() => {}
@@ -399,7 +450,8 @@ impl Drop for Registered<'_> {
         if state.calls.remove(&self.id).is_none() {
             return;
         }
-        // A full queue means that the worker doesn't read. It won't say anything about the call, so it is replaced.
+        // A full queue means that the worker doesn't read. It won't say anything about the call, so
+        // it is replaced.
         if self.is_sent {
             state.cancelled.insert(self.id, Instant::now());
             let _ = self.worker.lines.try_send(cancel_line(self.id));

@@ -1,5 +1,5 @@
-//! Which addresses and ports are out of reach without a grant: everything that is set apart from the
-//! public internet, and the ports of other protocols and data stores.
+//! Which addresses and ports are out of reach without a grant: everything that is set apart from
+//! the public internet, and the ports of other protocols and data stores.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -24,7 +24,9 @@ fn special_kind(ip: IpAddr) -> Option<&'static str> {
         [0x2002, high, low, ..] => return special_v4(pair(high, low)),
         _ => {}
     }
-    let listed = SPECIAL_V6.iter().find(|(net, bits, _)| (u128::from(ip) ^ u128::from(*net)) >> (128 - bits) == 0);
+    let listed = SPECIAL_V6
+        .iter()
+        .find(|(net, bits, _)| (u128::from(ip) ^ u128::from(*net)) >> (128 - bits) == 0);
     match listed {
         Some((.., kind)) => Some(kind),
         // Only 2000::/3 has been given out.

@@ -2,7 +2,9 @@
 
 use super::addresses::refusal;
 use super::url::{EgressError, Grants, HostPort, check_url};
-use super::url::{LOCALHOST, check_text, failed, host, is_localhost, not_granted, port, refused, without_dot};
+use super::url::{
+    LOCALHOST, check_text, failed, host, is_localhost, not_granted, port, refused, without_dot,
+};
 use crate::services::fakes::Fakes;
 use ::url::Url;
 use bytes::Bytes;
@@ -51,19 +53,32 @@ pub struct EgressByLayer {
 impl EgressByLayer {
     /// With what the operator lets every layer reach.
     pub fn new(grants: Vec<HostPort>) -> EgressByLayer {
-        EgressByLayer { grants: grants.into(), ..EgressByLayer::default() }
+        EgressByLayer {
+            grants: grants.into(),
+            ..EgressByLayer::default()
+        }
     }
 
     /// Lets nothing out: fakes reply.
     pub fn faked(fakes: Arc<Fakes>) -> EgressByLayer {
-        EgressByLayer { fakes: Some(fakes), ..EgressByLayer::default() }
+        EgressByLayer {
+            fakes: Some(fakes),
+            ..EgressByLayer::default()
+        }
     }
 
     /// What a layer may reach.
     pub(crate) fn for_layer(&self, layer: Layer) -> &Egress {
         let loopback = layer.reaches_loopback();
-        let made = if loopback { &self.trusted } else { &self.untrusted };
-        let grants = || Grants { loopback, hosts: self.grants.to_vec() };
+        let made = if loopback {
+            &self.trusted
+        } else {
+            &self.untrusted
+        };
+        let grants = || Grants {
+            loopback,
+            hosts: self.grants.to_vec(),
+        };
         made.get_or_init(|| Egress::made(grants(), Arc::new(SystemLookup), self.fakes.clone()))
     }
 }
@@ -76,7 +91,12 @@ impl Egress {
     }
 
     fn made(grants: Grants, lookup: Arc<dyn Resolve>, fakes: Option<Arc<Fakes>>) -> Self {
-        Self(Arc::new(Shared { grants, lookup, clients: Default::default(), fakes }))
+        Self(Arc::new(Shared {
+            grants,
+            lookup,
+            clients: Default::default(),
+            fakes,
+        }))
     }
 
     /// A response of any status but 3xx is an `Ok`; one whose body is longer
@@ -92,11 +112,22 @@ impl Egress {
             return Err(EgressError::Header(name.to_string()));
         }
         if let Some(fakes) = &self.0.fakes {
-            let replied = fakes.post(url).map_err(|reason| EgressError::Failed { host: url.to_string(), reason });
-            return replied.map(|(status, body)| Response { status, headers: HeaderMap::new(), body });
+            let replied = fakes.post(url).map_err(|reason| EgressError::Failed {
+                host: url.to_string(),
+                reason,
+            });
+            return replied.map(|(status, body)| Response {
+                status,
+                headers: HeaderMap::new(),
+                body,
+            });
         }
         let url = check_url(url, &self.0.grants)?;
-        let request = self.client(&url)?.post(url.clone()).headers(headers).body(body);
+        let request = self
+            .client(&url)?
+            .post(url.clone())
+            .headers(headers)
+            .body(body);
         let response = request.send().await.map_err(|error| explain(&url, error))?;
         match response.status().is_redirection() {
             true => Err(redirected(&url, &response)),
@@ -109,7 +140,10 @@ impl Egress {
     #[cfg(feature = "mcp")]
     pub(crate) fn client_for(&self, url: &str) -> Result<Client, EgressError> {
         if let Some(fakes) = &self.0.fakes {
-            return Err(EgressError::Failed { host: url.to_string(), reason: fakes.connect(url) });
+            return Err(EgressError::Failed {
+                host: url.to_string(),
+                reason: fakes.connect(url),
+            });
         }
         self.client(&check_url(url, &self.0.grants)?)
     }
@@ -131,7 +165,11 @@ impl Egress {
     }
 
     fn guard(&self, granted: bool) -> Guard {
-        Guard { lookup: self.0.lookup.clone(), loopback: self.0.grants.loopback, granted }
+        Guard {
+            lookup: self.0.lookup.clone(),
+            loopback: self.0.grants.loopback,
+            granted,
+        }
     }
 }
 
@@ -219,11 +257,19 @@ fn build_client(guard: Guard, tls: bool) -> reqwest::Result<Client> {
         // Below the five seconds after which common servers close an idle
         // connection: a POST that meets the close can't safely be repeated.
         .pool_idle_timeout(Duration::from_secs(4));
-    let builder = if tls { builder } else { builder.tls_certs_only([]) };
+    let builder = if tls {
+        builder
+    } else {
+        builder.tls_certs_only([])
+    };
     builder.build()
 }
 
-async fn read(url: &Url, mut response: reqwest::Response, max_response: usize) -> Result<Response, EgressError> {
+async fn read(
+    url: &Url,
+    mut response: reqwest::Response,
+    max_response: usize,
+) -> Result<Response, EgressError> {
     let too_large = || failed(url, format!("its response exceeds {max_response} bytes"));
     let status = response.status().as_u16();
     let headers = response.headers().clone();
@@ -238,7 +284,11 @@ async fn read(url: &Url, mut response: reqwest::Response, max_response: usize) -
         body.extend_from_slice(&chunk);
     }
     let body = body.into();
-    Ok(Response { status, headers, body })
+    Ok(Response {
+        status,
+        headers,
+        body,
+    })
 }
 
 fn redirected(from: &Url, response: &reqwest::Response) -> EgressError {
@@ -246,10 +296,15 @@ fn redirected(from: &Url, response: &reqwest::Response) -> EgressError {
     let Some(location) = response.headers().get(header::LOCATION) else {
         return failed(from, format!("it answered {status}"));
     };
-    let text = std::str::from_utf8(location.as_bytes()).ok().filter(|text| check_text(text).is_ok());
+    let text = std::str::from_utf8(location.as_bytes())
+        .ok()
+        .filter(|text| check_text(text).is_ok());
     let target = text.and_then(|text| from.join(text).ok());
     let target = target.as_ref().map_or("an unreadable URL", host);
-    refused(from, format!("it redirects to {target} ({status}), which is not followed"))
+    refused(
+        from,
+        format!("it redirects to {target} ({status}), which is not followed"),
+    )
 }
 
 /// Port 0 stands for the port of the URL.
@@ -271,7 +326,10 @@ fn explain(url: &Url, error: reqwest::Error) -> EgressError {
         url,
         match innermost.downcast_ref::<std::io::Error>() {
             Some(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                format!("nothing listens on port {}; is the service started?", port(url))
+                format!(
+                    "nothing listens on port {}; is the service started?",
+                    port(url)
+                )
             }
             Some(error) => in_words(error),
             None => innermost.to_string(),

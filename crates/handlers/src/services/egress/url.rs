@@ -198,7 +198,10 @@ pub(super) fn literal(host: &str) -> Option<IpAddr> {
     }
 }
 
-pub(super) const LOCALHOST: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+pub(super) const LOCALHOST: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::LOCALHOST),
+    IpAddr::V6(Ipv6Addr::LOCALHOST),
+];
 
 pub(super) fn is_localhost(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
@@ -233,9 +236,13 @@ mod tests {
         let check = |url: &str, expected: &str| {
             let grants = Grants {
                 loopback: false,
-                hosts: vec!["0x7f.1:9000".parse().unwrap(), "es.corp.:9200".parse().unwrap()],
+                hosts: vec![
+                    "0x7f.1:9000".parse().unwrap(),
+                    "es.corp.:9200".parse().unwrap(),
+                ],
             };
-            let said = check_url(url, &grants).map_or_else(|it| it.to_string(), |it| it.to_string());
+            let said =
+                check_url(url, &grants).map_or_else(|it| it.to_string(), |it| it.to_string());
             assert_eq!(said, expected);
         };
         let long = format!("https://h.example/{}", "a".repeat(8 * 1024));
@@ -261,14 +268,26 @@ mod tests {
         let userinfo = "use the URL: it carries a user name or a password";
         check("https://@h.example/", userinfo);
         check("https:k@h.example", userinfo);
-        check("https://h.example\u{7f}/", "use the URL: it contains a control character");
-        check("https://h.example/\u{a0}", "use the URL: it is surrounded by white space");
-        check("https://h.example\\@127.0.0.1/", "use the URL: it contains a backslash, which not all read alike");
+        check(
+            "https://h.example\u{7f}/",
+            "use the URL: it contains a control character",
+        );
+        check(
+            "https://h.example/\u{a0}",
+            "use the URL: it is surrounded by white space",
+        );
+        check(
+            "https://h.example\\@127.0.0.1/",
+            "use the URL: it contains a backslash, which not all read alike",
+        );
         for not_dns in [&label, &name, "https://a..example/", "https://*.example/"] {
             check(not_dns, "use the URL: its host is not a DNS name");
         }
         check(&long, "use the URL: it is longer than 8 KiB");
-        check("file:///etc/passwd", "use the URL: its scheme is not http or https");
+        check(
+            "file:///etc/passwd",
+            "use the URL: its scheme is not http or https",
+        );
     }
 
     #[test]

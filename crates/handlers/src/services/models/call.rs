@@ -1,5 +1,5 @@
-//! One call of a model: where it is, which key it takes, when it is tried again, and which replies are
-//! errors.
+//! One call of a model: where it is, which key it takes, when it is tried again, and which replies
+//! are errors.
 //!
 //! Everything goes through the guarded client and is bounded; a reply in pieces is put together
 //! only when all of it is there, so that it is judged as a whole like any other.
@@ -40,7 +40,8 @@ const WAIT: Duration = Duration::from_millis(500);
 const MAX_MESSAGE: usize = 300;
 
 impl<'a> Bound<'a> {
-    /// Takes the model that the hook or its file names, else the host's, else the client's own, else a small one.
+    /// Takes the model that the hook or its file names, else the host's, else the client's own,
+    /// else a small one.
     ///
     /// # Errors
     /// None of them is there.
@@ -52,7 +53,11 @@ impl<'a> Bound<'a> {
         deadline: Instant,
     ) -> Result<Bound<'a>, ModelError> {
         static CLIENT: ModelRef = ModelRef::CLIENT;
-        let own = || client.filter(|client| client.answers().models).map(|_| &CLIENT);
+        let own = || {
+            client
+                .filter(|client| client.answers().models)
+                .map(|_| &CLIENT)
+        };
         let model = named.into_iter().flatten().next().or_else(own).or(small).ok_or_else(|| {
             ModelError(
                 "choose a model: none is named; write `model: anthropic:claude-haiku-4-5` (or another) in the hook or \
@@ -60,7 +65,13 @@ impl<'a> Bound<'a> {
                     .into(),
             )
         })?;
-        Ok(Bound { model, egress, client, deadline, fake: None })
+        Ok(Bound {
+            model,
+            egress,
+            client,
+            deadline,
+            fake: None,
+        })
     }
 
     /// The same, where a test's fakes reply to a hook.
@@ -81,16 +92,24 @@ impl<'a> Bound<'a> {
     async fn ask_client(&self, request: &Request) -> Result<ModelReply, String> {
         let client = self.client.ok_or("there is no client to ask")?;
         if !client.answers().models {
-            return Err("the client doesn't answer it; a client that does says so in `initialize`, with \
+            return Err(
+                "the client doesn't answer it; a client that does says so in `initialize`, with \
                         `requests: [model/complete]`"
-                .into());
+                    .into(),
+            );
         }
         let model = Some(self.model.name.clone()).filter(|name| !name.is_empty());
-        let params = CompleteParams { model, request: request.clone() };
+        let params = CompleteParams {
+            model,
+            request: request.clone(),
+        };
         let params = serde_json::to_value(params).map_err(|error| error.to_string())?;
-        let reply = client.request(COMPLETE, params).await.map_err(|error| clean(&error, MAX_MESSAGE))?;
-        let reply: ModelReply =
-            serde_json::from_value(reply).map_err(|error| format!("its reply is not a completion: {error}"))?;
+        let reply = client
+            .request(COMPLETE, params)
+            .await
+            .map_err(|error| clean(&error, MAX_MESSAGE))?;
+        let reply: ModelReply = serde_json::from_value(reply)
+            .map_err(|error| format!("its reply is not a completion: {error}"))?;
         // Providers' words for a reply that isn't the model's last: an agent may pass them on.
         const WORDS: [&str; 8] = [
             "length",
@@ -110,24 +129,42 @@ impl<'a> Bound<'a> {
         }
     }
 
-    async fn ask_provider(&self, service: &Service, request: &Request) -> Result<ModelReply, String> {
+    async fn ask_provider(
+        &self,
+        service: &Service,
+        request: &Request,
+    ) -> Result<ModelReply, String> {
         let (base, key) = self.model.place_and_key(service)?;
-        let max_tokens = request.max_tokens.or(self.model.max_tokens).unwrap_or(DEFAULT_MAX_TOKENS);
+        let max_tokens = request
+            .max_tokens
+            .or(self.model.max_tokens)
+            .unwrap_or(DEFAULT_MAX_TOKENS);
         let (model, stream) = (self.model.name.as_str(), self.model.stream);
-        let Post { path, body } = (service.post)(&Asked { model, request, max_tokens, stream });
+        let Post { path, body } = (service.post)(&Asked {
+            model,
+            request,
+            max_tokens,
+            stream,
+        });
         let (url, body) = (format!("{base}{path}"), Bytes::from(body.to_string()));
         let headers = headers(service, key.as_deref())?;
         for tried in 0.. {
-            let response = self.egress.post(&url, headers.clone(), body.clone(), MAX_REPLY).await;
+            let response = self
+                .egress
+                .post(&url, headers.clone(), body.clone(), MAX_REPLY)
+                .await;
             let mut response = response.map_err(|error| format!("can't {error}"))?;
             if (200..300).contains(&response.status) {
-                // Only what is said of it is masked: a short key may be part of any word of the reply.
+                // Only what is said of it is masked: a short key may be part of any word of the
+                // reply.
                 let reply = chunks(&response).and_then(|chunks| (service.read)(chunks));
                 return reply.map_err(|error| masked(&error, key.as_deref()));
             }
             mask(&mut response, key.as_deref());
             let wait = match response.status {
-                429 | 503 | 529 if tried < RETRIES => retry_after(&response.headers).unwrap_or(WAIT * 2_u32.pow(tried)),
+                429 | 503 | 529 if tried < RETRIES => {
+                    retry_after(&response.headers).unwrap_or(WAIT * 2_u32.pow(tried))
+                }
                 404 => {
                     return Err(format!(
                         "{}; are the model's name and its `url` right? An API like OpenAI's is mostly below /v1",
@@ -136,10 +173,15 @@ impl<'a> Bound<'a> {
                 }
                 _ => return Err(refusal(&response)),
             };
-            if Instant::now().checked_add(wait).is_none_or(|again| again >= self.deadline) {
+            if Instant::now()
+                .checked_add(wait)
+                .is_none_or(|again| again >= self.deadline)
+            {
                 let seconds = wait.as_secs_f32().ceil();
                 let refusal = refusal(&response);
-                return Err(format!("{refusal}; trying again in {seconds} s would take longer than the hook may"));
+                return Err(format!(
+                    "{refusal}; trying again in {seconds} s would take longer than the hook may"
+                ));
             }
             tracing::debug!(model = %self.model, status = response.status, ?wait, "The provider is busy.");
             tokio::time::sleep(wait).await;
@@ -149,26 +191,36 @@ impl<'a> Bound<'a> {
 }
 
 impl ModelRef {
-    /// The small model of the first provider whose key is there: for hooks of systems that judge by one where none is
-    /// named.
+    /// The small model of the first provider whose key is there: for hooks of systems that judge by
+    /// one where none is named.
     pub fn small() -> Option<&'static ModelRef> {
         static FOUND: OnceLock<Option<ModelRef>> = OnceLock::new();
         let has_key = |provider: &Provider| {
             let service = provider.service.as_ref();
-            service.and_then(|it| it.key_variable).is_some_and(|name| variable(name).is_some())
+            service
+                .and_then(|it| it.key_variable)
+                .is_some_and(|name| variable(name).is_some())
         };
         let find = || {
             let (provider, name) = SMALL.into_iter().find(|(provider, _)| has_key(provider))?;
-            Some(ModelRef { provider, name: name.into(), ..ModelRef::CLIENT })
+            Some(ModelRef {
+                provider,
+                name: name.into(),
+                ..ModelRef::CLIENT
+            })
         };
         FOUND.get_or_init(find).as_ref()
     }
 
-    /// What is known to be in the way of a call, without calling: a missing key, or an address that isn't granted.
+    /// What is known to be in the way of a call, without calling: a missing key, or an address that
+    /// isn't granted.
     pub fn obstacle(&self, grants: &Grants) -> Option<Obstacle> {
         let service = self.provider.service.as_ref()?;
         match self.place_and_key(service) {
-            Err(message) => Some(Obstacle::new("no-key", format!("`{self}` can't be asked: {message}"))),
+            Err(message) => Some(Obstacle::new(
+                "no-key",
+                format!("`{self}` can't be asked: {message}"),
+            )),
             Ok((base, _)) => Obstacle::from_url(&base, grants),
         }
     }
@@ -194,20 +246,28 @@ impl ModelRef {
             })?),
             None => None,
         };
-        Ok((base.trim().trim_end_matches('/').to_string(), key.map(|key| key.trim().to_string())))
+        Ok((
+            base.trim().trim_end_matches('/').to_string(),
+            key.map(|key| key.trim().to_string()),
+        ))
     }
 }
 
 /// What a variable of the environment holds, if anything.
 fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+    std::env::var(name)
+        .ok()
+        .filter(|value| !value.trim().is_empty())
 }
 
 fn headers(service: &Service, key: Option<&str>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in service.headers {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        headers.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        );
     }
     if let Some(key) = key {
         let (name, prefix) = service.key_header;
@@ -223,19 +283,30 @@ fn headers(service: &Service, key: Option<&str>) -> Result<HeaderMap, String> {
 fn chunks(response: &Response) -> Result<Vec<Value>, String> {
     let body = std::str::from_utf8(&response.body).map_err(|_| "its reply is not UTF-8")?;
     // Some providers reply as a whole although pieces are asked for.
-    let form = response.headers.get(CONTENT_TYPE).and_then(|form| form.to_str().ok()).unwrap_or_default();
+    let form = response
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|form| form.to_str().ok())
+        .unwrap_or_default();
     let chunks = match form.split(';').next().unwrap_or_default().trim() {
         "text/event-stream" => events(body),
-        "application/x-ndjson" => body.lines().filter(|line| !line.is_empty()).map(str::to_string).collect(),
+        "application/x-ndjson" => body
+            .lines()
+            .filter(|line| !line.is_empty())
+            .map(str::to_string)
+            .collect(),
         _ => vec![body.to_string()],
     };
     let mut values = Vec::new();
     for chunk in chunks {
-        let value =
-            hookwire_base::support::json::parse(&chunk).map_err(|error| format!("can't read its reply: {error}"))?;
+        let value = hookwire_base::support::json::parse(&chunk)
+            .map_err(|error| format!("can't read its reply: {error}"))?;
         // Some providers report an error in the middle of a stream, after a status of 200.
         if value.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(format!("it failed: {}", message(&value).unwrap_or_default()));
+            return Err(format!(
+                "it failed: {}",
+                message(&value).unwrap_or_default()
+            ));
         }
         values.push(value);
     }
@@ -263,7 +334,9 @@ fn events(body: &str) -> Vec<String> {
     for line in body.lines().chain([""]) {
         match line.strip_prefix("data:") {
             Some(text) => data.push(text.strip_prefix(' ').unwrap_or(text)),
-            None if line.is_empty() && !data.is_empty() => events.push(std::mem::take(&mut data).join("\n")),
+            None if line.is_empty() && !data.is_empty() => {
+                events.push(std::mem::take(&mut data).join("\n"))
+            }
             None => {}
         }
     }
@@ -271,14 +344,22 @@ fn events(body: &str) -> Vec<String> {
     events
 }
 
-/// The seconds that a provider asks to wait. A date is ignored, because it isn't worth a calendar here.
+/// The seconds that a provider asks to wait. A date is ignored, because it isn't worth a calendar
+/// here.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: f64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    let seconds: f64 = headers
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
     // A number that is too large for a duration is surely too long to wait.
     (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
-/// Takes the key out of a response, because some providers repeat it and messages quote the response.
+/// Takes the key out of a response, because some providers repeat it and messages quote the
+/// response.
 fn mask(response: &mut Response, key: Option<&str>) {
     if let Ok(body) = std::str::from_utf8(&response.body) {
         response.body = masked(body, key).into();
@@ -297,7 +378,9 @@ fn masked(text: &str, key: Option<&str>) -> String {
 
 /// What a status other than 2xx says.
 fn refusal(response: &Response) -> String {
-    let said = std::str::from_utf8(&response.body).ok().and_then(|body| message(&serde_json::from_str(body).ok()?));
+    let said = std::str::from_utf8(&response.body)
+        .ok()
+        .and_then(|body| message(&serde_json::from_str(body).ok()?));
     match said.filter(|text| !text.is_empty()) {
         Some(text) => format!("it answered {}: {text}", response.status),
         None => format!("it answered {}", response.status),
@@ -307,7 +390,10 @@ fn refusal(response: &Response) -> String {
 /// The text of an error in any provider's form.
 fn message(body: &Value) -> Option<String> {
     let error = &body["error"];
-    let text = error["message"].as_str().or(error.as_str()).or(body["message"].as_str())?;
+    let text = error["message"]
+        .as_str()
+        .or(error.as_str())
+        .or(body["message"].as_str())?;
     Some(clean(text, MAX_MESSAGE))
 }
 
@@ -315,7 +401,9 @@ fn message(body: &Value) -> Option<String> {
 pub fn random_hex() -> Result<String, ModelError> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::ring::default_provider().secure_random;
-    random.fill(&mut bytes).map_err(|_| ModelError("get random numbers from the system".into()))?;
+    random
+        .fill(&mut bytes)
+        .map_err(|_| ModelError("get random numbers from the system".into()))?;
     Ok(hookwire_base::support::digest::hex(&bytes))
 }
 
@@ -330,10 +418,19 @@ mod tests {
     /// A conversation with two calls in one turn, over every wire, plain and in pieces.
     #[test]
     fn tools() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false});
-        let egress = Egress::new(Grants { loopback: true, hosts: Vec::new() });
-        for (wire, stream) in WIRES.into_iter().flat_map(|wire| [(wire, false), (wire, true)]) {
+        let egress = Egress::new(Grants {
+            loopback: true,
+            hosts: Vec::new(),
+        });
+        for (wire, stream) in WIRES
+            .into_iter()
+            .flat_map(|wire| [(wire, false), (wire, true)])
+        {
             let inputs = [json!({"path": "ä/\"b\""}), json!({"path": ""})];
             let calls = inputs.clone().map(|input| ("look", input)).to_vec();
             let server = ModelServer::with([Say::Calls(calls), Say::text("done")]);
@@ -344,30 +441,58 @@ mod tests {
             let bound = Bound::new([Some(&model), None], None, &egress, None, until).unwrap();
             let mut request = Request {
                 system: "Look around.".into(),
-                messages: vec![Message::User { text: "What is there?".into() }],
-                tools: vec![Tool { name: "look".into(), description: "Looks.".into(), schema: schema.clone() }],
+                messages: vec![Message::User {
+                    text: "What is there?".into(),
+                }],
+                tools: vec![Tool {
+                    name: "look".into(),
+                    description: "Looks.".into(),
+                    schema: schema.clone(),
+                }],
                 schema: Some(schema.clone()),
                 max_tokens: None,
             };
             let reply = runtime.block_on(bound.complete(&request)).unwrap();
-            let said: Vec<_> = reply.calls.iter().map(|call| (call.name.as_str(), call.input.clone())).collect();
-            assert_eq!(said, inputs.map(|input| ("look", input)), "{wire:?} {stream}");
-            assert!(reply.calls[0].id != reply.calls[1].id && reply.usage.output_tokens == 7, "{reply:?}");
-            let results = reply.calls.iter().zip([false, true]).map(|(call, is_error)| ToolResult {
-                id: call.id.clone(),
-                name: call.name.clone(),
-                text: format!("seen {is_error}"),
-                is_error,
-            });
+            let said: Vec<_> = reply
+                .calls
+                .iter()
+                .map(|call| (call.name.as_str(), call.input.clone()))
+                .collect();
+            assert_eq!(
+                said,
+                inputs.map(|input| ("look", input)),
+                "{wire:?} {stream}"
+            );
+            assert!(
+                reply.calls[0].id != reply.calls[1].id && reply.usage.output_tokens == 7,
+                "{reply:?}"
+            );
+            let results = reply
+                .calls
+                .iter()
+                .zip([false, true])
+                .map(|(call, is_error)| ToolResult {
+                    id: call.id.clone(),
+                    name: call.name.clone(),
+                    text: format!("seen {is_error}"),
+                    is_error,
+                });
             let results = results.collect();
-            request.messages.push(Message::Assistant { text: reply.text.clone(), calls: reply.calls });
+            request.messages.push(Message::Assistant {
+                text: reply.text.clone(),
+                calls: reply.calls,
+            });
             request.messages.push(Message::Tools { results });
-            assert_eq!(runtime.block_on(bound.complete(&request)).unwrap().text, "done");
+            assert_eq!(
+                runtime.block_on(bound.complete(&request)).unwrap().text,
+                "done"
+            );
             let sent = server.seen()[1].body.clone();
             let (results, told) = match wire {
-                Wire::OpenAi => {
-                    ("/messages/4", json!({"role": "tool", "tool_call_id": "call_1", "content": "error: seen true"}))
-                }
+                Wire::OpenAi => (
+                    "/messages/4",
+                    json!({"role": "tool", "tool_call_id": "call_1", "content": "error: seen true"}),
+                ),
                 Wire::Anthropic => (
                     "/messages/2/content/1",
                     json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "seen true", "is_error": true}),
@@ -379,9 +504,10 @@ mod tests {
                         json!({"functionResponse": {"name": "look", "response": {"error": "seen true"}}}),
                     )
                 }
-                Wire::Ollama => {
-                    ("/messages/4", json!({"role": "tool", "tool_name": "look", "content": "error: seen true"}))
-                }
+                Wire::Ollama => (
+                    "/messages/4",
+                    json!({"role": "tool", "tool_name": "look", "content": "error: seen true"}),
+                ),
             };
             assert_eq!(sent.pointer(results), Some(&told), "{sent}");
         }
@@ -404,7 +530,10 @@ mod tests {
 
     #[test]
     fn events_and_random_numbers() {
-        assert_eq!(events("event: x\ndata: {\"a\":\ndata: 1}\n\n: ping\n\ndata: [DONE]\n\n"), ["{\"a\":\n1}"]);
+        assert_eq!(
+            events("event: x\ndata: {\"a\":\ndata: 1}\n\n: ping\n\ndata: [DONE]\n\n"),
+            ["{\"a\":\n1}"]
+        );
         let (one, other) = (random_hex().unwrap(), random_hex().unwrap());
         assert!(one.len() == 32 && one != other);
     }

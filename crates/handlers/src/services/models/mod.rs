@@ -1,7 +1,7 @@
 //! Language models: one request in, one reply out, whoever provides it.
 //!
-//! Prompts, nonces and verdicts are the handlers' matter. What a provider's wire looks like is known only
-//! in its file under [`providers`].
+//! Prompts, nonces and verdicts are the handlers' matter. What a provider's wire looks like is
+//! known only in its file under [`providers`].
 
 #[cfg(feature = "models")]
 mod call;

@@ -5,7 +5,10 @@ use hookwire_base::support::visible::is_invisible;
 /// A text from outside in one line of at most so many characters.
 pub fn clean(text: &str, max: usize) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c));
-    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let line = words
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
     match line.char_indices().nth(max) {
         Some((at, _)) => format!("{}...", &line[..at]),
         None => line,

@@ -1,7 +1,8 @@
 //! Increments of hooks, which count an event once.
 //!
-//! After a rewrite, hooks judge the new value, so a hook may run more than once about one event. The increments of such a
-//! run are those of the first one: they give the same sums and add nothing.
+//! After a rewrite, hooks judge the new value, so a hook may run more than once about one event.
+//! The increments of such a run are those of the first one: they give the same sums and add
+//! nothing.
 
 use super::{Scope, StateError, Store};
 use lru::LruCache;
@@ -34,16 +35,18 @@ struct Counted {
 /// Whose increments they are, and of what.
 type Place = (Arc<str>, Arc<str>, Scope, String);
 
-/// Counters whose sums are remembered: as many events may be on their way at once without one being counted twice.
+/// Counters whose sums are remembered: as many events may be on their way at once without one being
+/// counted twice.
 const MAX_COUNTERS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 /// The sums of one counter about one event that are remembered.
 const MAX_SUMS: usize = 100;
 
-static COUNTED: LazyLock<Mutex<LruCache<Place, Counted>>> = LazyLock::new(|| Mutex::new(LruCache::new(MAX_COUNTERS)));
+static COUNTED: LazyLock<Mutex<LruCache<Place, Counted>>> =
+    LazyLock::new(|| Mutex::new(LruCache::new(MAX_COUNTERS)));
 
 impl Store {
-    /// Adds to a number as [`Store::increment`] does, once an event, however often a hook runs about it: the nth increment of
-    /// a later run gives the sum that the nth of the first one gave.
+    /// Adds to a number as [`Store::increment`] does, once an event, however often a hook runs
+    /// about it: the nth increment of a later run gives the sum that the nth of the first one gave.
     ///
     /// # Errors
     /// As for [`Store::increment`].
@@ -82,7 +85,11 @@ mod tests {
     fn an_event_counts_once_however_often_a_hook_runs_about_it() {
         let store = Store::default();
         let sums = |event: &str, hook: &str, run: &str, n: usize| -> Vec<Option<u64>> {
-            let occasion = Occasion { event: event.into(), hook: hook.into(), run: run.into() };
+            let occasion = Occasion {
+                event: event.into(),
+                hook: hook.into(),
+                run: run.into(),
+            };
             let one = || store.increment_once(&Scope::Global, "calls", &1.into(), None, &occasion);
             (0..n).map(|_| one().ok()?.as_u64()).collect()
         };
@@ -96,7 +103,11 @@ mod tests {
             ("counted-2", "a", "5", &[3, 4, 5]),
         ] {
             let expected: Vec<_> = expected.iter().copied().map(Some).collect();
-            assert_eq!(sums(event, hook, run, expected.len()), expected, "{event} {hook} {run}");
+            assert_eq!(
+                sums(event, hook, run, expected.len()),
+                expected,
+                "{event} {hook} {run}"
+            );
         }
     }
 }

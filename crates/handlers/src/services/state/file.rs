@@ -1,9 +1,10 @@
 //! The file of a store: changes are written behind, many in one line, by a thread of its own.
 //!
-//! The file begins with [`HEADER`]; each line after it holds the changes of one write, behind their checksum. A line
-//! that is not whole can only be the last one: nobody was told that it is on the disk, so it is cut off. In front of a
-//! whole line it is damage, which the host doesn't start with. Zeros at the end are [`ROOM`] for further lines. A file
-//! that holds many old values is written anew.
+//! The file begins with [`HEADER`]; each line after it holds the changes of one write, behind their
+//! checksum. A line that is not whole can only be the last one: nobody was told that it is on the
+//! disk, so it is cut off. In front of a whole line it is damage, which the host doesn't start
+//! with. Zeros at the end are [`ROOM`] for further lines. A file that holds many old values is
+//! written anew.
 
 use super::{Entry, Scope, StateError};
 use hookwire_base::support::amounts::millis;
@@ -26,7 +27,8 @@ use tokio::sync::watch;
 const HEADER: &[u8] = b"hookwire state 1\n";
 /// The hexadecimal digits of a line's checksum.
 const SUM: usize = 16;
-/// A file grows by so much at a time, because the disk keeps bytes sooner where it needn't keep a new size.
+/// A file grows by so much at a time, because the disk keeps bytes sooner where it needn't keep a
+/// new size.
 const ROOM: u64 = 64 * 1024;
 /// A file is written anew when it is larger than twice its values and this.
 const SLACK: usize = 1 << 20;
@@ -61,8 +63,9 @@ struct Shared {
 /// Why changes aren't on the disk.
 #[derive(Clone)]
 enum Unsaved {
-    /// Another host has the file open. What is counted meanwhile counts in memory, which the log says once: a guard that
-    /// failed instead would stop the agent for as long as the other host runs.
+    /// Another host has the file open. What is counted meanwhile counts in memory, which the log
+    /// says once: a guard that failed instead would stop the agent for as long as the other host
+    /// runs.
     Held,
     Failed(String),
 }
@@ -84,8 +87,9 @@ struct Waiting {
 impl File {
     /// Opens the file, or makes it, readable by its owner only, and gives what is in it.
     pub(super) fn open(path: &Path) -> Result<(File, Rows), StateError> {
-        let failed =
-            |error: &dyn std::fmt::Display| StateError(format!("open the state file {}: {error}", path.display()));
+        let failed = |error: &dyn std::fmt::Display| {
+            StateError(format!("open the state file {}: {error}", path.display()))
+        };
         let (open, rows) = match Open::wait_for(path) {
             Ok((open, rows)) => (Some(open), rows),
             // Without a host, an agent would have no hooks at all.
@@ -104,8 +108,17 @@ impl File {
         let writer = shared.clone();
         let path = path.to_path_buf();
         let write = move || writer.run(open, &path);
-        let thread = std::thread::Builder::new().name("state".into()).spawn(write).map_err(|error| failed(&error))?;
-        Ok((File { shared, thread: Some(thread) }, rows))
+        let thread = std::thread::Builder::new()
+            .name("state".into())
+            .spawn(write)
+            .map_err(|error| failed(&error))?;
+        Ok((
+            File {
+                shared,
+                thread: Some(thread),
+            },
+            rows,
+        ))
     }
 
     /// Whether there is room for another change.
@@ -117,22 +130,31 @@ impl File {
     pub(super) fn note(&self, scope: &Scope, key: &str, entry: Option<&Entry>) {
         let mut waiting = self.shared.waiting.lock();
         waiting.last += 1;
-        waiting.changes.insert((scope.clone(), key.to_string()), entry.cloned());
+        waiting
+            .changes
+            .insert((scope.clone(), key.to_string()), entry.cloned());
         drop(waiting);
         self.shared.changed.notify_one();
     }
 
-    /// Returns when every change taken so far is on the disk, or counts in memory because another host has the file.
+    /// Returns when every change taken so far is on the disk, or counts in memory because another
+    /// host has the file.
     pub(super) fn saved(&self) -> impl Future<Output = Result<(), StateError>> + use<> {
         let mine = self.shared.waiting.lock().last;
         let mut saved = self.shared.saved.subscribe();
         async move {
-            let done = saved.wait_for(|(last, problem)| *last >= mine || problem.is_some()).await;
+            let done = saved
+                .wait_for(|(last, problem)| *last >= mine || problem.is_some())
+                .await;
             match done.as_deref() {
                 Ok((last, _)) if *last >= mine => Ok(()),
                 Ok((_, Some(Unsaved::Held))) => Ok(()),
-                Ok((_, Some(Unsaved::Failed(problem)))) => Err(StateError(format!("write the state file: {problem}"))),
-                _ => Err(StateError("write the state file: its thread has ended".into())),
+                Ok((_, Some(Unsaved::Failed(problem)))) => {
+                    Err(StateError(format!("write the state file: {problem}")))
+                }
+                _ => Err(StateError(
+                    "write the state file: its thread has ended".into(),
+                )),
             }
         }
     }
@@ -152,7 +174,8 @@ impl Shared {
     fn run(&self, mut present: Option<Open>, path: &Path) {
         loop {
             let mut waiting = self.waiting.lock();
-            self.changed.wait_while(&mut waiting, |it| it.changes.is_empty() && !it.closed);
+            self.changed
+                .wait_while(&mut waiting, |it| it.changes.is_empty() && !it.closed);
             if waiting.changes.is_empty() {
                 drop(waiting);
                 if present.is_some_and(|mut open| open.keep().is_err()) {
@@ -160,7 +183,11 @@ impl Shared {
                 }
                 return;
             }
-            let (changes, last, closed) = (std::mem::take(&mut waiting.changes), waiting.last, waiting.closed);
+            let (changes, last, closed) = (
+                std::mem::take(&mut waiting.changes),
+                waiting.last,
+                waiting.closed,
+            );
             drop(waiting);
             // After a failed write the file is read again, because it may hold anything.
             let open = match present.take() {
@@ -180,7 +207,10 @@ impl Shared {
                 Err(why) => {
                     let before = self.saved.borrow().0;
                     if let Unsaved::Failed(error) = &why {
-                        tracing::error!(error, "The state file can't be written; state is kept in memory meanwhile.");
+                        tracing::error!(
+                            error,
+                            "The state file can't be written; state is kept in memory meanwhile."
+                        );
                     }
                     self.saved.send_replace((before, Some(why)));
                     if closed {
@@ -191,7 +221,8 @@ impl Shared {
                         // A value that has changed again since is kept.
                         waiting.changes.entry(key).or_insert(entry);
                     }
-                    self.changed.wait_while_for(&mut waiting, |it| !it.closed, RETRY);
+                    self.changed
+                        .wait_while_for(&mut waiting, |it| !it.closed, RETRY);
                 }
             }
         }
@@ -215,7 +246,15 @@ impl Open {
     /// Opens the file, or makes it, readable by its owner only, and gives what is in it.
     fn new(path: &Path) -> Result<(Open, Rows), Unsaved> {
         let mut options = std::fs::OpenOptions::new();
-        let file = open_as(options.read(true).write(true).create(true).mode(0o600).truncate(false), path)?;
+        let file = open_as(
+            options
+                .read(true)
+                .write(true)
+                .create(true)
+                .mode(0o600)
+                .truncate(false),
+            path,
+        )?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Unsaved::Held),
@@ -227,7 +266,13 @@ impl Open {
             return Err(Unsaved::Held);
         }
         let (rows, size) = read(&file)?;
-        let mut open = Open { file, path: path.canonicalize()?, size, length: size, most: most(&rows) };
+        let mut open = Open {
+            file,
+            path: path.canonicalize()?,
+            size,
+            length: size,
+            most: most(&rows),
+        };
         if about.len() > size {
             open.file.set_len(size)?;
         }
@@ -257,7 +302,9 @@ impl Open {
             tracing::warn!(%error, "The state file can't be written anew without its old values; it grows meanwhile.");
             self.most = self.most.saturating_mul(2);
         }
-        self.write(&line(changes.iter().map(|(key, entry)| (key, entry.as_ref())))?)
+        self.write(&line(
+            changes.iter().map(|(key, entry)| (key, entry.as_ref())),
+        )?)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -266,18 +313,23 @@ impl Open {
         if end > self.length {
             bytes.to_mut().resize((end - self.size + ROOM) as usize, 0);
         }
-        let written = self.file.write_all_at(&bytes, self.size).and_then(|()| self.file.sync_data());
+        let written = self
+            .file
+            .write_all_at(&bytes, self.size)
+            .and_then(|()| self.file.sync_data());
         if written.is_ok() {
             self.length = self.length.max(self.size + bytes.len() as u64);
             self.size = end;
         } else {
-            // Nobody is told that this line is on the disk. If it stays, whoever opens the file cuts off what isn't whole.
+            // Nobody is told that this line is on the disk. If it stays, whoever opens the file
+            // cuts off what isn't whole.
             let _ = self.file.set_len(self.size);
         }
         written
     }
 
-    /// Sees to it that what was written can be found: a file that was removed under the host is made again.
+    /// Sees to it that what was written can be found: a file that was removed under the host is
+    /// made again.
     fn keep(&mut self) -> io::Result<()> {
         match std::fs::metadata(&self.path) {
             Ok(there) if identity(&there) == identity(&self.file.metadata()?) => return Ok(()),
@@ -302,7 +354,8 @@ impl Open {
         }
         lines.flush()?;
         drop(lines);
-        new.as_file().set_permissions(self.file.metadata()?.permissions())?;
+        new.as_file()
+            .set_permissions(self.file.metadata()?.permissions())?;
         new.as_file().sync_all()?;
         let file = new.persist(&self.path).map_err(|error| error.error)?;
         sync_directory(directory(&self.path))?;
@@ -323,12 +376,14 @@ fn most(rows: &Rows) -> u64 {
     (2 * values + SLACK) as u64
 }
 
-/// A change as the file has it: its scope, its session, its key and, unless it is removed, when it expires (milliseconds
-/// since 1970; 0: never) with the value itself.
+/// A change as the file has it: its scope, its session, its key and, unless it is removed, when it
+/// expires (milliseconds since 1970; 0: never) with the value itself.
 type Written<'a> = (u8, String, String, Option<(u64, &'a RawValue)>);
 
 /// One line of the file.
-fn line<'a>(changes: impl Iterator<Item = (&'a (Scope, String), Option<&'a Entry>)>) -> io::Result<Vec<u8>> {
+fn line<'a>(
+    changes: impl Iterator<Item = (&'a (Scope, String), Option<&'a Entry>)>,
+) -> io::Result<Vec<u8>> {
     let changes: Vec<_> = changes
         .map(|((scope, key), entry)| {
             let (kind, session) = match scope {
@@ -336,9 +391,18 @@ fn line<'a>(changes: impl Iterator<Item = (&'a (Scope, String), Option<&'a Entry
                 Scope::Session(session) => (1, &**session),
                 Scope::Guards => (2, ""),
             };
-            let expires =
-                |entry: &Entry| entry.expires.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).map_or(0, millis);
-            (kind, session, key, entry.map(|entry| (expires(entry), &entry.value)))
+            let expires = |entry: &Entry| {
+                entry
+                    .expires
+                    .and_then(|at| at.duration_since(UNIX_EPOCH).ok())
+                    .map_or(0, millis)
+            };
+            (
+                kind,
+                session,
+                key,
+                entry.map(|entry| (expires(entry), &entry.value)),
+            )
         })
         .collect();
     let json = serde_json::to_vec(&changes)?;
@@ -396,7 +460,9 @@ fn read(mut file: &std::fs::File) -> io::Result<(Rows, u64)> {
             _ if line.iter().all(|byte| *byte == 0) => break,
             n => match (changes_of(&line), broken) {
                 (Some(_), Some(broken)) => {
-                    return Err(io::Error::other(format!("its line {broken} is damaged (at byte {size})")));
+                    return Err(io::Error::other(format!(
+                        "its line {broken} is damaged (at byte {size})"
+                    )));
                 }
                 (Some(changes), None) => {
                     for (key, entry) in changes {
@@ -412,7 +478,11 @@ fn read(mut file: &std::fs::File) -> io::Result<(Rows, u64)> {
         }
     }
     if let Some(line) = broken {
-        tracing::warn!(line, byte = size, "The last line of the state file is not whole and was left out.");
+        tracing::warn!(
+            line,
+            byte = size,
+            "The last line of the state file is not whole and was left out."
+        );
     }
     let now = SystemTime::now();
     rows.retain(|_, entry| entry.is_live(now));

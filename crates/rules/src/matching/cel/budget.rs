@@ -1,11 +1,12 @@
-//! How much work one evaluation may do. Events are as large as an agent makes them, and macros inside one
-//! another multiply: without a bound, one expression could keep a host busy for minutes.
+//! How much work one evaluation may do. Events are as large as an agent makes them, and macros
+//! inside one another multiply: without a bound, one expression could keep a host busy for minutes.
 
 use super::error::EvalError;
 use crate::matching::patience;
 use std::cell::Cell;
 
-/// Steps of one evaluation: nodes evaluated, items visited, and 16 bytes of text read or made. Some 20 ms.
+/// Steps of one evaluation: nodes evaluated, items visited, and 16 bytes of text read or made. Some
+/// 20 ms.
 const MAX_STEPS: usize = 1_000_000;
 /// Steps of one evaluation where nobody has the time. Some 0.2 ms.
 const QUICK_STEPS: usize = 10_000;
@@ -16,7 +17,11 @@ pub(super) struct Budget(Cell<usize>);
 
 impl Budget {
     pub(super) fn new() -> Budget {
-        Budget(Cell::new(if patience::is_quick() { QUICK_STEPS } else { MAX_STEPS }))
+        Budget(Cell::new(if patience::is_quick() {
+            QUICK_STEPS
+        } else {
+            MAX_STEPS
+        }))
     }
 
     /// Takes steps.

@@ -1,6 +1,7 @@
 //! From a tree of CEL and the values of its names to its value. Nothing here has an effect.
 //!
-//! It recurses as deep as brackets, choices and macros are inside one another, which the parser bounds.
+//! It recurses as deep as brackets, choices and macros are inside one another, which the parser
+//! bounds.
 
 use super::budget::Budget;
 use super::error::EvalError;
@@ -13,7 +14,8 @@ use std::rc::Rc;
 
 type Evaluated<'v> = Result<Value<'v>, EvalError>;
 
-/// What an expression is evaluated in: the names of the event, and those of the macros around a node.
+/// What an expression is evaluated in: the names of the event, and those of the macros around a
+/// node.
 pub(super) struct Scope<'s, 'v> {
     pub(super) source: &'v str,
     pub(super) names: &'s dyn Fn(&str) -> Option<Value<'v>>,
@@ -37,28 +39,55 @@ impl<'v> Scope<'_, 'v> {
             Kind::Map(entries) => self.map(entries)?,
             Kind::Ident(name) => self.name(name)?,
             // What is absent is null.
-            Kind::Has { name, .. } => Value::Bool(self.name(name).is_ok_and(|it| !matches!(it, Value::Null))),
+            Kind::Has { name, .. } => {
+                Value::Bool(self.name(name).is_ok_and(|it| !matches!(it, Value::Null)))
+            }
             Kind::Select { .. } => self.members(expr)?,
-            Kind::Index { operand, index, how } => {
+            Kind::Index {
+                operand,
+                index,
+                how,
+            } => {
                 let (operand, index) = (self.eval(operand)?, self.eval(index)?);
                 match (&operand, &index) {
-                    (Value::List(_) | Value::Optional(_), _) => self.select(expr, &operand, &index, *how)?,
-                    (Value::Map(_), index) if Key::new(index).is_some() => self.select(expr, &operand, index, *how)?,
+                    (Value::List(_) | Value::Optional(_), _) => {
+                        self.select(expr, &operand, &index, *how)?
+                    }
+                    (Value::Map(_), index) if Key::new(index).is_some() => {
+                        self.select(expr, &operand, index, *how)?
+                    }
                     _ => return Err(unfit("[]", &[operand, index])),
                 }
             }
             Kind::Not(_) | Kind::Negate(_) => self.prefixed(expr)?,
             Kind::Binary { .. } => self.chain(expr)?,
-            Kind::Choice { condition, then, otherwise } => match self.eval(condition)? {
+            Kind::Choice {
+                condition,
+                then,
+                otherwise,
+            } => match self.eval(condition)? {
                 Value::Bool(true) => self.eval(then)?,
                 Value::Bool(false) => self.eval(otherwise)?,
                 other => return Err(unfit("?", &[other])),
             },
-            Kind::Call { function, args, regex } => {
-                let args = args.iter().map(|arg| self.eval(arg)).collect::<Result<Vec<_>, _>>()?;
+            Kind::Call {
+                function,
+                args,
+                regex,
+            } => {
+                let args = args
+                    .iter()
+                    .map(|arg| self.eval(arg))
+                    .collect::<Result<Vec<_>, _>>()?;
                 functions::call(*function, &args, regex.as_ref(), self.budget)?
             }
-            Kind::Each { each, over, variable, filter, body } => {
+            Kind::Each {
+                each,
+                over,
+                variable,
+                filter,
+                body,
+            } => {
                 let items = match self.eval(over)? {
                     Value::List(list) => list,
                     Value::Map(map) => List::Made(Rc::new(map.keys())),
@@ -72,7 +101,12 @@ impl<'v> Scope<'_, 'v> {
     /// `a.b.c`, from its beginning: a long one must not take a stack as deep as it is long.
     fn members(&mut self, expr: &'v Expr) -> Evaluated<'v> {
         let (mut steps, mut first) = (Vec::new(), expr);
-        while let Kind::Select { operand, field, how } = &first.kind {
+        while let Kind::Select {
+            operand,
+            field,
+            how,
+        } = &first.kind
+        {
             steps.push((first, field, *how));
             first = operand;
         }
@@ -106,7 +140,12 @@ impl<'v> Scope<'_, 'v> {
     /// Binary operators, from the leftmost operand.
     fn chain(&mut self, expr: &'v Expr) -> Evaluated<'v> {
         let (mut steps, mut first) = (Vec::new(), expr);
-        while let Kind::Binary { operator, left, right } = &first.kind {
+        while let Kind::Binary {
+            operator,
+            left,
+            right,
+        } = &first.kind
+        {
             steps.push((*operator, right));
             first = left;
         }
@@ -116,7 +155,9 @@ impl<'v> Scope<'_, 'v> {
                 Operator::And | Operator::Or => self.logic(operator, value, right),
                 // An operator further out may not mind the error.
                 _ => match value {
-                    Ok(left) => self.eval(right).and_then(|right| self.binary(operator, left, right)),
+                    Ok(left) => self
+                        .eval(right)
+                        .and_then(|right| self.binary(operator, left, right)),
                     Err(error) => Err(error),
                 },
             };
@@ -146,12 +187,25 @@ impl<'v> Scope<'_, 'v> {
         if let Some((_, value)) = self.items.iter().rfind(|(known, _)| *known == name) {
             return Ok(value.clone());
         }
-        let of_type = || TYPES.iter().find(|known| **known == name).map(|name| Value::Type(name));
-        (self.names)(name).or_else(of_type).ok_or_else(|| EvalError::Undeclared(name.to_string()))
+        let of_type = || {
+            TYPES
+                .iter()
+                .find(|known| **known == name)
+                .map(|name| Value::Type(name))
+        };
+        (self.names)(name)
+            .or_else(of_type)
+            .ok_or_else(|| EvalError::Undeclared(name.to_string()))
     }
 
     /// A member of a map, or an item of a list.
-    fn select(&self, expr: &'v Expr, operand: &Value<'v>, key: &Value<'v>, how: Access) -> Evaluated<'v> {
+    fn select(
+        &self,
+        expr: &'v Expr,
+        operand: &Value<'v>,
+        key: &Value<'v>,
+        how: Access,
+    ) -> Evaluated<'v> {
         let found = match operand {
             Value::Map(map) => Key::new(key).and_then(|key| map.get(&key)),
             Value::List(list) => {
@@ -163,14 +217,18 @@ impl<'v> Scope<'_, 'v> {
             }
             // What is optional stays optional.
             Value::Optional(value) => {
-                let selected = value.as_ref().map(|value| self.select(expr, value, key, Access::Optional));
+                let selected = value
+                    .as_ref()
+                    .map(|value| self.select(expr, value, key, Access::Optional));
                 let selected = selected.unwrap_or(Ok(Value::Optional(None)))?;
                 return match (how, &selected) {
                     (Access::Test, Value::Optional(value)) => Ok(Value::Bool(value.is_some())),
                     _ => Ok(selected),
                 };
             }
-            Value::Null if how != Access::Optional => return Err(EvalError::Missing(self.written(expr))),
+            Value::Null if how != Access::Optional => {
+                return Err(EvalError::Missing(self.written(expr)));
+            }
             other => return Err(unfit(".", std::slice::from_ref(other))),
         };
         match (how, found) {
@@ -183,7 +241,10 @@ impl<'v> Scope<'_, 'v> {
 
     /// A part of the expression as it is written, for messages.
     fn written(&self, expr: &Expr) -> String {
-        self.source.get(expr.at.clone()).unwrap_or_default().to_string()
+        self.source
+            .get(expr.at.clone())
+            .unwrap_or_default()
+            .to_string()
     }
 
     fn list(&mut self, items: &'v [Item]) -> Evaluated<'v> {
@@ -207,8 +268,12 @@ impl<'v> Scope<'_, 'v> {
         let mut map = BTreeMap::new();
         for (key, item) in entries {
             let key = self.eval(key)?;
-            let key = Key::new(&key).filter(|_| !matches!(key, Value::Double(_))).ok_or_else(|| unfit("{}", &[key]))?;
-            let Some(value) = self.item(item)? else { continue };
+            let key = Key::new(&key)
+                .filter(|_| !matches!(key, Value::Double(_)))
+                .ok_or_else(|| unfit("{}", &[key]))?;
+            let Some(value) = self.item(item)? else {
+                continue;
+            };
             if map.insert(key, value).is_some() {
                 return Err(EvalError::Other("a map has a key twice".into()));
             }
@@ -261,19 +326,29 @@ impl<'v> Scope<'_, 'v> {
         filter: Option<&'v Expr>,
         body: &'v Expr,
     ) -> (Result<bool, EvalError>, Evaluated<'v>) {
-        let condition = if each == Each::Map { filter } else { Some(body) };
+        let condition = if each == Each::Map {
+            filter
+        } else {
+            Some(body)
+        };
         let picked = match condition.map(|condition| self.eval(condition)) {
             None | Some(Ok(Value::Bool(true))) => Ok(true),
             Some(Ok(Value::Bool(false))) => Ok(false),
             Some(Ok(other)) => Err(unfit(each.name(), &[other])),
             Some(Err(error)) => Err(error),
         };
-        let value = if each == Each::Map && picked == Ok(true) { self.eval(body) } else { Ok(Value::Null) };
+        let value = if each == Each::Map && picked == Ok(true) {
+            self.eval(body)
+        } else {
+            Ok(Value::Null)
+        };
         (picked, value)
     }
 
     fn binary(&self, operator: Operator, left: Value<'v>, right: Value<'v>) -> Evaluated<'v> {
-        use Operator::{Add, Divide, Equal, Greater, GreaterOrEqual, In, Less, LessOrEqual, Multiply, NotEqual};
+        use Operator::{
+            Add, Divide, Equal, Greater, GreaterOrEqual, In, Less, LessOrEqual, Multiply, NotEqual,
+        };
         use Operator::{And, Or, Remainder, Subtract};
         let budget = self.budget;
         Ok(match operator {
@@ -306,7 +381,9 @@ impl<'v> Scope<'_, 'v> {
                 }
                 _ => return Err(unfit("in", &[left, right])),
             },
-            Add | Subtract | Multiply | Divide | Remainder => arithmetic(operator, left, right, budget)?,
+            Add | Subtract | Multiply | Divide | Remainder => {
+                arithmetic(operator, left, right, budget)?
+            }
             // These don't evaluate both sides first.
             And | Or => return Err(unfit(operator.text(), &[left, right])),
         })
@@ -327,7 +404,12 @@ macro_rules! checked {
     };
 }
 
-fn arithmetic<'v>(operator: Operator, left: Value<'v>, right: Value<'v>, budget: &Budget) -> Evaluated<'v> {
+fn arithmetic<'v>(
+    operator: Operator,
+    left: Value<'v>,
+    right: Value<'v>,
+    budget: &Budget,
+) -> Evaluated<'v> {
     let is_division = matches!(operator, Operator::Divide | Operator::Remainder);
     Ok(match (left, right) {
         (Value::Int(_), Value::Int(0)) | (Value::Uint(_), Value::Uint(0)) if is_division => {
@@ -353,7 +435,9 @@ fn arithmetic<'v>(operator: Operator, left: Value<'v>, right: Value<'v>, budget:
         }
         (Value::List(one), Value::List(other)) if operator == Operator::Add => {
             budget.spend(one.len() + other.len())?;
-            Value::List(List::Made(Rc::new(one.iter().chain(other.iter()).collect())))
+            Value::List(List::Made(Rc::new(
+                one.iter().chain(other.iter()).collect(),
+            )))
         }
         (left, right) => return Err(unfit(operator.text(), &[left, right])),
     })

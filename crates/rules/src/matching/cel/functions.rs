@@ -1,4 +1,5 @@
-//! The functions of CEL's standard library, as far as events need them: no times, no protocol buffers.
+//! The functions of CEL's standard library, as far as events need them: no times, no protocol
+//! buffers.
 
 use super::budget::Budget;
 use super::error::EvalError;
@@ -57,7 +58,12 @@ const FUNCTIONS: [(&str, Style, usize, Function); 20] = [
     ("type", Style::Global, 1, Function::Type),
     ("uint", Style::Global, 1, Function::Uint),
     ("optional.of", Style::Global, 1, Function::OptionalOf),
-    ("optional.ofNonZeroValue", Style::Global, 1, Function::OptionalOfNonZeroValue),
+    (
+        "optional.ofNonZeroValue",
+        Style::Global,
+        1,
+        Function::OptionalOfNonZeroValue,
+    ),
     ("optional.none", Style::Global, 0, Function::OptionalNone),
     ("hasValue", Style::Method, 1, Function::HasValue),
     ("value", Style::Method, 1, Function::OptionalValue),
@@ -66,25 +72,42 @@ const FUNCTIONS: [(&str, Style, usize, Function); 20] = [
 ];
 
 /// The names of types, which are values as well.
-pub(super) const TYPES: [&str; 10] =
-    ["null_type", "bool", "int", "uint", "double", "string", "bytes", "list", "map", "type"];
+pub(super) const TYPES: [&str; 10] = [
+    "null_type",
+    "bool",
+    "int",
+    "uint",
+    "double",
+    "string",
+    "bytes",
+    "list",
+    "map",
+    "type",
+];
 
 /// The function of a name, called like this with so many arguments.
 pub(super) fn find(name: &str, is_method: bool, n_args: usize) -> Option<Function> {
-    let row = FUNCTIONS.iter().find(|(known, style, ..)| *known == name && fits(*style, is_method));
-    row.filter(|(_, _, n, _)| *n == n_args).map(|(.., function)| *function)
+    let row = FUNCTIONS
+        .iter()
+        .find(|(known, style, ..)| *known == name && fits(*style, is_method));
+    row.filter(|(_, _, n, _)| *n == n_args)
+        .map(|(.., function)| *function)
 }
 
 /// The names of all functions, or of all methods.
 pub(super) fn names(is_method: bool) -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.iter().filter(move |(_, style, ..)| fits(*style, is_method)).map(|(name, ..)| *name)
+    FUNCTIONS
+        .iter()
+        .filter(move |(_, style, ..)| fits(*style, is_method))
+        .map(|(name, ..)| *name)
 }
 
 fn fits(style: Style, is_method: bool) -> bool {
     style == Style::Both || (style == Style::Method) == is_method
 }
 
-/// Steps that compiling a pattern takes, and each of its bytes: some 0.1 ms for a short one, and there are long ones.
+/// Steps that compiling a pattern takes, and each of its bytes: some 0.1 ms for a short one, and
+/// there are long ones.
 const COMPILING: usize = 5_000;
 const COMPILING_BYTE: usize = 200;
 /// What one of them may be when it is compiled, in bytes.
@@ -98,7 +121,9 @@ thread_local! {
 
 /// Compiles a pattern; the error is for people.
 pub(super) fn regex(pattern: &str) -> Result<Regex, String> {
-    let regex = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
+    let regex = regex::RegexBuilder::new(pattern)
+        .size_limit(1 << 20)
+        .build();
     regex.map_err(|error| crate::matching::last_line(&error.to_string()).to_string())
 }
 
@@ -124,13 +149,21 @@ pub(super) fn call<'v>(
             Value::Map(map) => map.len(),
             _ => return Err(unfit("size", args)),
         } as i64),
-        (Function::Contains, [Value::Text(text), Value::Text(part)]) => Value::Bool(text.contains(&**part)),
-        (Function::StartsWith, [Value::Text(text), Value::Text(part)]) => Value::Bool(text.starts_with(&**part)),
-        (Function::EndsWith, [Value::Text(text), Value::Text(part)]) => Value::Bool(text.ends_with(&**part)),
-        (Function::Matches, [Value::Text(text), Value::Text(pattern)]) => Value::Bool(match regex {
-            Some(regex) => regex.is_match(text),
-            None => is_match(text, pattern, budget)?,
-        }),
+        (Function::Contains, [Value::Text(text), Value::Text(part)]) => {
+            Value::Bool(text.contains(&**part))
+        }
+        (Function::StartsWith, [Value::Text(text), Value::Text(part)]) => {
+            Value::Bool(text.starts_with(&**part))
+        }
+        (Function::EndsWith, [Value::Text(text), Value::Text(part)]) => {
+            Value::Bool(text.ends_with(&**part))
+        }
+        (Function::Matches, [Value::Text(text), Value::Text(pattern)]) => {
+            Value::Bool(match regex {
+                Some(regex) => regex.is_match(text),
+                None => is_match(text, pattern, budget)?,
+            })
+        }
         (Function::Bool, [value]) => Value::Bool(match value {
             Value::Bool(it) => *it,
             Value::Text(text) => match &**text {
@@ -140,7 +173,9 @@ pub(super) fn call<'v>(
             },
             _ => return Err(unfit("bool", args)),
         }),
-        (Function::Bytes, [Value::Text(text)]) => Value::Bytes(Shared::Made(text.as_bytes().into())),
+        (Function::Bytes, [Value::Text(text)]) => {
+            Value::Bytes(Shared::Made(text.as_bytes().into()))
+        }
         (Function::Bytes, [value @ Value::Bytes(_)]) => value.clone(),
         (Function::Double, [value]) => Value::Double(match value {
             Value::Double(it) => *it,
@@ -156,7 +191,10 @@ pub(super) fn call<'v>(
             Value::Int(it) => *it,
             Value::Uint(it) => i64::try_from(*it).map_err(|_| EvalError::Overflow)?,
             // The bounds themselves have no exact counterpart.
-            Value::Double(it) if it.trunc() > -9.223_372_036_854_776e18 && it.trunc() < 9.223_372_036_854_776e18 => {
+            Value::Double(it)
+                if it.trunc() > -9.223_372_036_854_776e18
+                    && it.trunc() < 9.223_372_036_854_776e18 =>
+            {
                 *it as i64
             }
             Value::Double(_) | Value::Long(_) => return Err(EvalError::Overflow),
@@ -166,7 +204,9 @@ pub(super) fn call<'v>(
         (Function::Uint, [value]) => Value::Uint(match value {
             Value::Uint(it) => *it,
             Value::Int(it) => u64::try_from(*it).map_err(|_| EvalError::Overflow)?,
-            Value::Double(it) if *it >= 0.0 && it.trunc() < 1.844_674_407_370_955_2e19 => *it as u64,
+            Value::Double(it) if *it >= 0.0 && it.trunc() < 1.844_674_407_370_955_2e19 => {
+                *it as u64
+            }
             Value::Double(_) | Value::Long(_) => return Err(EvalError::Overflow),
             Value::Text(text) => text.parse().map_err(|_| unreadable(text, "uint"))?,
             _ => return Err(unfit("uint", args)),
@@ -186,9 +226,11 @@ pub(super) fn call<'v>(
         }),
         (Function::Type, [value]) => Value::Type(value.type_name()),
         (Function::OptionalOf, [value]) => Value::Optional(Some(Rc::new(value.clone()))),
-        (Function::OptionalOfNonZeroValue, [value]) => {
-            Value::Optional(if is_zero(value) { None } else { Some(Rc::new(value.clone())) })
-        }
+        (Function::OptionalOfNonZeroValue, [value]) => Value::Optional(if is_zero(value) {
+            None
+        } else {
+            Some(Rc::new(value.clone()))
+        }),
         (Function::OptionalNone, []) => Value::Optional(None),
         (Function::HasValue, [Value::Optional(value)]) => Value::Bool(value.is_some()),
         (Function::OptionalValue, [Value::Optional(value)]) => match value {
@@ -202,11 +244,14 @@ pub(super) fn call<'v>(
                 other.clone()
             }
         }
-        (Function::OrValue, [Value::Optional(value), other]) => {
-            value.as_ref().map_or_else(|| other.clone(), |value| (**value).clone())
-        }
+        (Function::OrValue, [Value::Optional(value), other]) => value
+            .as_ref()
+            .map_or_else(|| other.clone(), |value| (**value).clone()),
         (function, args) => {
-            let name = FUNCTIONS.iter().find(|(.., known)| *known == function).map_or("", |(name, ..)| name);
+            let name = FUNCTIONS
+                .iter()
+                .find(|(.., known)| *known == function)
+                .map_or("", |(name, ..)| name);
             return Err(unfit(name, args));
         }
     })
@@ -220,7 +265,9 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::Bytes(it) => it.is_empty(),
         Value::List(it) => it.len() == 0,
         Value::Map(it) => it.len() == 0,
-        Value::Int(_) | Value::Uint(_) | Value::Double(_) => Key::new(value) == Some(Key::Number(0)),
+        Value::Int(_) | Value::Uint(_) | Value::Double(_) => {
+            Key::new(value) == Some(Key::Number(0))
+        }
         Value::Type(_) | Value::Optional(_) | Value::Long(_) => false,
     }
 }
@@ -228,7 +275,10 @@ fn is_zero(value: &Value<'_>) -> bool {
 /// No such function for values of these types.
 pub(super) fn unfit(name: &str, args: &[Value<'_>]) -> EvalError {
     let types: Vec<_> = args.iter().map(Value::type_name).collect();
-    EvalError::Other(format!("`{name}` can't be applied to {}", types.join(" and ")))
+    EvalError::Other(format!(
+        "`{name}` can't be applied to {}",
+        types.join(" and ")
+    ))
 }
 
 fn unreadable(text: &str, kind: &str) -> EvalError {
@@ -245,9 +295,17 @@ fn is_match(text: &str, pattern: &str, budget: &Budget) -> Result<bool, EvalErro
                 cache.clear();
             }
         }
-        let compiled = || regex::RegexBuilder::new(pattern).size_limit(MAX_COMPILED).build().ok();
+        let compiled = || {
+            regex::RegexBuilder::new(pattern)
+                .size_limit(MAX_COMPILED)
+                .build()
+                .ok()
+        };
         let regex = cache.entry(pattern.to_string()).or_insert_with(compiled);
         let bad = || EvalError::Other(format!("bad regex `{pattern:.40}`"));
-        regex.as_ref().map(|regex| regex.is_match(text)).ok_or_else(bad)
+        regex
+            .as_ref()
+            .map(|regex| regex.is_match(text))
+            .ok_or_else(bad)
     })
 }

@@ -1,9 +1,10 @@
-//! The Common Expression Language, as conditions are written in it (<https://github.com/google/cel-spec>):
-//! its grammar, its macros and its standard functions but for times and protocol buffers.
+//! The Common Expression Language, as conditions are written in it
+//! (<https://github.com/google/cel-spec>): its grammar, its macros and its standard functions but
+//! for times and protocol buffers.
 //!
-//! It is our own, because an expression judges events of any size in the host's process: every evaluation
-//! has a budget of steps, and the event is read where it lies instead of being converted first. The
-//! implementations at hand have neither, and their parser was a tenth of the program.
+//! It is our own, because an expression judges events of any size in the host's process: every
+//! evaluation has a budget of steps, and the event is read where it lies instead of being converted
+//! first. The implementations at hand have neither, and their parser was a tenth of the program.
 
 mod budget;
 mod error;
@@ -68,9 +69,13 @@ impl Program {
     /// Reads an expression.
     ///
     /// # Errors
-    /// The first mistake: of the grammar, an unknown function, or a constant pattern that is no regex.
+    /// The first mistake: of the grammar, an unknown function, or a constant pattern that is no
+    /// regex.
     pub fn new(source: &str) -> Result<Program, CelError> {
-        Ok(Program { root: parse::parse(source)?, source: source.to_string() })
+        Ok(Program {
+            root: parse::parse(source)?,
+            source: source.to_string(),
+        })
     }
 
     /// The expression as written.
@@ -88,7 +93,12 @@ impl Program {
             None => absent.contains(&name).then_some(Value::Null),
         };
         let budget = Budget::new();
-        let mut scope = Scope { source: &self.source, names: &names, budget: &budget, items: Vec::new() };
+        let mut scope = Scope {
+            source: &self.source,
+            names: &names,
+            budget: &budget,
+            items: Vec::new(),
+        };
         Ok(match scope.eval(&self.root) {
             Ok(Value::Bool(it)) => Outcome::Bool(it),
             Ok(Value::Text(it)) => Outcome::Text(it.to_string()),
@@ -103,8 +113,8 @@ impl Program {
         })
     }
 
-    /// The member paths that it names, each as long as it is written, but for the names that its macros give
-    /// to items; in the order of the text.
+    /// The member paths that it names, each as long as it is written, but for the names that its
+    /// macros give to items; in the order of the text.
     pub fn references(&self) -> Vec<Reference> {
         let mut found = Vec::new();
         references(&self.root, &mut Vec::new(), &mut found);
@@ -122,7 +132,8 @@ pub enum Untrue {
 }
 
 impl Program {
-    /// Members and constants that stand where only a truth can: as the whole, or beside `!`, `&&` and `||`.
+    /// Members and constants that stand where only a truth can: as the whole, or beside `!`, `&&`
+    /// and `||`.
     pub fn truths(&self) -> Vec<(Range<usize>, Untrue)> {
         let mut found = Vec::new();
         truths(&self.root, &mut found);
@@ -169,7 +180,8 @@ impl Program {
         found
     }
 
-    /// The members in which `in` looks for a constant text, each with the whole of it and the text's place.
+    /// The members in which `in` looks for a constant text, each with the whole of it and the
+    /// text's place.
     pub fn looked_into(&self) -> Vec<(String, Range<usize>, Range<usize>)> {
         let mut found = Vec::new();
         looked_into(&self.root, &mut found);
@@ -181,30 +193,65 @@ impl Program {
 fn comparisons(expr: &Expr, is_required: bool, found: &mut Vec<Comparison>) {
     let mut compare = |member: &Expr, text: &Expr, how| {
         if let (Some(member), Kind::Text(constant)) = (path(member), &text.kind) {
-            found.push(Comparison { member, text: constant.clone(), at: text.at.clone(), how });
+            found.push(Comparison {
+                member,
+                text: constant.clone(),
+                at: text.at.clone(),
+                how,
+            });
         }
     };
     match &expr.kind {
-        Kind::Binary { operator: operator @ (Operator::Equal | Operator::NotEqual), left, right } => {
-            let how = if is_required && *operator == Operator::Equal { Held::Required } else { Held::Whole };
+        Kind::Binary {
+            operator: operator @ (Operator::Equal | Operator::NotEqual),
+            left,
+            right,
+        } => {
+            let how = if is_required && *operator == Operator::Equal {
+                Held::Required
+            } else {
+                Held::Whole
+            };
             compare(left, right, how);
             compare(right, left, how);
         }
-        Kind::Binary { operator: Operator::In, left, right } => {
-            let items = if let Kind::List(items) = &right.kind { &items[..] } else { &[] };
-            items.iter().for_each(|item| compare(left, &item.value, Held::Whole));
+        Kind::Binary {
+            operator: Operator::In,
+            left,
+            right,
+        } => {
+            let items = if let Kind::List(items) = &right.kind {
+                &items[..]
+            } else {
+                &[]
+            };
+            items
+                .iter()
+                .for_each(|item| compare(left, &item.value, Held::Whole));
         }
         Kind::Call { args, .. } => match &args[..] {
             [target, text] => compare(target, text, Held::Part),
             _ => args.iter().for_each(|arg| comparisons(arg, false, found)),
         },
-        Kind::Binary { operator, left, right } => {
+        Kind::Binary {
+            operator,
+            left,
+            right,
+        } => {
             let is_required = is_required && *operator == Operator::And;
-            [left, right].into_iter().for_each(|part| comparisons(part, is_required, found));
+            [left, right]
+                .into_iter()
+                .for_each(|part| comparisons(part, is_required, found));
         }
         Kind::Not(operand) => comparisons(operand, false, found),
-        Kind::Choice { condition, then, otherwise } => {
-            [condition, then, otherwise].into_iter().for_each(|part| comparisons(part, false, found));
+        Kind::Choice {
+            condition,
+            then,
+            otherwise,
+        } => {
+            [condition, then, otherwise]
+                .into_iter()
+                .for_each(|part| comparisons(part, false, found));
         }
         _ => {}
     }
@@ -212,11 +259,17 @@ fn comparisons(expr: &Expr, is_required: bool, found: &mut Vec<Comparison>) {
 
 fn looked_into(expr: &Expr, found: &mut Vec<(String, Range<usize>, Range<usize>)>) {
     match &expr.kind {
-        Kind::Binary { operator: Operator::In, left, right } => {
+        Kind::Binary {
+            operator: Operator::In,
+            left,
+            right,
+        } => {
             let text = path(right).filter(|_| matches!(left.kind, Kind::Text(_)));
             found.extend(text.map(|path| (path, expr.at.clone(), left.at.clone())));
         }
-        Kind::Binary { left, right, .. } => [left, right].into_iter().for_each(|part| looked_into(part, found)),
+        Kind::Binary { left, right, .. } => [left, right]
+            .into_iter()
+            .for_each(|part| looked_into(part, found)),
         Kind::Not(operand) => looked_into(operand, found),
         _ => {}
     }
@@ -224,8 +277,21 @@ fn looked_into(expr: &Expr, found: &mut Vec<(String, Range<usize>, Range<usize>)
 
 fn excludes(expr: &Expr, member: &str, text: &str) -> bool {
     let is_member = |expr: &Expr| path(expr).as_deref() == Some(member);
-    let constant = |expr: &Expr| if let Kind::Text(text) = &expr.kind { Some(text.clone()) } else { None };
-    let Kind::Binary { operator, left, right } = &expr.kind else { return false };
+    let constant = |expr: &Expr| {
+        if let Kind::Text(text) = &expr.kind {
+            Some(text.clone())
+        } else {
+            None
+        }
+    };
+    let Kind::Binary {
+        operator,
+        left,
+        right,
+    } = &expr.kind
+    else {
+        return false;
+    };
     let compared = || match (is_member(left), is_member(right)) {
         (true, false) => constant(right),
         (false, true) => constant(left),
@@ -237,7 +303,9 @@ fn excludes(expr: &Expr, member: &str, text: &str) -> bool {
         Operator::Equal => compared().is_some_and(|other| other != text),
         Operator::NotEqual => compared().is_some_and(|other| other == text),
         Operator::In if is_member(left) => match &right.kind {
-            Kind::List(items) => items.iter().all(|item| constant(&item.value).is_some_and(|other| other != text)),
+            Kind::List(items) => items
+                .iter()
+                .all(|item| constant(&item.value).is_some_and(|other| other != text)),
             _ => false,
         },
         _ => false,
@@ -251,16 +319,25 @@ fn truths(expr: &Expr, found: &mut Vec<(Range<usize>, Untrue)>) {
         Kind::List(_) => "a list",
         Kind::Map(_) => "a map",
         Kind::Not(operand) => return truths(operand, found),
-        Kind::Binary { operator: Operator::And | Operator::Or, left, right } => {
+        Kind::Binary {
+            operator: Operator::And | Operator::Or,
+            left,
+            right,
+        } => {
             truths(left, found);
             return truths(right, found);
         }
         Kind::Binary { left, right, .. } => {
             // `!a == b` is `(!a) == b`.
-            let negated = [left, right].into_iter().filter(|it| matches!(it.kind, Kind::Not(_)));
+            let negated = [left, right]
+                .into_iter()
+                .filter(|it| matches!(it.kind, Kind::Not(_)));
             return negated.for_each(|it| truths(it, found));
         }
-        Kind::Select { how: Access::Get, .. } | Kind::Ident(_) => {
+        Kind::Select {
+            how: Access::Get, ..
+        }
+        | Kind::Ident(_) => {
             return found.extend(path(expr).map(|path| (expr.at.clone(), Untrue::Member(path))));
         }
         _ => return,
@@ -281,24 +358,39 @@ fn references<'e>(expr: &'e Expr, bound: &mut Vec<&'e str>, found: &mut Vec<Refe
     if let Some(path) = path(expr) {
         let is_bound = bound.contains(&path.split('.').next().unwrap_or_default());
         let (at, is_asked_for) = match &expr.kind {
-            Kind::Select { operand, field, how: Access::Test } => {
-                (operand.at.start..operand.at.end + 1 + field.len(), true)
-            }
-            Kind::Select { how: Access::Optional, .. } => (expr.at.clone(), true),
+            Kind::Select {
+                operand,
+                field,
+                how: Access::Test,
+            } => (operand.at.start..operand.at.end + 1 + field.len(), true),
+            Kind::Select {
+                how: Access::Optional,
+                ..
+            } => (expr.at.clone(), true),
             _ => (expr.at.clone(), false),
         };
         if !is_bound {
-            found.push(Reference { path, at, is_asked_for });
+            found.push(Reference {
+                path,
+                at,
+                is_asked_for,
+            });
         }
         return;
     }
     match &expr.kind {
         Kind::Has { name, of } if !bound.contains(&&**name) => {
-            found.push(Reference { path: name.clone(), at: of.clone(), is_asked_for: true });
+            found.push(Reference {
+                path: name.clone(),
+                at: of.clone(),
+                is_asked_for: true,
+            });
         }
         Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Double(_) => {}
         Kind::Text(_) | Kind::Bytes(_) | Kind::Ident(_) | Kind::Has { .. } => {}
-        Kind::List(items) => items.iter().for_each(|item| references(&item.value, bound, found)),
+        Kind::List(items) => items
+            .iter()
+            .for_each(|item| references(&item.value, bound, found)),
         Kind::Map(entries) => {
             for (key, item) in entries {
                 references(key, bound, found);
@@ -308,18 +400,37 @@ fn references<'e>(expr: &'e Expr, bound: &mut Vec<&'e str>, found: &mut Vec<Refe
         Kind::Select { operand, .. } | Kind::Not(operand) | Kind::Negate(operand) => {
             references(operand, bound, found);
         }
-        Kind::Index { operand: left, index: right, .. } | Kind::Binary { left, right, .. } => {
+        Kind::Index {
+            operand: left,
+            index: right,
+            ..
+        }
+        | Kind::Binary { left, right, .. } => {
             references(left, bound, found);
             references(right, bound, found);
         }
-        Kind::Choice { condition, then, otherwise } => {
-            [condition, then, otherwise].into_iter().for_each(|part| references(part, bound, found));
+        Kind::Choice {
+            condition,
+            then,
+            otherwise,
+        } => {
+            [condition, then, otherwise]
+                .into_iter()
+                .for_each(|part| references(part, bound, found));
         }
         Kind::Call { args, .. } => args.iter().for_each(|arg| references(arg, bound, found)),
-        Kind::Each { over, variable, filter, body, .. } => {
+        Kind::Each {
+            over,
+            variable,
+            filter,
+            body,
+            ..
+        } => {
             references(over, bound, found);
             bound.push(variable);
-            filter.iter().for_each(|filter| references(filter, bound, found));
+            filter
+                .iter()
+                .for_each(|filter| references(filter, bound, found));
             references(body, bound, found);
             bound.pop();
         }

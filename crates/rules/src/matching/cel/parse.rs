@@ -1,7 +1,8 @@
-//! From a text in CEL to its tree. A Pratt parser by the grammar of the language definition; `has`, `all`,
-//! `exists`, `exists_one`, `filter` and `map` are macros there and nodes of their own here.
+//! From a text in CEL to its tree. A Pratt parser by the grammar of the language definition; `has`,
+//! `all`, `exists`, `exists_one`, `filter` and `map` are macros there and nodes of their own here.
 //!
-//! The parser recurses as deep as brackets, choices and prefixes are inside one another; all are bounded.
+//! The parser recurses as deep as brackets, choices and prefixes are inside one another; all are
+//! bounded.
 
 use super::functions::{self, Function};
 use hookwire_base::support::nearest::{closest, did_you_mean};
@@ -141,7 +142,10 @@ pub(super) enum Operator {
 impl Operator {
     /// How it is written.
     pub(super) fn text(self) -> &'static str {
-        OPERATORS.iter().find(|(_, operator, _)| *operator == self).map_or("", |(text, ..)| text)
+        OPERATORS
+            .iter()
+            .find(|(_, operator, _)| *operator == self)
+            .map_or("", |(text, ..)| text)
     }
 }
 
@@ -175,7 +179,10 @@ const MACROS: [(&str, Each); 6] = [
 impl Each {
     /// The macro's name.
     pub(super) fn name(self) -> &'static str {
-        MACROS.iter().find(|(_, each)| *each == self).map_or("", |(name, _)| name)
+        MACROS
+            .iter()
+            .find(|(_, each)| *each == self)
+            .map_or("", |(name, _)| name)
     }
 }
 
@@ -189,17 +196,30 @@ type Parsed<T> = Result<T, CelError>;
 
 /// Reads an expression.
 pub(super) fn parse(source: &str) -> Parsed<Expr> {
-    let mut parser = Parser { source, at: 0, nesting: 0, n_operators: 0 };
+    let mut parser = Parser {
+        source,
+        at: 0,
+        nesting: 0,
+        n_operators: 0,
+    };
     if source.len() > MAX_LENGTH {
         let message = format!("it is longer than {MAX_LENGTH} bytes; a `script` has room for more");
         return Err(error(MAX_LENGTH..source.len(), message));
     }
     let expr = parser.expr()?;
-    if parser.skip_space() < source.len() { Err(parser.unexpected()) } else { Ok(expr) }
+    if parser.skip_space() < source.len() {
+        Err(parser.unexpected())
+    } else {
+        Ok(expr)
+    }
 }
 
 fn error(at: Range<usize>, message: impl Into<String>) -> CelError {
-    CelError { at, message: message.into(), instead: None }
+    CelError {
+        at,
+        message: message.into(),
+        instead: None,
+    }
 }
 
 struct Parser<'s> {
@@ -213,7 +233,11 @@ impl<'s> Parser<'s> {
     /// Past white space and comments; where the next token begins.
     fn skip_space(&mut self) -> usize {
         loop {
-            self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t', '\n', '\r', '\u{c}']).len();
+            self.at += self.rest().len()
+                - self
+                    .rest()
+                    .trim_start_matches([' ', '\t', '\n', '\r', '\u{c}'])
+                    .len();
             if !self.rest().starts_with("//") {
                 return self.at;
             }
@@ -248,7 +272,10 @@ impl<'s> Parser<'s> {
         match HABITS.iter().find(|(habit, _)| *habit == token) {
             Some((_, instead)) => CelError {
                 instead: Some(instead.to_string()),
-                ..error(at, format!("unexpected `{token}`; did you mean `{instead}`?"))
+                ..error(
+                    at,
+                    format!("unexpected `{token}`; did you mean `{instead}`?"),
+                )
             },
             None => error(at, format!("unexpected `{token}`")),
         }
@@ -260,12 +287,20 @@ impl<'s> Parser<'s> {
         self.skip_space();
         let is_next = self.rest().starts_with(sign);
         // The space behind a value is no part of it.
-        self.at = if is_next { self.at + sign.len() } else { before };
+        self.at = if is_next {
+            self.at + sign.len()
+        } else {
+            before
+        };
         is_next
     }
 
     fn expect(&mut self, sign: &str) -> Parsed<()> {
-        if self.takes(sign) { Ok(()) } else { Err(self.unexpected()) }
+        if self.takes(sign) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     /// Reads what is within brackets or behind a `?`, one level deeper.
@@ -273,7 +308,10 @@ impl<'s> Parser<'s> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
             let at = self.at.saturating_sub(1);
-            return Err(error(at..self.at, format!("more than {MAX_NESTING} brackets are inside one another")));
+            return Err(error(
+                at..self.at,
+                format!("more than {MAX_NESTING} brackets are inside one another"),
+            ));
         }
         let result = read(self);
         self.nesting -= 1;
@@ -283,7 +321,8 @@ impl<'s> Parser<'s> {
     fn count_operator(&mut self) -> Parsed<()> {
         self.n_operators += 1;
         if self.n_operators > MAX_OPERATORS {
-            let message = format!("it has more than {MAX_OPERATORS} operators; a `script` has room for more");
+            let message =
+                format!("it has more than {MAX_OPERATORS} operators; a `script` has room for more");
             return Err(error(self.at.saturating_sub(1)..self.at, message));
         }
         Ok(())
@@ -299,20 +338,36 @@ impl<'s> Parser<'s> {
             parser.expect(":")?;
             let otherwise = parser.expr()?;
             let at = condition.at.start..otherwise.at.end;
-            let (condition, then, otherwise) = (Box::new(condition), Box::new(then), Box::new(otherwise));
-            Ok(Expr { kind: Kind::Choice { condition, then, otherwise }, at })
+            let (condition, then, otherwise) =
+                (Box::new(condition), Box::new(then), Box::new(otherwise));
+            Ok(Expr {
+                kind: Kind::Choice {
+                    condition,
+                    then,
+                    otherwise,
+                },
+                at,
+            })
         })
     }
 
     /// Operators that bind at least as tightly as this.
     fn binary(&mut self, tightness: u8) -> Parsed<Expr> {
         let mut left = self.prefixed()?;
-        while let Some((operator, binds)) = self.operator().filter(|(_, binds)| *binds >= tightness) {
+        while let Some((operator, binds)) = self.operator().filter(|(_, binds)| *binds >= tightness)
+        {
             self.at += operator.text().len();
             self.count_operator()?;
             let right = self.binary(binds + 1)?;
             let at = left.at.start..right.at.end;
-            left = Expr { kind: Kind::Binary { operator, left: Box::new(left), right: Box::new(right) }, at };
+            left = Expr {
+                kind: Kind::Binary {
+                    operator,
+                    left: Box::new(left),
+                    right: Box::new(right),
+                },
+                at,
+            };
         }
         Ok(left)
     }
@@ -331,14 +386,24 @@ impl<'s> Parser<'s> {
         match sign {
             Some(b'!') => {}
             // A number has its own sign: the smallest has no positive counterpart.
-            Some(b'-') if !self.rest()[1..].trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '.') => {}
+            Some(b'-')
+                if !self.rest()[1..]
+                    .trim_start()
+                    .starts_with(|c: char| c.is_ascii_digit() || c == '.') => {}
             _ => return self.member(),
         }
         self.at += 1;
         self.count_operator()?;
         let operand = Box::new(self.prefixed()?);
         let at = start..operand.at.end;
-        Ok(Expr { kind: if sign == Some(b'!') { Kind::Not(operand) } else { Kind::Negate(operand) }, at })
+        Ok(Expr {
+            kind: if sign == Some(b'!') {
+                Kind::Not(operand)
+            } else {
+                Kind::Negate(operand)
+            },
+            at,
+        })
     }
 
     /// A value with the members, indices and calls behind it.
@@ -348,22 +413,41 @@ impl<'s> Parser<'s> {
             let start = operand.at.start;
             let kind = if self.takes(".") {
                 self.count_operator()?;
-                let how = if self.takes("?") { Access::Optional } else { Access::Get };
+                let how = if self.takes("?") {
+                    Access::Optional
+                } else {
+                    Access::Get
+                };
                 let (name, at) = self.member_name()?;
                 if how == Access::Get && self.takes("(") {
                     self.nested(|parser| parser.method(operand, &name, at))?
                 } else {
-                    Kind::Select { operand: Box::new(operand), field: name, how }
+                    Kind::Select {
+                        operand: Box::new(operand),
+                        field: name,
+                        how,
+                    }
                 }
             } else if self.takes("[") {
-                let how = if self.takes("?") { Access::Optional } else { Access::Get };
+                let how = if self.takes("?") {
+                    Access::Optional
+                } else {
+                    Access::Get
+                };
                 let index = self.nested(Self::expr)?;
                 self.expect("]")?;
-                Kind::Index { operand: Box::new(operand), index: Box::new(index), how }
+                Kind::Index {
+                    operand: Box::new(operand),
+                    index: Box::new(index),
+                    how,
+                }
             } else {
                 return Ok(operand);
             };
-            operand = Expr { kind, at: start..self.at };
+            operand = Expr {
+                kind,
+                at: start..self.at,
+            };
         }
     }
 
@@ -371,7 +455,11 @@ impl<'s> Parser<'s> {
         let start = self.skip_space();
         let rest = self.rest();
         let is_name = rest.starts_with(|c: char| is_word(c) && !c.is_ascii_digit());
-        let n = if is_name { rest.find(|c| !is_word(c)).unwrap_or(rest.len()) } else { 0 };
+        let n = if is_name {
+            rest.find(|c| !is_word(c)).unwrap_or(rest.len())
+        } else {
+            0
+        };
         self.at += n;
         (&rest[..n], start..self.at)
     }
@@ -381,8 +469,12 @@ impl<'s> Parser<'s> {
         let start = self.skip_space();
         if let Some(quoted) = self.rest().strip_prefix('`') {
             let is_part = |c: char| is_word(c) || matches!(c, '.' | '-' | '/' | ' ');
-            let n = quoted.find(|c| !is_part(c)).filter(|n| *n > 0 && quoted[*n..].starts_with('`'));
-            let Some(n) = n else { return Err(error(start..start + 1, "the name in backticks doesn't end")) };
+            let n = quoted
+                .find(|c| !is_part(c))
+                .filter(|n| *n > 0 && quoted[*n..].starts_with('`'));
+            let Some(n) = n else {
+                return Err(error(start..start + 1, "the name in backticks doesn't end"));
+            };
             self.at += n + 2;
             return Ok((quoted[..n].to_string(), start..self.at));
         }
@@ -414,22 +506,37 @@ impl<'s> Parser<'s> {
                         let is_optional = parser.takes("?");
                         let key = parser.expr()?;
                         parser.expect(":")?;
-                        Ok((key, Item { value: parser.expr()?, is_optional }))
+                        Ok((
+                            key,
+                            Item {
+                                value: parser.expr()?,
+                                is_optional,
+                            },
+                        ))
                     })
                 })?)
             }
             Some(b'0'..=b'9' | b'-') => self.number()?,
-            Some(b'.') if self.rest()[1..].starts_with(|c: char| c.is_ascii_digit()) => self.number()?,
+            Some(b'.') if self.rest()[1..].starts_with(|c: char| c.is_ascii_digit()) => {
+                self.number()?
+            }
             _ => match self.text()? {
                 Some(text) => text,
                 None => self.named()?,
             },
         };
-        Ok(Expr { kind, at: start..self.at })
+        Ok(Expr {
+            kind,
+            at: start..self.at,
+        })
     }
 
     /// Up to the closing bracket; a comma may follow the last.
-    fn listed<T>(&mut self, close: &str, mut read: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+    fn listed<T>(
+        &mut self,
+        close: &str,
+        mut read: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
         let mut items = Vec::new();
         while !self.takes(close) {
             items.push(read(self)?);
@@ -443,7 +550,10 @@ impl<'s> Parser<'s> {
 
     fn item(&mut self) -> Parsed<Item> {
         let is_optional = self.takes("?");
-        Ok(Item { value: self.expr()?, is_optional })
+        Ok(Item {
+            value: self.expr()?,
+            is_optional,
+        })
     }
 
     /// An identifier, a word with a meaning, or the call of a function.
@@ -467,7 +577,8 @@ impl<'s> Parser<'s> {
         if name == "optional" && self.takes(".") {
             let (name, at) = self.word();
             self.expect("(")?;
-            return self.nested(|parser| parser.function(&format!("optional.{name}"), at, Vec::new()));
+            return self
+                .nested(|parser| parser.function(&format!("optional.{name}"), at, Vec::new()));
         }
         if !self.takes("(") {
             return Ok(Kind::Ident(name.to_string()));
@@ -482,9 +593,23 @@ impl<'s> Parser<'s> {
         let member = self.expr()?;
         self.expect(")")?;
         match member.kind {
-            Kind::Select { operand, field, how: Access::Get } => Ok(Kind::Select { operand, field, how: Access::Test }),
-            Kind::Ident(name) => Ok(Kind::Has { name, of: member.at }),
-            _ => Err(error(at.start..self.at, "`has()` takes a member, such as `has(tool.input.path)`")),
+            Kind::Select {
+                operand,
+                field,
+                how: Access::Get,
+            } => Ok(Kind::Select {
+                operand,
+                field,
+                how: Access::Test,
+            }),
+            Kind::Ident(name) => Ok(Kind::Has {
+                name,
+                of: member.at,
+            }),
+            _ => Err(error(
+                at.start..self.at,
+                "`has()` takes a member, such as `has(tool.input.path)`",
+            )),
         }
     }
 
@@ -495,7 +620,10 @@ impl<'s> Parser<'s> {
         };
         let variable = self.expr()?;
         let Kind::Ident(variable) = variable.kind else {
-            return Err(error(variable.at, format!("`{name}()` takes a name for the item first")));
+            return Err(error(
+                variable.at,
+                format!("`{name}()` takes a name for the item first"),
+            ));
         };
         self.expect(",")?;
         let mut parts = self.listed(")", Self::expr)?;
@@ -506,7 +634,13 @@ impl<'s> Parser<'s> {
             return Err(error(at.start..self.at, message));
         };
         let filter = parts.pop().map(Box::new);
-        Ok(Kind::Each { each: *each, over: Box::new(target), variable, filter, body })
+        Ok(Kind::Each {
+            each: *each,
+            over: Box::new(target),
+            variable,
+            filter,
+            body,
+        })
     }
 
     /// The arguments of a call and its closing bracket.
@@ -520,12 +654,19 @@ impl<'s> Parser<'s> {
             Some((Kind::Text(pattern), at)) if function == Function::Matches => {
                 Some(functions::regex(pattern).map_err(|problem| {
                     // Behind the quote.
-                    error(at.start + 1..at.end, format!("bad regex `{pattern}`: {problem}"))
+                    error(
+                        at.start + 1..at.end,
+                        format!("bad regex `{pattern}`: {problem}"),
+                    )
                 })?)
             }
             _ => None,
         };
-        Ok(Kind::Call { function, args, regex })
+        Ok(Kind::Call {
+            function,
+            args,
+            regex,
+        })
     }
 
     fn number(&mut self) -> Parsed<Kind> {
@@ -535,11 +676,16 @@ impl<'s> Parser<'s> {
         let digits = self.at;
         let rest = self.rest();
         if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
-            let n = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
+            let n = hex
+                .find(|c: char| !c.is_ascii_hexdigit())
+                .unwrap_or(hex.len());
             self.at += 2 + n;
             return self.whole(start, &hex[..n], 16, is_negative);
         }
-        let count = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let count = |text: &str| {
+            text.find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(text.len())
+        };
         let mut n = count(rest);
         let mut is_double = false;
         if let Some(fraction) = rest[n..].strip_prefix('.')
@@ -559,7 +705,9 @@ impl<'s> Parser<'s> {
         }
         self.ends_number(start)?;
         match self.source[digits..self.at].parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(Kind::Double(if is_negative { -number } else { number })),
+            Ok(number) if number.is_finite() => {
+                Ok(Kind::Double(if is_negative { -number } else { number }))
+            }
             _ => Err(error(start..self.at, "the number doesn't fit into 64 bits")),
         }
     }
@@ -572,24 +720,36 @@ impl<'s> Parser<'s> {
         let number = match is_unsigned {
             true if !is_negative => u64::from_str_radix(digits, radix).ok().map(Kind::Uint),
             true => None,
-            false => i64::from_str_radix(&format!("{sign}{digits}"), radix).ok().map(Kind::Int),
+            false => i64::from_str_radix(&format!("{sign}{digits}"), radix)
+                .ok()
+                .map(Kind::Int),
         };
         number.ok_or_else(|| error(start..self.at, "the number doesn't fit into 64 bits"))
     }
 
     fn ends_number(&mut self, start: usize) -> Parsed<()> {
-        let n_more = self.rest().find(|c| !is_word(c)).unwrap_or(self.rest().len());
+        let n_more = self
+            .rest()
+            .find(|c| !is_word(c))
+            .unwrap_or(self.rest().len());
         if n_more == 0 {
             return Ok(());
         }
         let at = start..self.at + n_more;
-        Err(error(at.clone(), format!("`{}` is not a number", &self.source[at])))
+        Err(error(
+            at.clone(),
+            format!("`{}` is not a number", &self.source[at]),
+        ))
     }
 
     /// A text or bytes in quotes, if one is next.
     fn text(&mut self) -> Parsed<Option<Kind>> {
         let start = self.at;
-        let prefix: &str = &self.rest()[..self.rest().find(['\'', '"']).filter(|n| *n <= 2).unwrap_or(0)];
+        let prefix: &str = &self.rest()[..self
+            .rest()
+            .find(['\'', '"'])
+            .filter(|n| *n <= 2)
+            .unwrap_or(0)];
         let (mut is_raw, mut is_bytes) = (false, false);
         for letter in prefix.chars() {
             match letter.to_ascii_lowercase() {
@@ -598,12 +758,20 @@ impl<'s> Parser<'s> {
                 _ => return Ok(None),
             }
         }
-        let Some(quote) = self.rest()[prefix.len()..].chars().next().filter(|c| matches!(c, '\'' | '"')) else {
+        let Some(quote) = self.rest()[prefix.len()..]
+            .chars()
+            .next()
+            .filter(|c| matches!(c, '\'' | '"'))
+        else {
             return Ok(None);
         };
         let long: String = std::iter::repeat_n(quote, 3).collect();
         self.at += prefix.len();
-        let close = if self.rest().starts_with(&long) { long } else { quote.to_string() };
+        let close = if self.rest().starts_with(&long) {
+            long
+        } else {
+            quote.to_string()
+        };
         self.at += close.len();
         let mut bytes = Vec::new();
         loop {
@@ -612,9 +780,17 @@ impl<'s> Parser<'s> {
                 break;
             }
             match self.rest().chars().next() {
-                None => return Err(error(start..self.source.len(), "the text in quotes doesn't end")),
+                None => {
+                    return Err(error(
+                        start..self.source.len(),
+                        "the text in quotes doesn't end",
+                    ));
+                }
                 Some('\n' | '\r') if close.len() == 1 => {
-                    return Err(error(start..self.at, "the text in quotes doesn't end on its line"));
+                    return Err(error(
+                        start..self.at,
+                        "the text in quotes doesn't end on its line",
+                    ));
                 }
                 Some('\\') if !is_raw => self.escape(is_bytes, &mut bytes)?,
                 Some(c) => {
@@ -634,9 +810,16 @@ impl<'s> Parser<'s> {
 
     fn escape(&mut self, is_bytes: bool, out: &mut Vec<u8>) -> Parsed<()> {
         let start = self.at;
-        let bad = |until| error(start..until, "unknown escape; a backslash itself is written `\\\\`");
+        let bad = |until| {
+            error(
+                start..until,
+                "unknown escape; a backslash itself is written `\\\\`",
+            )
+        };
         let rest = &self.rest()[1..];
-        let Some(letter) = rest.chars().next() else { return Err(bad(self.source.len())) };
+        let Some(letter) = rest.chars().next() else {
+            return Err(bad(self.source.len()));
+        };
         let simple = match letter {
             'a' => Some(7),
             'b' => Some(8),
@@ -660,7 +843,9 @@ impl<'s> Parser<'s> {
             '0'..='3' => (0, 3, 8),
             _ => return Err(bad(start + 1 + letter.len_utf8())),
         };
-        let number = rest.get(skip..skip + n_digits).filter(|it| it.chars().all(|c| c.is_digit(radix)));
+        let number = rest
+            .get(skip..skip + n_digits)
+            .filter(|it| it.chars().all(|c| c.is_digit(radix)));
         let number = number.and_then(|digits| u32::from_str_radix(digits, radix).ok());
         self.at += 1 + skip + n_digits;
         match number {
@@ -680,13 +865,19 @@ fn is_word(c: char) -> bool {
 }
 
 fn unknown_function(name: &str, at: Range<usize>, is_method: bool) -> CelError {
-    let known = functions::names(is_method).chain(MACROS.iter().map(|(name, _)| *name).filter(|_| is_method));
-    let known: Vec<&str> = known.chain(["has"].into_iter().filter(|_| !is_method)).collect();
+    let known = functions::names(is_method)
+        .chain(MACROS.iter().map(|(name, _)| *name).filter(|_| is_method));
+    let known: Vec<&str> = known
+        .chain(["has"].into_iter().filter(|_| !is_method))
+        .collect();
     if known.contains(&name) {
         return error(at, format!("`{name}()` has the wrong number of arguments"));
     }
     let kind = if is_method { "method" } else { "function" };
     let nearest = closest(name, known);
     let hint = did_you_mean(nearest);
-    CelError { instead: nearest.map(str::to_string), ..error(at, format!("there is no {kind} `{name}`{hint}")) }
+    CelError {
+        instead: nearest.map(str::to_string),
+        ..error(at, format!("there is no {kind} `{name}`{hint}"))
+    }
 }

@@ -37,14 +37,17 @@ fn expressions_come_to_what_the_language_says() {
         expression: String,
         outcome: String,
     }
-    rows::compare("rules/cel.jsonl", |row: Row| (outcome(&row.expression), row.outcome));
+    rows::compare("rules/cel.jsonl", |row: Row| {
+        (outcome(&row.expression), row.outcome)
+    });
 }
 
 /// On a thread as small as those that hooks run on.
 #[test]
 fn no_expression_fills_the_stack() {
     let around = |n: usize| format!("{}true{}", "(".repeat(n), ")".repeat(n));
-    let nested = |open: &str, n: usize, close: &str| format!("{}1{} == 1", open.repeat(n), close.repeat(n));
+    let nested =
+        |open: &str, n: usize, close: &str| format!("{}1{} == 1", open.repeat(n), close.repeat(n));
     let fine = [
         around(MAX_NESTING),
         nested("size([", MAX_NESTING / 2, "])"),
@@ -53,7 +56,11 @@ fn no_expression_fills_the_stack() {
         format!("{}true", "!".repeat(MAX_OPERATORS)),
         format!("true{}", " ? true : true".repeat(MAX_NESTING)),
         format!("true{}", " && true".repeat(MAX_OPERATORS)),
-        format!("{}true{}", "[1].all(x, ".repeat(MAX_NESTING / 2), ")".repeat(MAX_NESTING / 2)),
+        format!(
+            "{}true{}",
+            "[1].all(x, ".repeat(MAX_NESTING / 2),
+            ")".repeat(MAX_NESTING / 2)
+        ),
     ];
     let refused = [
         around(MAX_NESTING + 1),
@@ -73,13 +80,21 @@ fn no_expression_fills_the_stack() {
             Program::new(&source).unwrap_err();
         }
     };
-    std::thread::Builder::new().stack_size(1 << 20).spawn(work).unwrap().join().unwrap();
+    std::thread::Builder::new()
+        .stack_size(1 << 20)
+        .spawn(work)
+        .unwrap()
+        .join()
+        .unwrap();
 }
 
-/// What an event holds can't keep a host busy: macros inside one another, long texts, growing lists.
+/// What an event holds can't keep a host busy: macros inside one another, long texts, growing
+/// lists.
 #[test]
 fn an_evaluation_has_a_budget() {
-    let messages: Vec<_> = (0..3000).map(|n| json!({"n": n, "text": "x".repeat(1000)})).collect();
+    let messages: Vec<_> = (0..3000)
+        .map(|n| json!({"n": n, "text": "x".repeat(1000)}))
+        .collect();
     let data = json!({"messages": messages, "long": "x".repeat(1 << 20)});
     for source in [
         "messages.exists(a, messages.exists(b, a.n == -b.n - 1))",
@@ -92,12 +107,20 @@ fn an_evaluation_has_a_budget() {
         "messages.all(b, !'x'.contains(long))",
     ] {
         let outcome = Program::new(source).unwrap().run(&data, &[]);
-        assert_eq!(outcome, Err(Failure::Other("it takes too long on this event".into())), "{source}");
+        assert_eq!(
+            outcome,
+            Err(Failure::Other("it takes too long on this event".into())),
+            "{source}"
+        );
     }
     // A made text is shared by all that name it: 3,000 copies of a million bytes would be felt.
-    let outcome = Program::new("[long + 'y'].all(t, messages.all(m, t != m))").unwrap().run(&data, &[]);
+    let outcome = Program::new("[long + 'y'].all(t, messages.all(m, t != m))")
+        .unwrap()
+        .run(&data, &[]);
     assert_eq!(outcome, Ok(Outcome::Bool(true)));
-    let outcome = Program::new("messages.exists(a, a.n == 2999 && a.text.endsWith('x'))").unwrap().run(&data, &[]);
+    let outcome = Program::new("messages.exists(a, a.n == 2999 && a.text.endsWith('x'))")
+        .unwrap()
+        .run(&data, &[]);
     assert_eq!(outcome, Ok(Outcome::Bool(true)));
 }
 

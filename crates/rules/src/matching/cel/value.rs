@@ -1,5 +1,5 @@
-//! The values of CEL. What comes from the event or the expression is borrowed, and looked into only as far
-//! as an expression asks.
+//! The values of CEL. What comes from the event or the expression is borrowed, and looked into only
+//! as far as an expression asks.
 
 use super::budget::Budget;
 use super::error::EvalError;
@@ -18,7 +18,8 @@ pub(super) enum Value<'v> {
     Int(i64),
     Uint(u64),
     Double(f64),
-    /// A number with more digits than 64 bits hold, as JSON writes it. It can be compared, not reckoned with.
+    /// A number with more digits than 64 bits hold, as JSON writes it. It can be compared, not
+    /// reckoned with.
     Long(&'v str),
     Text(Shared<'v, str>),
     Bytes(Shared<'v, [u8]>),
@@ -28,8 +29,8 @@ pub(super) enum Value<'v> {
     Optional(Option<Rc<Value<'v>>>),
 }
 
-/// A text or bytes: of the event or the expression, where they lie, or made ones, which clones share. A clone
-/// of a long text must not cost more than the step that it counts as.
+/// A text or bytes: of the event or the expression, where they lie, or made ones, which clones
+/// share. A clone of a long text must not cost more than the step that it counts as.
 #[derive(Debug)]
 pub(super) enum Shared<'v, T: ?Sized> {
     Borrowed(&'v T),
@@ -102,7 +103,9 @@ impl<'v> Key<'v> {
             Value::Bool(it) => Some(Key::Bool(*it)),
             Value::Int(it) => Some(Key::Number((*it).into())),
             Value::Uint(it) => Some(Key::Number((*it).into())),
-            Value::Double(it) if it.fract() == 0.0 && it.abs() < 1e18 => Some(Key::Number(*it as i128)),
+            Value::Double(it) if it.fract() == 0.0 && it.abs() < 1e18 => {
+                Some(Key::Number(*it as i128))
+            }
             Value::Text(it) => Some(Key::Text(it.clone())),
             _ => None,
         }
@@ -158,7 +161,10 @@ impl<'v> Map<'v> {
 
     pub(super) fn keys(&self) -> Vec<Value<'v>> {
         match self {
-            Map::Json(members) => members.keys().map(|key| Value::Text(Shared::Borrowed(key))).collect(),
+            Map::Json(members) => members
+                .keys()
+                .map(|key| Value::Text(Shared::Borrowed(key)))
+                .collect(),
             Map::Made(members) => members.keys().map(Key::value).collect(),
         }
     }
@@ -170,7 +176,8 @@ fn get<'k, 'v>(members: &BTreeMap<Key<'k>, Value<'v>>, key: &Key<'k>) -> Option<
 }
 
 impl<'v> Value<'v> {
-    /// A value of the event. Whole numbers are `int` where they fit, so that they can be reckoned with.
+    /// A value of the event. Whole numbers are `int` where they fit, so that they can be reckoned
+    /// with.
     pub(super) fn from_json(json: &'v Json) -> Value<'v> {
         match json {
             Json::Null => Value::Null,
@@ -178,7 +185,9 @@ impl<'v> Value<'v> {
             Json::Number(it) => match (it.as_i64(), it.as_u64()) {
                 (Some(it), _) => Value::Int(it),
                 (None, Some(it)) => Value::Uint(it),
-                (None, None) if fits_double(it.as_str()) => Value::Double(it.as_f64().unwrap_or(f64::NAN)),
+                (None, None) if fits_double(it.as_str()) => {
+                    Value::Double(it.as_f64().unwrap_or(f64::NAN))
+                }
                 (None, None) => Value::Long(it.as_str()),
             },
             Json::String(it) => Value::Text(Shared::Borrowed(it)),
@@ -204,7 +213,8 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Whether two values are equal: numbers of any kind by what they are worth, values of different types never.
+    /// Whether two values are equal: numbers of any kind by what they are worth, values of
+    /// different types never.
     pub(super) fn equals(&self, other: &Value<'v>, budget: &Budget) -> Result<bool, EvalError> {
         budget.spend(1)?;
         Ok(match (self, other) {
@@ -236,7 +246,9 @@ impl<'v> Value<'v> {
                 }
                 for key in one.keys() {
                     budget.spend(1)?;
-                    let Some(key) = Key::new(&key) else { return Ok(false) };
+                    let Some(key) = Key::new(&key) else {
+                        return Ok(false);
+                    };
                     match (one.get(&key), other.get(&key)) {
                         (Some(one), Some(other)) if one.equals(&other, budget)? => {}
                         _ => return Ok(false),
@@ -253,7 +265,11 @@ impl<'v> Value<'v> {
     }
 
     /// The order of two values of types that have one.
-    pub(super) fn compare(&self, other: &Value<'v>, budget: &Budget) -> Result<Option<Ordering>, EvalError> {
+    pub(super) fn compare(
+        &self,
+        other: &Value<'v>,
+        budget: &Budget,
+    ) -> Result<Option<Ordering>, EvalError> {
         Ok(match (self, other) {
             (Value::Text(one), Value::Text(other)) => {
                 budget.spend_on_text(one.len().min(other.len()))?;
@@ -270,7 +286,10 @@ impl<'v> Value<'v> {
 
     /// Whether it is a number; not-a-number is one without an order.
     pub(super) fn is_number(&self) -> bool {
-        matches!(self, Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Long(_))
+        matches!(
+            self,
+            Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Long(_)
+        )
     }
 
     /// What a number is worth, by its digits; `None` if it isn't a finite one.
@@ -287,7 +306,11 @@ impl<'v> Value<'v> {
         })
     }
 
-    fn compare_numbers(&self, other: &Value<'v>, budget: &Budget) -> Result<Option<Ordering>, EvalError> {
+    fn compare_numbers(
+        &self,
+        other: &Value<'v>,
+        budget: &Budget,
+    ) -> Result<Option<Ordering>, EvalError> {
         if let (Value::Long(_), _) | (_, Value::Long(_)) = (self, other) {
             return Ok(match (self, other) {
                 // Infinity; that isn't in JSON, but expressions can make it.
@@ -312,7 +335,9 @@ impl<'v> Value<'v> {
             (_, _, Some(one), Some(other)) => Some(one.cmp(&other)),
             (Value::Double(one), Value::Double(other), ..) => one.partial_cmp(other),
             (Value::Double(one), _, _, Some(other)) => compare_to_whole(*one, other),
-            (_, Value::Double(other), Some(one), _) => compare_to_whole(*other, one).map(Ordering::reverse),
+            (_, Value::Double(other), Some(one), _) => {
+                compare_to_whole(*other, one).map(Ordering::reverse)
+            }
             _ => None,
         }
     }
@@ -325,9 +350,17 @@ fn compare_to_whole(double: f64, whole: i128) -> Option<Ordering> {
         return None;
     }
     if double.abs() >= BEYOND {
-        return Some(if double > 0.0 { Ordering::Greater } else { Ordering::Less });
+        return Some(if double > 0.0 {
+            Ordering::Greater
+        } else {
+            Ordering::Less
+        });
     }
     let floor = double.floor();
     let order = (floor as i128).cmp(&whole);
-    Some(if order == Ordering::Equal && double > floor { Ordering::Greater } else { order })
+    Some(if order == Ordering::Equal && double > floor {
+        Ordering::Greater
+    } else {
+        order
+    })
 }

@@ -92,8 +92,16 @@ fn links_that_a_pattern_comes_across() {
     ] {
         let whole = top.join(own);
         let found = through_links(&names(whole.to_str().unwrap()).collect::<Vec<_>>());
-        let mut found = found.map(|it| it.iter().map(|it| it.strip_prefix(&top).unwrap().to_path_buf()).collect());
+        let mut found = found.map(|it| {
+            it.iter()
+                .map(|it| it.strip_prefix(&top).unwrap().to_path_buf())
+                .collect()
+        });
         found.iter_mut().for_each(|it: &mut Vec<PathBuf>| it.sort());
-        assert_eq!(found, expected.map(|it| it.iter().map(PathBuf::from).collect()), "{own}");
+        assert_eq!(
+            found,
+            expected.map(|it| it.iter().map(PathBuf::from).collect()),
+            "{own}"
+        );
     }
 }

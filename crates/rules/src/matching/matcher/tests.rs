@@ -30,14 +30,22 @@ fn matchers() {
         assert!(Matcher::new(everything, WholeName).unwrap().is_none());
     }
     assert!(Matcher::new("*", SearchOnly).is_err());
-    assert_eq!(Matcher::new("Ba[", WholeName).unwrap_err(), "unclosed character class");
+    assert_eq!(
+        Matcher::new("Ba[", WholeName).unwrap_err(),
+        "unclosed character class"
+    );
 }
 
 #[test]
 fn literal_prefixes() {
-    for (pattern, expected) in
-        [("mcp__a__.*", "mcp__a__"), ("ab*", "a"), ("a|b.*", ""), ("(x)", ""), ("abc", "abc"), (".*", "")]
-    {
+    for (pattern, expected) in [
+        ("mcp__a__.*", "mcp__a__"),
+        ("ab*", "a"),
+        ("a|b.*", ""),
+        ("(x)", ""),
+        ("abc", "abc"),
+        (".*", ""),
+    ] {
         assert_eq!(literal_prefix(pattern), expected, "{pattern}");
     }
 }

@@ -13,9 +13,16 @@ fn the_cookbook_names_no_other_files() {
         include_str!("../../../../../examples/cookbook/no-credentials.yaml"),
     ] {
         for line in rule.lines().take_while(|line| !line.contains("unless:")) {
-            let Some((tools, pattern)) = line.trim().trim_start_matches("- ").split_once('(') else { continue };
+            let Some((tools, pattern)) = line.trim().trim_start_matches("- ").split_once('(')
+            else {
+                continue;
+            };
             if tools.split('|').any(|tool| tool == "Read") {
-                let pattern = pattern.trim_end_matches(')').replace("**", "x").replace('*', "x").replace('~', "home");
+                let pattern = pattern
+                    .trim_end_matches(')')
+                    .replace("**", "x")
+                    .replace('*', "x")
+                    .replace('~', "home");
                 for file in alternatives(&pattern, Braces::OfPath).unwrap() {
                     assert!(off_limits(Path::new(&file)).is_some(), "{file}");
                     n_held += 1;

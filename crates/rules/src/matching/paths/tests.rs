@@ -7,10 +7,22 @@ fn fixture() -> (tempfile::TempDir, PathBuf) {
     let guard = tempfile::tempdir().unwrap();
     let top = guard.path().canonicalize().unwrap();
     let root = top.join("proj");
-    for directory in ["proj/src/lib/deep", "proj/docs", "proj/SRC", "proj/srcx", "outside/src"] {
+    for directory in [
+        "proj/src/lib/deep",
+        "proj/docs",
+        "proj/SRC",
+        "proj/srcx",
+        "outside/src",
+    ] {
         create_dir_all(top.join(directory)).unwrap();
     }
-    for file in ["src/a.ts", "src/lib/b.ts", "src/lib/deep/c.ts", "src/caf\u{e9}.ts", "SRC/a.ts"] {
+    for file in [
+        "src/a.ts",
+        "src/lib/b.ts",
+        "src/lib/deep/c.ts",
+        "src/caf\u{e9}.ts",
+        "SRC/a.ts",
+    ] {
         write(root.join(file), "").unwrap();
     }
     write(top.join("outside/x.ts"), "").unwrap();
@@ -38,9 +50,17 @@ fn fixture() -> (tempfile::TempDir, PathBuf) {
 fn corpus() {
     let (_guard, root) = fixture();
     rows::compare("corpora/path_conditions.jsonl", |row: serde_json::Value| {
-        let field = |name: &str| row[name].as_str().unwrap().replace("${ROOT}", root.to_str().unwrap());
+        let field = |name: &str| {
+            row[name]
+                .as_str()
+                .unwrap()
+                .replace("${ROOT}", root.to_str().unwrap())
+        };
         let rule = field("rule");
-        let pattern = rule.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap();
+        let pattern = rule
+            .split_once('(')
+            .and_then(|(_, rest)| rest.strip_suffix(')'))
+            .unwrap();
         let pattern = PathPattern::new(pattern).unwrap();
         let views = views(&field("path"), Path::new(&field("cwd")));
         let found = (pattern.matches_any(&views), pattern.matches_all(&views));
@@ -70,32 +90,69 @@ fn more_paths() {
         ("src/", "src/lib/b.ts", &root, true, true),
         ("./src//*.ts", "src/a.ts", &root, true, true),
         ("/etc/**", "/etc/passwd", &root, true, true),
-        ("/etc/**", "../../../../../../../../etc/passwd", &root, true, true),
+        (
+            "/etc/**",
+            "../../../../../../../../etc/passwd",
+            &root,
+            true,
+            true,
+        ),
         ("/etc/**", "src/a.ts", &root, false, false),
-        ("src/**/*.ts", "nonexist/../docs/link_in/a.ts", &root, true, false),
+        (
+            "src/**/*.ts",
+            "nonexist/../docs/link_in/a.ts",
+            &root,
+            true,
+            false,
+        ),
         ("src/**/*.ts", "nonexist/../src/a.ts", &root, true, true),
         ("src/**/*.ts", "src/a.ts/x.ts", &root, true, true),
         ("src/**/*.ts", &long, &root, true, false),
         ("src/**/*.ts", &deep, &root, true, false),
-        // A link that leads to itself is a file by itself; what only leads further and further may lead anywhere.
+        // A link that leads to itself is a file by itself; what only leads further and further may
+        // lead anywhere.
         ("docs/**", "src/loop", &root, false, false),
         ("src/**", "src/loop", &root, true, false),
         ("src/**", "src/round", &root, true, false),
         ("docs/**", "src/round/../../docs/x", &root, true, false),
         ("docs/**", "src/spiral", &root, true, false),
         // Tools take `..` away by the names, or leave it to the kernel.
-        ("/**/outside/**", "src/link_out/../link_out/x.ts", &root, true, false),
-        ("src/**", "src/link_out/../link_out/x.ts", &root, true, false),
+        (
+            "/**/outside/**",
+            "src/link_out/../link_out/x.ts",
+            &root,
+            true,
+            false,
+        ),
+        (
+            "src/**",
+            "src/link_out/../link_out/x.ts",
+            &root,
+            true,
+            false,
+        ),
         ("src/**", "src/lib/../lib/b.ts", &root, true, true),
         ("docs/**", "/dev/fd/3", &root, true, false),
         ("docs/**", "/dev/stdin", &root, true, false),
         ("docs/**", "/proc/self/root", &root, true, false),
         ("docs/**", "/proc/self/cwd/src/a.ts", &root, false, false),
-        ("src/**", "/proc/self/task/1/cwd/src/a.ts", &root, true, false),
+        (
+            "src/**",
+            "/proc/self/task/1/cwd/src/a.ts",
+            &root,
+            true,
+            false,
+        ),
         // Another process is somewhere else.
         ("docs/**", "/proc/1/cwd/etc/passwd", &root, true, false),
         ("docs/**", "/proc/1/task/1/cwd/src/a.ts", &root, true, false),
-        ("docs/**", "/proc/self/../1/cwd/src/a.ts", &root, true, false),
+        (
+            "docs/**",
+            "/proc/self/../1/cwd/src/a.ts",
+            &root,
+            true,
+            false,
+        ),
         ("src/**", "/proc/1/cwd/src/a.ts", &root, true, false),
         ("/proc/**", "/proc/self/status", &root, true, false),
         ("/proc/**", "/proc/cpuinfo", &root, true, true),
@@ -117,15 +174,40 @@ fn the_directories_of_a_pattern_are_resolved() {
         ("TOP/projlink/docs/link_in/*.ts", "src/a.ts", true, true),
         ("TOP/proj/abs_in/**", "TOP/proj/src/lib/b.ts", true, true),
         ("TOP/projlink/docs/**", "TOP/proj/src/a.ts", false, false),
-        ("TOP/projlink/src/link_out/**", "TOP/outside/x.ts", true, true),
+        (
+            "TOP/projlink/src/link_out/**",
+            "TOP/outside/x.ts",
+            true,
+            true,
+        ),
         // A link below the pattern's stars is for the path to follow.
         ("TOP/*link/src/**", "TOP/proj/src/a.ts", false, false),
         // Each alternative in braces is looked up.
-        ("TOP/{none,projlink}/src/**", "TOP/proj/src/a.ts", true, true),
-        ("TOP/{a{b,c},proj{x,link}}/src/**", "TOP/proj/src/a.ts", true, true),
-        ("TOP/projlink/{docs,src}/*.{js,ts}", "TOP/proj/src/a.ts", true, true),
+        (
+            "TOP/{none,projlink}/src/**",
+            "TOP/proj/src/a.ts",
+            true,
+            true,
+        ),
+        (
+            "TOP/{a{b,c},proj{x,link}}/src/**",
+            "TOP/proj/src/a.ts",
+            true,
+            true,
+        ),
+        (
+            "TOP/projlink/{docs,src}/*.{js,ts}",
+            "TOP/proj/src/a.ts",
+            true,
+            true,
+        ),
         ("{docs,src}/link_out/**", "TOP/outside/x.ts", true, false),
-        ("TOP/{none,projlink}/docs/**", "TOP/proj/src/a.ts", false, false),
+        (
+            "TOP/{none,projlink}/docs/**",
+            "TOP/proj/src/a.ts",
+            false,
+            false,
+        ),
         // Relative ones, where the path doesn't go through the link; the agent may have made that.
         ("src/link_out/**", "TOP/outside/x.ts", true, false),
         ("src/link_out", "TOP/outside", true, false),
@@ -139,7 +221,11 @@ fn the_directories_of_a_pattern_are_resolved() {
         let (pattern, path) = (pattern.replace("TOP", top), path.replace("TOP", top));
         let views = views(&path, &root);
         let compiled = PathPattern::new(&pattern).unwrap();
-        assert_eq!((compiled.matches_any(&views), compiled.matches_all(&views)), (any, all), "{pattern} {views:?}");
+        assert_eq!(
+            (compiled.matches_any(&views), compiled.matches_all(&views)),
+            (any, all),
+            "{pattern} {views:?}"
+        );
     }
     if std::fs::read_link("/bin").is_ok_and(|to| to == Path::new("usr/bin")) {
         let views = views("/usr/bin/x", &root);
@@ -150,7 +236,8 @@ fn the_directories_of_a_pattern_are_resolved() {
 #[test]
 fn the_home_directory() {
     let (_guard, root) = fixture();
-    let homes: &'static [PathBuf] = Box::leak(both_forms(&root.parent().unwrap().join("projlink")).into());
+    let homes: &'static [PathBuf] =
+        Box::leak(both_forms(&root.parent().unwrap().join("projlink")).into());
     for (pattern, path, any, all) in [
         ("~/src/**", "src/a.ts", true, true),
         ("~/src/**", "notes.md", true, false),
@@ -161,9 +248,16 @@ fn the_home_directory() {
         ("~/src/**", "~/src/a.ts", false, false),
         ("./~/src/**", "~/src/a.ts", true, true),
     ] {
-        let views = PathViews { homes, ..views(path, &root) };
+        let views = PathViews {
+            homes,
+            ..views(path, &root)
+        };
         let compiled = PathPattern::new(pattern).unwrap();
-        assert_eq!((compiled.matches_any(&views), compiled.matches_all(&views)), (any, all), "{pattern} {views:?}");
+        assert_eq!(
+            (compiled.matches_any(&views), compiled.matches_all(&views)),
+            (any, all),
+            "{pattern} {views:?}"
+        );
     }
 }
 

@@ -20,22 +20,39 @@ pub struct Finding {
 
 impl Finding {
     fn new(holds: impl Into<Option<bool>>, why: impl Into<String>) -> Finding {
-        Finding { holds: holds.into(), why: why.into(), unseen: None }
+        Finding {
+            holds: holds.into(),
+            why: why.into(),
+            unseen: None,
+        }
     }
 }
 
 /// Why a shell call may do more than is told of it.
 fn untold(facts: &Facts, asker: Asker) -> Option<String> {
-    facts.call(asker.layer).alternatives.iter().find_map(|subject| match subject {
-        Subject::Shell { text, script } => script.untold().map(|doubt| judge::why(doubt, text)),
-        Subject::Items(_) | Subject::Unclear(_) => None,
-    })
+    facts
+        .call(asker.layer)
+        .alternatives
+        .iter()
+        .find_map(|subject| match subject {
+            Subject::Shell { text, script } => script.untold().map(|doubt| judge::why(doubt, text)),
+            Subject::Items(_) | Subject::Unclear(_) => None,
+        })
 }
 
 impl Condition {
     /// What each rule says of an event, and why: those of `if`, and those of `unless` behind them.
-    pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> (Vec<Finding>, Vec<Finding>) {
-        let rules = self.rules.iter().map(|rule| rule.explain(facts, asker, reading)).collect();
+    pub fn explain(
+        &self,
+        facts: &Facts,
+        asker: Asker,
+        reading: Reading,
+    ) -> (Vec<Finding>, Vec<Finding>) {
+        let rules = self
+            .rules
+            .iter()
+            .map(|rule| rule.explain(facts, asker, reading))
+            .collect();
         let unless = self.unless.iter().map(|rule| match reading {
             Reading::Hits => rule.explain_exception(self, facts, asker),
             // An exception of what allows is enough if it hits.
@@ -45,16 +62,38 @@ impl Condition {
     }
 
     /// Which commands of a shell text are hit, each with the first rule that names it.
-    pub fn hit_commands(&self, script: &Script, facts: &Facts, asker: Asker) -> Vec<(usize, &CommandRule)> {
-        let Some(tool) = facts.tool() else { return Vec::new() };
+    pub fn hit_commands(
+        &self,
+        script: &Script,
+        facts: &Facts,
+        asker: Asker,
+    ) -> Vec<(usize, &CommandRule)> {
+        let Some(tool) = facts.tool() else {
+            return Vec::new();
+        };
         let is_about = |rule: &&ToolRule| rule.names_tool(tool, facts, asker);
-        let unless: Vec<_> = self.unless.iter().filter(is_about).flat_map(ToolRule::commands).collect();
+        let unless: Vec<_> = self
+            .unless
+            .iter()
+            .filter(is_about)
+            .flat_map(ToolRule::commands)
+            .collect();
         let place = place(facts, None);
         let mut hits: Vec<(usize, &CommandRule)> = Vec::new();
-        for rule in self.rules.iter().filter(is_about).flat_map(ToolRule::commands) {
+        for rule in self
+            .rules
+            .iter()
+            .filter(is_about)
+            .flat_map(ToolRule::commands)
+        {
             if let Judgement::Yes(commands) = shell::hits(&[rule], &unless, script, &place) {
                 // A redirection by itself has no words to change.
-                let has_words = |at: &usize| script.commands().get(*at).is_some_and(|it| !it.words.is_empty());
+                let has_words = |at: &usize| {
+                    script
+                        .commands()
+                        .get(*at)
+                        .is_some_and(|it| !it.words.is_empty())
+                };
                 let is_new = |at: &usize| has_words(at) && hits.iter().all(|(it, _)| it != at);
                 let new: Vec<usize> = commands.into_iter().filter(is_new).collect();
                 hits.extend(new.into_iter().map(|at| (at, rule)));
@@ -68,12 +107,16 @@ impl ToolRule {
     /// What the rule says of an event by itself, and why.
     pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
         let doubt = |why: &str| Finding::new(None, why);
-        facts.ask("explain", || self.find(facts, asker, reading)).unwrap_or_else(doubt)
+        facts
+            .ask("explain", || self.find(facts, asker, reading))
+            .unwrap_or_else(doubt)
     }
 
     fn find(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
         let no = |why: &str| Finding::new(false, why);
-        let Some(tool) = facts.tool() else { return no("the event names no tool") };
+        let Some(tool) = facts.tool() else {
+            return no("the event names no tool");
+        };
         if !self.names_tool(tool, facts, asker) && !self.names_patch(facts.patched(asker)) {
             if reading == Reading::Hits {
                 match Asked::alone(self, facts, asker).by_other_means() {
@@ -86,13 +129,23 @@ impl ToolRule {
             return match Asked::alone(self, facts, asker).if_shell() {
                 Truth::Opaque(untold) if reading == Reading::Hits => Finding::new(None, untold.why),
                 _ if is_asked => {
-                    let why = match facts.read_from_above(asker).filter(|_| self.is_about("Read")) {
+                    let why = match facts
+                        .read_from_above(asker)
+                        .filter(|_| self.is_about("Read"))
+                    {
                         Some(path) => {
-                            format!("the call reads {path} and what is below, where no such file is looked for")
+                            format!(
+                                "the call reads {path} and what is below, where no such file is looked for"
+                            )
                         }
-                        None => "as far as it is told, the call does nothing with such a file".into(),
+                        None => {
+                            "as far as it is told, the call does nothing with such a file".into()
+                        }
                     };
-                    Finding { unseen: untold(facts, asker), ..no(&why) }
+                    Finding {
+                        unseen: untold(facts, asker),
+                        ..no(&why)
+                    }
                 }
                 _ => no(&format!("another tool, `{tool}`")),
             };
@@ -112,19 +165,28 @@ impl ToolRule {
         }
         if let Argument::Named(named) = &self.argument {
             let name = &named.name;
-            let value = facts.event.at("/tool/input").and_then(|input| input.get(name));
-            let why =
-                value.map_or_else(|| format!("no `{name}`"), |value| format!("`{name}` is {}", quoted_value(value)));
+            let value = facts
+                .event
+                .at("/tool/input")
+                .and_then(|input| input.get(name));
+            let why = value.map_or_else(
+                || format!("no `{name}`"),
+                |value| format!("`{name}` is {}", quoted_value(value)),
+            );
             return Finding::new(holds, why);
         }
         let call = facts.call(asker.layer);
         let mut subjects = call.alternatives.iter().chain(&call.patch);
-        let told = subjects.find_map(|subject| self.decisive(subject, holds, reading, asker.any_depth));
-        Finding { unseen, ..Finding::new(holds, told.unwrap_or_default()) }
+        let told =
+            subjects.find_map(|subject| self.decisive(subject, holds, reading, asker.any_depth));
+        Finding {
+            unseen,
+            ..Finding::new(holds, told.unwrap_or_default())
+        }
     }
 
-    /// What the rule says as an exception of a condition that is read for hits, and why: it covers the call, or one command
-    /// or path of several that the condition's rules hit.
+    /// What the rule says as an exception of a condition that is read for hits, and why: it covers
+    /// the call, or one command or path of several that the condition's rules hit.
     fn explain_exception(&self, condition: &Condition, facts: &Facts, asker: Asker) -> Finding {
         let mut whole = self.explain(facts, asker, Reading::Covers);
         if let Some(path) = self.act_taken(facts, asker) {
@@ -140,7 +202,11 @@ impl ToolRule {
                 Subject::Shell { script, .. } => {
                     let place = place(facts, None);
                     let is_hit = |command: &&shell::Command| {
-                        let mut rules = condition.rules.iter().flat_map(ToolRule::commands).peekable();
+                        let mut rules = condition
+                            .rules
+                            .iter()
+                            .flat_map(ToolRule::commands)
+                            .peekable();
                         rules.peek().is_none() || rules.any(|rule| rule.may_hit(command))
                     };
                     let mut commands = script.commands().iter().filter(is_hit).peekable();
@@ -148,13 +214,21 @@ impl ToolRule {
                         whole = Finding::new(false, format!("`{}` doesn't fit", hit.normal()));
                     }
                     let is_excepted = |command: &&shell::Command| {
-                        self.commands().iter().any(|own| shell::excepts(own, command, &place))
+                        self.commands()
+                            .iter()
+                            .any(|own| shell::excepts(own, command, &place))
                     };
-                    commands.find(is_excepted).map(|it| format!("`{}`", it.normal()))
+                    commands
+                        .find(is_excepted)
+                        .map(|it| format!("`{}`", it.normal()))
                 }
                 Subject::Items(items) => {
-                    let fits = |item: &&Item| self.fits(&item.value, Reading::Covers, false) == Truth::Yes;
-                    items.iter().find(fits).map(|item| quoted_thing(&item.value))
+                    let fits =
+                        |item: &&Item| self.fits(&item.value, Reading::Covers, false) == Truth::Yes;
+                    items
+                        .iter()
+                        .find(fits)
+                        .map(|item| quoted_thing(&item.value))
                 }
                 Subject::Unclear(_) => None,
             };
@@ -172,7 +246,13 @@ impl ToolRule {
     }
 
     /// The part of a call that decides whether the rule holds.
-    fn decisive(&self, subject: &Subject, holds: bool, reading: Reading, any_depth: bool) -> Option<String> {
+    fn decisive(
+        &self,
+        subject: &Subject,
+        holds: bool,
+        reading: Reading,
+        any_depth: bool,
+    ) -> Option<String> {
         match subject {
             Subject::Shell { script, .. } => {
                 let first = self.commands().first()?;
@@ -181,23 +261,37 @@ impl ToolRule {
                 if holds {
                     // By its paths from where it runs, the program's own name fits only.
                     let found = || script.commands().iter().find(|it| is_of_program(first, it));
-                    return script.commands().iter().find(fits).or_else(found).map(|it| format!("`{}`", it.normal()));
+                    return script
+                        .commands()
+                        .iter()
+                        .find(fits)
+                        .or_else(found)
+                        .map(|it| format!("`{}`", it.normal()));
                 }
                 if reading == Reading::Covers {
                     let other = script.commands().iter().find(|it| !fits(it));
-                    return Some(
-                        other.map_or("there is no command".into(), |it| format!("`{}` doesn't fit", it.normal())),
-                    );
+                    return Some(other.map_or("there is no command".into(), |it| {
+                        format!("`{}` doesn't fit", it.normal())
+                    }));
                 }
                 Some(self.missing_word(first, script))
             }
             Subject::Items(items) => {
-                let item =
-                    items.iter().find(|item| (self.fits(&item.value, reading, any_depth) == Truth::Yes) == holds);
+                let item = items.iter().find(|item| {
+                    (self.fits(&item.value, reading, any_depth) == Truth::Yes) == holds
+                });
                 // What holds may do so for another part of the call.
-                let item = if holds && reading == Reading::Hits { item } else { item.or(items.first()) };
+                let item = if holds && reading == Reading::Hits {
+                    item
+                } else {
+                    item.or(items.first())
+                };
                 let shown = quoted_thing(&item?.value);
-                Some(if holds { shown } else { format!("{shown} doesn't fit") })
+                Some(if holds {
+                    shown
+                } else {
+                    format!("{shown} doesn't fit")
+                })
             }
             Subject::Unclear(why) => Some(why.clone()),
         }
@@ -208,12 +302,24 @@ impl ToolRule {
         let Some(command) = script.commands().iter().find(|it| is_of_program(rule, it)) else {
             return format!("no command runs `{}`", rule.program().unwrap_or_default());
         };
-        let wanted = self.pattern().unwrap_or_default().split_whitespace().skip(1);
+        let wanted = self
+            .pattern()
+            .unwrap_or_default()
+            .split_whitespace()
+            .skip(1);
         let is_there = |word: &str| {
             let pattern = word.strip_suffix(":*").unwrap_or(word);
-            glob(pattern).is_ok_and(|glob| command.words.iter().skip(1).any(|it| glob.is_match(&it.text)))
+            glob(pattern).is_ok_and(|glob| {
+                command
+                    .words
+                    .iter()
+                    .skip(1)
+                    .any(|it| glob.is_match(&it.text))
+            })
         };
-        let missing = wanted.into_iter().find(|word| *word != "*" && !is_there(word));
+        let missing = wanted
+            .into_iter()
+            .find(|word| *word != "*" && !is_there(word));
         match missing {
             Some(word) => format!("in `{}`, nothing fits `{word}`", command.normal()),
             None => format!("`{}` doesn't fit", command.normal()),
@@ -224,13 +330,22 @@ impl ToolRule {
 /// Whether a command is one of the program that a rule names, if it names one.
 fn is_of_program(rule: &CommandRule, command: &shell::Command) -> bool {
     let name = command.words.first().map_or("", |word| word.text.as_str());
-    rule.program().is_none_or(|program| name.rsplit('/').next() == Some(program))
+    rule.program()
+        .is_none_or(|program| name.rsplit('/').next() == Some(program))
 }
 
 fn quoted_thing(thing: &Thing) -> String {
     match thing {
-        Thing::Path(views) => match views.resolved.as_ref().filter(|resolved| **resolved != views.lexical) {
-            Some(resolved) => format!("`{}`, which is `{}`", views.lexical.display(), resolved.display()),
+        Thing::Path(views) => match views
+            .resolved
+            .as_ref()
+            .filter(|resolved| **resolved != views.lexical)
+        {
+            Some(resolved) => format!(
+                "`{}`, which is `{}`",
+                views.lexical.display(),
+                resolved.display()
+            ),
             None => format!("`{}`", views.lexical.display()),
         },
         Thing::Names(names) => format!("the pattern `{}`", short(&names.pattern.text)),
@@ -240,6 +355,8 @@ fn quoted_thing(thing: &Thing) -> String {
 }
 
 fn quoted_value(value: &Value) -> String {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_string);
     format!("`{}`", short(&text))
 }

@@ -23,7 +23,13 @@ pub fn holds<'r>(
     asker: Asker,
     reading: Reading,
 ) -> Truth {
-    Asked { rules: rules.collect(), unless: unless.collect(), facts, asker }.holds(reading)
+    Asked {
+        rules: rules.collect(),
+        unless: unless.collect(),
+        facts,
+        asker,
+    }
+    .holds(reading)
 }
 
 /// Rules and their exceptions, asked about one event.
@@ -38,18 +44,39 @@ pub(super) struct Asked<'r> {
 impl<'r> Asked<'r> {
     /// One rule by itself.
     pub(super) fn alone(rule: &'r ToolRule, facts: &'r Facts, asker: Asker) -> Asked<'r> {
-        Asked { rules: [rule].into_iter().collect(), unless: Rules::new(), facts, asker }
+        Asked {
+            rules: [rule].into_iter().collect(),
+            unless: Rules::new(),
+            facts,
+            asker,
+        }
     }
 
     /// The rules that are about something.
     fn about(&self, is_about: impl Fn(&ToolRule) -> bool) -> Asked<'r> {
-        let about = |rules: &Rules<'r>| rules.iter().copied().filter(|rule| is_about(rule)).collect();
-        Asked { rules: about(&self.rules), unless: about(&self.unless), ..*self }
+        let about = |rules: &Rules<'r>| {
+            rules
+                .iter()
+                .copied()
+                .filter(|rule| is_about(rule))
+                .collect()
+        };
+        Asked {
+            rules: about(&self.rules),
+            unless: about(&self.unless),
+            ..*self
+        }
     }
 
     /// Whether any of the rules holds and no exception takes it away.
     pub(super) fn holds(&self, reading: Reading) -> Truth {
-        let first = || self.rules.iter().chain(&self.unless).next().map_or("if", |rule| rule.text());
+        let first = || {
+            self.rules
+                .iter()
+                .chain(&self.unless)
+                .next()
+                .map_or("if", |rule| rule.text())
+        };
         self.facts.holds(first, || self.holds_with_patch(reading))
     }
 
@@ -68,37 +95,60 @@ impl<'r> Asked<'r> {
         let hits = |asked| {
             let judge = Judge::of_families("", asked);
             let patch = self.facts.call(self.asker.layer).patch.iter();
-            patch.fold(Truth::No, |all, subject| all.or(|| judge.subject(subject, Reading::Hits)))
+            patch.fold(Truth::No, |all, subject| {
+                all.or(|| judge.subject(subject, Reading::Hits))
+            })
         };
         match reading {
             Reading::Hits if !of_patch.rules.is_empty() => own.or(|| hits(of_patch)),
             Reading::Covers if !of_patch.unless.is_empty() => {
                 let unless = of_patch.unless;
-                own.and(|| hits(Asked { rules: unless, unless: Rules::new(), ..*self }).not())
+                own.and(|| {
+                    hits(Asked {
+                        rules: unless,
+                        unless: Rules::new(),
+                        ..*self
+                    })
+                    .not()
+                })
             }
             Reading::Hits | Reading::Covers => own,
         }
     }
 
-    /// What rules about commands say of a tool that nobody knows, if it is a shell: they are in doubt where its text does,
-    /// or names, what they name. Nothing else about it is in doubt, because most tools are no shell.
+    /// What rules about commands say of a tool that nobody knows, if it is a shell: they are in
+    /// doubt where its text does, or names, what they name. Nothing else about it is in doubt,
+    /// because most tools are no shell.
     pub(super) fn if_shell(&self) -> Truth {
         let Asked { facts, asker, .. } = *self;
         if !asker.guesses {
             return Truth::No;
         }
-        let (Some(tool), Some(call)) = (facts.tool(), facts.as_shell(asker.layer)) else { return Truth::No };
+        let (Some(tool), Some(call)) = (facts.tool(), facts.as_shell(asker.layer)) else {
+            return Truth::No;
+        };
         let is_about_shells = |rule: &ToolRule| rule.names_any("", &["Bash"]);
         let asked = self.about(|rule| is_about_shells(rule) || rule.names_tool(tool, facts, asker));
-        for rule in asked.rules.iter().filter(|rule| !rule.commands().is_empty() && is_about_shells(rule)) {
-            let judge =
-                Judge::of_families(tool, Asked { unless: asked.unless.clone(), ..Asked::alone(rule, facts, asker) });
+        for rule in asked
+            .rules
+            .iter()
+            .filter(|rule| !rule.commands().is_empty() && is_about_shells(rule))
+        {
+            let judge = Judge::of_families(
+                tool,
+                Asked {
+                    unless: asked.unless.clone(),
+                    ..Asked::alone(rule, facts, asker)
+                },
+            );
             let is_named = |subject: &Subject| match subject {
                 Subject::Shell { text, .. } => match judge.subject(subject, Reading::Hits) {
                     Truth::Yes => true,
                     Truth::No => false,
                     // It may be a text for something else than a shell.
-                    Truth::Opaque(_) | Truth::Delegates(_) => rule.commands().iter().any(|it| it.is_named_in(text)),
+                    Truth::Opaque(_) | Truth::Delegates(_) => {
+                        rule.commands().iter().any(|it| it.is_named_in(text))
+                    }
                 },
                 // Of a call that takes too long to read, everything is in doubt.
                 Subject::Unclear(_) => facts.why_unread().is_some(),
@@ -107,20 +157,27 @@ impl<'r> Asked<'r> {
             if call.alternatives.iter().chain(&call.others).any(is_named) {
                 facts.note_taken_for_shell();
                 let tool = short(tool);
-                return rule.doubt(&format!("`{tool}` isn't known and may be a shell; {}", declaration(&tool)));
+                return rule.doubt(&format!(
+                    "`{tool}` isn't known and may be a shell; {}",
+                    declaration(&tool)
+                ));
             }
         }
         Truth::No
     }
 
-    /// What rules over files say of what the call does to files by other means than the tools that they name, and the act
-    /// that decides.
+    /// What rules over files say of what the call does to files by other means than the tools that
+    /// they name, and the act that decides.
     pub(super) fn by_other_means(&self) -> (Truth, Option<String>) {
         let Asked { facts, asker, .. } = *self;
-        let Some(tool) = facts.tool().filter(|_| asker.acts) else { return (Truth::No, None) };
+        let Some(tool) = facts.tool().filter(|_| asker.acts) else {
+            return (Truth::No, None);
+        };
         let mut doubt = None;
         for rule in &self.rules {
-            let Some((deeds, patterns)) = rule.files(asker.any_depth) else { continue };
+            let Some((deeds, patterns)) = rule.files(asker.any_depth) else {
+                continue;
+            };
             let is_own = rule.names_tool(tool, facts, asker);
             if is_own && !facts.families(asker).contains(&"Bash") {
                 continue;
@@ -133,11 +190,18 @@ impl<'r> Asked<'r> {
                 let why = facts.why_unread().unwrap_or("it takes too long");
                 return (rule.doubt(why), Some(why.to_string()));
             };
-            let named: Vec<Act> = acts.iter().flat_map(|act| act.named_in_code(&patterns)).collect();
+            let named: Vec<Act> = acts
+                .iter()
+                .flat_map(|act| act.named_in_code(&patterns))
+                .collect();
             let may_be_own = |act: &&Act| deeds.has(act.access) && (act.of_shell || !is_own);
             for act in acts.iter().chain(&named).filter(may_be_own) {
                 let only_reads = !deeds.writes && !deeds.edits;
-                let met = patterns.iter().map(|it| act.meets(it, only_reads)).max().unwrap_or(Met::No);
+                let met = patterns
+                    .iter()
+                    .map(|it| act.meets(it, only_reads))
+                    .max()
+                    .unwrap_or(Met::No);
                 if met == Met::No || self.unless.iter().any(|rule| rule.takes_away(act)) {
                     continue;
                 }
@@ -158,7 +222,9 @@ impl<'r> Asked<'r> {
     fn holds_for_call(&self, reading: Reading) -> Truth {
         let Asked { facts, asker, .. } = *self;
         let has_none = self.rules.is_empty();
-        let Some(tool) = facts.tool() else { return truth(has_none) };
+        let Some(tool) = facts.tool() else {
+            return truth(has_none);
+        };
         let families = facts.families(asker);
         let mut asked = self.about(|rule| rule.names_tool(tool, facts, asker));
         if facts.is_of_plugin() {
@@ -174,22 +240,35 @@ impl<'r> Asked<'r> {
         // A redirection is no call, and its file is named by the rules over what is written.
         let is_of_files = reading == Reading::Covers && asker.naming == ToolNaming::Canonical;
         let files = self.about(|rule| is_of_files && rule.is_about("Write"));
-        let mut judge = Judge { tool, asked, fits_all: has_none, files, has_families: !families.is_empty() };
-        // What a call is about is costly to tell, and most rules of a tool without a pattern don't need it.
+        let mut judge = Judge {
+            tool,
+            asked,
+            fits_all: has_none,
+            files,
+            has_families: !families.is_empty(),
+        };
+        // What a call is about is costly to tell, and most rules of a tool without a pattern don't
+        // need it.
         let mut all = judge.asked.rules.iter().chain(&judge.asked.unless);
-        if families.len() < 2 && all.all(|rule| matches!(rule.argument, Argument::Any | Argument::Named(_))) {
+        if families.len() < 2
+            && all.all(|rule| matches!(rule.argument, Argument::Any | Argument::Named(_)))
+        {
             return judge.subject(&Subject::Unclear(String::new()), reading);
         }
         let call = facts.call(asker.layer);
         if call.is_elsewhere {
-            // A pattern over what a search looks for names no other place than the event's directory.
+            // A pattern over what a search looks for names no other place than the event's
+            // directory.
             let names_place = |rule: &mut &ToolRule| !matches!(rule.argument, Argument::Main(_));
             match reading {
                 Reading::Hits => judge.asked.unless.retain(names_place),
                 Reading::Covers => judge.asked.rules.retain(names_place),
             }
         }
-        let mut truths = call.alternatives.iter().map(|subject| judge.subject(subject, reading));
+        let mut truths = call
+            .alternatives
+            .iter()
+            .map(|subject| judge.subject(subject, reading));
         match reading {
             // Whichever argument counts, a hit is one.
             Reading::Hits => {
@@ -206,12 +285,17 @@ impl<'r> Asked<'r> {
                         let differ = || {
                             let mut all = judge.asked.rules.iter().chain(&judge.asked.unless);
                             let rule = all.next().map_or("", |rule| &*rule.text);
-                            Truth::in_doubt(rule.to_string(), format!("the main arguments of `{tool}` differ"))
+                            Truth::in_doubt(
+                                rule.to_string(),
+                                format!("the main arguments of `{tool}` differ"),
+                            )
                         };
                         if truths.all(is_same) { first } else { differ() }
                     }
                 };
-                call.beside.iter().fold(holds, |all, other| all.and(|| judge.subject(other, reading)))
+                call.beside.iter().fold(holds, |all, other| {
+                    all.and(|| judge.subject(other, reading))
+                })
             }
         }
     }
@@ -238,7 +322,13 @@ impl<'a> Judge<'a> {
     /// A call of a tool of some family, which isn't allowed by rules over files.
     fn of_families(tool: &'a str, asked: Asked<'a>) -> Judge<'a> {
         let files = asked.about(|_| false);
-        Judge { tool, asked, fits_all: false, files, has_families: true }
+        Judge {
+            tool,
+            asked,
+            fits_all: false,
+            files,
+            has_families: true,
+        }
     }
 
     fn subject(&self, subject: &Subject, reading: Reading) -> Truth {
@@ -247,7 +337,9 @@ impl<'a> Judge<'a> {
         match reading {
             Reading::Hits => self.hits(rules, unless, subject),
             Reading::Covers if unless.is_empty() => self.covers(rules, subject),
-            Reading::Covers => self.covers(rules, subject).and(|| self.hits(Some(unless), &[], subject).not()),
+            Reading::Covers => self
+                .covers(rules, subject)
+                .and(|| self.hits(Some(unless), &[], subject).not()),
         }
     }
 
@@ -257,15 +349,24 @@ impl<'a> Judge<'a> {
         let rules = rules.unwrap_or_default();
         let hit = match subject {
             Subject::Shell { text, script } => {
-                let is_left = || self.commands(unless, &[], script, text, Reading::Covers).not();
-                whole.and(is_left).or(|| self.commands(rules, unless, script, text, Reading::Hits))
+                let is_left = || {
+                    self.commands(unless, &[], script, text, Reading::Covers)
+                        .not()
+                };
+                whole
+                    .and(is_left)
+                    .or(|| self.commands(rules, unless, script, text, Reading::Hits))
             }
             Subject::Items(items) => {
                 let hit = |item: &Item| {
                     let matches = whole.clone().or(|| self.item(rules, item, Reading::Hits));
                     matches.and(|| self.item(unless, item, Reading::Covers).not())
                 };
-                let start = if items.is_empty() { whole.clone() } else { Truth::No };
+                let start = if items.is_empty() {
+                    whole.clone()
+                } else {
+                    Truth::No
+                };
                 items.iter().fold(start, |all, item| all.or(|| hit(item)))
             }
             Subject::Unclear(_) => whole,
@@ -283,7 +384,9 @@ impl<'a> Judge<'a> {
             }
             Subject::Items(items) if !items.is_empty() => {
                 let covered = |item| whole.clone().or(|| self.item(rules, item, Reading::Covers));
-                items.iter().fold(Truth::Yes, |all, item| all.and(|| covered(item)))
+                items
+                    .iter()
+                    .fold(Truth::Yes, |all, item| all.and(|| covered(item)))
             }
             Subject::Items(_) | Subject::Unclear(_) => whole,
         }
@@ -291,20 +394,24 @@ impl<'a> Judge<'a> {
 
     /// What rules say of the call as a whole.
     fn whole(&self, rules: Option<&[&ToolRule]>, subject: &Subject, reading: Reading) -> Truth {
-        let Some(rules) = rules else { return Truth::Yes };
-        rules.iter().fold(Truth::No, |all, rule| all.or(|| rule.of_whole(subject, self.asked.facts, reading)))
+        let Some(rules) = rules else {
+            return Truth::Yes;
+        };
+        rules.iter().fold(Truth::No, |all, rule| {
+            all.or(|| rule.of_whole(subject, self.asked.facts, reading))
+        })
     }
 
     /// Whether any rule is about one thing of several.
     fn item(&self, rules: &[&ToolRule], item: &Item, reading: Reading) -> Truth {
         let family = item.family.as_slice();
         let is_about = |rule: &&&ToolRule| {
-            family.is_empty() || rule.names_any(self.tool, if self.has_families { family } else { &[] })
+            family.is_empty()
+                || rule.names_any(self.tool, if self.has_families { family } else { &[] })
         };
-        rules
-            .iter()
-            .filter(is_about)
-            .fold(Truth::No, |all, rule| all.or(|| rule.fits(&item.value, reading, self.asked.asker.any_depth)))
+        rules.iter().filter(is_about).fold(Truth::No, |all, rule| {
+            all.or(|| rule.fits(&item.value, reading, self.asked.asker.any_depth))
+        })
     }
 
     /// What command rules say of a shell text.
@@ -316,7 +423,8 @@ impl<'a> Judge<'a> {
         text: &str,
         reading: Reading,
     ) -> Truth {
-        let of_rules = |rules: &[&'r ToolRule]| rules.iter().flat_map(|rule| rule.commands()).collect();
+        let of_rules =
+            |rules: &[&'r ToolRule]| rules.iter().flat_map(|rule| rule.commands()).collect();
         let (commands, except): (Commands, Commands) = (of_rules(rules), of_rules(unless));
         if commands.is_empty() {
             return Truth::No;
@@ -329,23 +437,33 @@ impl<'a> Judge<'a> {
         };
         let may_write = |path: &str| {
             call::path(path, self.asked.facts.base()).is_some_and(|file| {
-                self.files.rules.iter().any(|rule| rule.fits(&file, Reading::Covers, false) == Truth::Yes)
-                    && self
-                        .files
-                        .unless
-                        .iter()
-                        .all(|rule| rule.fits(&file, Reading::Hits, self.asked.asker.any_depth) == Truth::No)
+                self.files
+                    .rules
+                    .iter()
+                    .any(|rule| rule.fits(&file, Reading::Covers, false) == Truth::Yes)
+                    && self.files.unless.iter().all(|rule| {
+                        rule.fits(&file, Reading::Hits, self.asked.asker.any_depth) == Truth::No
+                    })
             })
         };
-        let place = shell::Place { may_write: Some(&may_write), ..place(self.asked.facts, Some(&script_at)) };
+        let place = shell::Place {
+            may_write: Some(&may_write),
+            ..place(self.asked.facts, Some(&script_at))
+        };
         let judge = |rules: &[&CommandRule]| match reading {
             Reading::Hits => shell::hits(rules, &except, script, &place),
             Reading::Covers => shell::covers(rules, &except, script, &place),
         };
         let judgement = judge(&commands);
         if is_unseen.get() && reading == Reading::Hits && !matches!(judgement, Judgement::Yes(_)) {
-            let condition = rules.iter().find(|rule| !rule.commands().is_empty()).map_or("", |rule| &*rule.text);
-            return Truth::in_doubt(condition.to_string(), "a script that it runs can't be looked into");
+            let condition = rules
+                .iter()
+                .find(|rule| !rule.commands().is_empty())
+                .map_or("", |rule| &*rule.text);
+            return Truth::in_doubt(
+                condition.to_string(),
+                "a script that it runs can't be looked into",
+            );
         }
         let (Judgement::Doubt(doubt) | Judgement::Delegates(doubt)) = &judgement else {
             return truth(matches!(judgement, Judgement::Yes(_)));
@@ -356,8 +474,14 @@ impl<'a> Judge<'a> {
             discriminant(&alone) == discriminant(&judgement)
         };
         let of_commands = || rules.iter().filter(|rule| !rule.commands().is_empty());
-        let rule = of_commands().find(is_same).or(of_commands().next()).map_or("", |rule| &*rule.text);
-        let told = Untold { condition: rule.to_string().into(), why: why(doubt, text).into() };
+        let rule = of_commands()
+            .find(is_same)
+            .or(of_commands().next())
+            .map_or("", |rule| &*rule.text);
+        let told = Untold {
+            condition: rule.to_string().into(),
+            why: why(doubt, text).into(),
+        };
         match judgement {
             Judgement::Delegates(_) => Truth::Delegates(told),
             _ => Truth::Opaque(told),
@@ -380,14 +504,21 @@ pub(super) fn place<'a>(facts: &'a Facts, files: Option<&'a shell::Files<'a>>) -
 
 /// Where links lead an absolute path.
 fn links(path: &str) -> Option<String> {
-    let resolved = patience::allows_slow().then(|| paths::resolved(path.as_ref())).flatten()?;
+    let resolved = patience::allows_slow()
+        .then(|| paths::resolved(path.as_ref()))
+        .flatten()?;
     resolved.into_os_string().into_string().ok()
 }
 
 /// Where links lead that a pattern of file names comes across.
 fn linked(parts: &[&str]) -> Option<Vec<String>> {
-    let found = patience::allows_slow().then(|| globbed::through_links(parts)).flatten()?;
-    found.into_iter().map(|path| path.into_os_string().into_string().ok()).collect()
+    let found = patience::allows_slow()
+        .then(|| globbed::through_links(parts))
+        .flatten()?;
+    found
+        .into_iter()
+        .map(|path| path.into_os_string().into_string().ok())
+        .collect()
 }
 
 /// A doubt about a text, for people.
@@ -399,7 +530,11 @@ pub(super) fn why(doubt: &shell::Doubt, text: &str) -> String {
 fn quoted(text: &str, at: std::ops::Range<usize>) -> String {
     const MAX: usize = 60;
     let part = text.get(at).unwrap_or(text).trim();
-    let short: String = part.chars().take(MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let short: String = part
+        .chars()
+        .take(MAX)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     let mut short = safe(&short);
     if part.chars().nth(MAX).is_some() {
         short.push('…');

@@ -18,21 +18,45 @@ fn word(truth: Truth) -> &'static str {
     }
 }
 
-const ASKER: Asker =
-    Asker { layer: Layer::Project, naming: ToolNaming::Canonical, guesses: true, acts: false, any_depth: false };
+const ASKER: Asker = Asker {
+    layer: Layer::Project,
+    naming: ToolNaming::Canonical,
+    guesses: true,
+    acts: false,
+    any_depth: false,
+};
 
 fn facts(cwd: &Path, tool: &str, input: &Value) -> Facts {
     let event = json!({"event": "PreToolUse", "cwd": cwd, "tool": {"name": tool, "input": input}});
     Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"))
 }
 
-fn judge(rules: &[String], unless: &[String], tool: &str, input: &Value) -> (&'static str, &'static str) {
+fn judge(
+    rules: &[String],
+    unless: &[String],
+    tool: &str,
+    input: &Value,
+) -> (&'static str, &'static str) {
     judge_in("/p", rules, unless, tool, input)
 }
 
-fn judge_in(cwd: &str, rules: &[String], unless: &[String], tool: &str, input: &Value) -> (&'static str, &'static str) {
-    let compiled = |rules: &[String]| rules.iter().map(|rule| ToolRule::new(rule).unwrap()).collect();
-    let condition = Condition { rules: compiled(rules), unless: compiled(unless) };
+fn judge_in(
+    cwd: &str,
+    rules: &[String],
+    unless: &[String],
+    tool: &str,
+    input: &Value,
+) -> (&'static str, &'static str) {
+    let compiled = |rules: &[String]| {
+        rules
+            .iter()
+            .map(|rule| ToolRule::new(rule).unwrap())
+            .collect()
+    };
+    let condition = Condition {
+        rules: compiled(rules),
+        unless: compiled(unless),
+    };
     let facts = facts(Path::new(cwd), tool, input);
     let holds = |reading| word(condition.holds(&facts, ASKER, reading));
     (holds(Reading::Hits), holds(Reading::Covers))
@@ -40,7 +64,13 @@ fn judge_in(cwd: &str, rules: &[String], unless: &[String], tool: &str, input: &
 
 #[test]
 fn a_working_directory_that_a_shell_would_split_is_no_certain_place() {
-    for (cwd, hits) in [("/p", "no"), ("/p/a-1", "no"), ("/p q", "yes"), ("/p*", "yes"), ("/p\n", "yes")] {
+    for (cwd, hits) in [
+        ("/p", "no"),
+        ("/p/a-1", "no"),
+        ("/p q", "yes"),
+        ("/p*", "yes"),
+        ("/p\n", "yes"),
+    ] {
         for command in ["rm $PWD/build", "rm \"$(pwd)/build\""] {
             let (rules, unless) = (["Bash(rm *)".into()], ["Bash(rm ./**/build)".into()]);
             let judged = judge_in(cwd, &rules, &unless, "Bash", &json!({ "command": command }));
@@ -65,22 +95,31 @@ fn rules_are_about_calls() {
     }
     rows::compare("rules/calls.jsonl", |row: Row| {
         let (hits, covers) = judge(&row.rules, &row.unless, &row.tool, &row.input);
-        ((hits.to_string(), covers.to_string()), (row.hits, row.covers))
+        (
+            (hits.to_string(), covers.to_string()),
+            (row.hits, row.covers),
+        )
     });
 }
 
 #[test]
 fn a_tool_that_may_be_a_shell_is_in_doubt_where_it_is_not_read() {
     let rule = ToolRule::new("Bash(git push*)").unwrap();
-    for (tool, input, expected) in
-        [("run_shell", json!({"command": "ls"}), "opaque"), ("search", json!({"query": "ls"}), "no")]
-    {
+    for (tool, input, expected) in [
+        ("run_shell", json!({"command": "ls"}), "opaque"),
+        ("search", json!({"query": "ls"}), "no"),
+    ] {
         let facts = facts(Path::new("/p"), tool, &input).unread("it takes too long");
-        assert_eq!(word(holds(once(&rule), empty(), &facts, ASKER, Reading::Hits)), expected, "{tool}");
+        assert_eq!(
+            word(holds(once(&rule), empty(), &facts, ASKER, Reading::Hits)),
+            expected,
+            "{tool}"
+        );
     }
 }
 
-/// A rule about a command hits those that do the same in other words, and no `*` of an allow covers what does more.
+/// A rule about a command hits those that do the same in other words, and no `*` of an allow covers
+/// what does more.
 #[test]
 fn rules_are_about_commands() {
     #[derive(Deserialize)]
@@ -93,8 +132,15 @@ fn rules_are_about_commands() {
     }
     rows::compare("rules/commands.jsonl", |row: Row| {
         let (hits, covers) = judge(&row.rules, &[], "Bash", &json!({ "command": row.command }));
-        assert!(row.hits.is_some() || row.covers.is_some(), "{}: the row expects nothing", row.command);
-        let found = (row.hits.map(|_| hits == "yes"), row.covers.map(|_| covers == "yes"));
+        assert!(
+            row.hits.is_some() || row.covers.is_some(),
+            "{}: the row expects nothing",
+            row.command
+        );
+        let found = (
+            row.hits.map(|_| hits == "yes"),
+            row.covers.map(|_| covers == "yes"),
+        );
         (found, (row.hits, row.covers))
     });
 }
@@ -102,20 +148,46 @@ fn rules_are_about_commands() {
 #[test]
 fn the_home_is_one_place_however_it_is_written() {
     let file = paths::home().unwrap().join(".ssh/id");
-    let commands = ["cat ~/.ssh/id".into(), "cat \"$HOME\"/.ssh/id".into(), format!("cat -n {}", file.display())];
-    for rule in ["cat ~/.ssh/*", "cat $HOME/.ssh/*", "cat \"${HOME}/.ssh/\"*", "cat -n '~/.ssh/id'"] {
+    let commands = [
+        "cat ~/.ssh/id".into(),
+        "cat \"$HOME\"/.ssh/id".into(),
+        format!("cat -n {}", file.display()),
+    ];
+    for rule in [
+        "cat ~/.ssh/*",
+        "cat $HOME/.ssh/*",
+        "cat \"${HOME}/.ssh/\"*",
+        "cat -n '~/.ssh/id'",
+    ] {
         let rules = [format!("Bash({rule})")];
         let hits = |command: &String| judge(&rules, &[], "Bash", &json!({ "command": command })).0;
-        let expected = if rule.contains("-n") { ["no", "no", "yes"] } else { ["yes"; 3] };
+        let expected = if rule.contains("-n") {
+            ["no", "no", "yes"]
+        } else {
+            ["yes"; 3]
+        };
         assert_eq!(commands.each_ref().map(hits), expected, "{rule}");
     }
-    let read = judge(&["Read($HOME/.ssh/*)".into()], &[], "Read", &json!({ "file_path": file }));
+    let read = judge(
+        &["Read($HOME/.ssh/*)".into()],
+        &[],
+        "Read",
+        &json!({ "file_path": file }),
+    );
     assert_eq!(read.0, "yes");
 }
 
 #[test]
 fn what_is_no_rule() {
-    for bad in ["", "Bash(x", "Ba sh(x)", "(x)", "WebFetch(https://[)", "Write|(x)", "Write|Edit([)"] {
+    for bad in [
+        "",
+        "Bash(x",
+        "Ba sh(x)",
+        "(x)",
+        "WebFetch(https://[)",
+        "Write|(x)",
+        "Write|Edit([)",
+    ] {
         assert!(ToolRule::new(bad).is_err(), "{bad}");
     }
 }
@@ -132,7 +204,10 @@ fn an_exception_is_for_what_lies_in_the_directory() {
     std::os::unix::fs::symlink(top.join("build"), top.join("leads-in")).unwrap();
     std::os::unix::fs::symlink(top, top.join("here")).unwrap();
     let compiled = |rule: &str| vec![ToolRule::new(rule).unwrap()];
-    let condition = Condition { rules: compiled("Bash(rm -rf *)"), unless: compiled("Bash(rm -rf ./build/**)") };
+    let condition = Condition {
+        rules: compiled("Bash(rm -rf *)"),
+        unless: compiled("Bash(rm -rf ./build/**)"),
+    };
     for (cwd, command, is_excepted) in [
         ("", "rm -rf ./build/x", true),
         ("", "rm -rf build/x build/new", true),
@@ -155,7 +230,11 @@ fn an_exception_is_for_what_lies_in_the_directory() {
         ("", "sudo -D / rm -rf ./build/x", false),
         ("", "sudo -i rm -rf ./build/x", false),
         ("", "unshare --wd=/ rm -rf ./build/x", false),
-        ("", "systemd-run --working-directory=/ rm -rf ./build/x", false),
+        (
+            "",
+            "systemd-run --working-directory=/ rm -rf ./build/x",
+            false,
+        ),
         ("", "ssh h rm -rf ./build/x", false),
         ("", "docker exec c rm -rf ./build/x", false),
         ("", "chroot /x rm -rf ./build/x", false),
@@ -186,22 +265,53 @@ fn declared_names_hold_for_their_layer_and_inner_ones() {
         declared(Layer::Managed, "write_file", "Read", None),
     ]));
     for (layer, rule, tool, input, expected) in [
-        (Layer::User, "Bash(git push*)", "mine", json!({"line": "git push"}), "yes"),
-        (Layer::Project, "Bash(git push*)", "mine", json!({"line": "git push"}), "yes"),
-        (Layer::Project, "Read", "mine", json!({"line": "git push"}), "no"),
-        (Layer::Managed, "Bash(git push*)", "mine", json!({"line": "git push"}), "no"),
+        (
+            Layer::User,
+            "Bash(git push*)",
+            "mine",
+            json!({"line": "git push"}),
+            "yes",
+        ),
+        (
+            Layer::Project,
+            "Bash(git push*)",
+            "mine",
+            json!({"line": "git push"}),
+            "yes",
+        ),
+        (
+            Layer::Project,
+            "Read",
+            "mine",
+            json!({"line": "git push"}),
+            "no",
+        ),
+        (
+            Layer::Managed,
+            "Bash(git push*)",
+            "mine",
+            json!({"line": "git push"}),
+            "no",
+        ),
         (Layer::Project, "Write", "write_file", json!({}), "yes"),
         (Layer::Project, "Read", "write_file", json!({}), "no"),
     ] {
         let event = json!({"event": "PreToolUse", "tool": {"name": tool, "input": input}});
-        let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/")).with_names(&names);
+        let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"))
+            .with_names(&names);
         let rule = ToolRule::new(rule).unwrap();
         for (naming, expected) in [(ToolNaming::Canonical, expected), (ToolNaming::Own, "no")] {
             let holds = holds(
                 once(&rule),
                 empty(),
                 &facts,
-                Asker { layer, naming, guesses: false, acts: false, any_depth: false },
+                Asker {
+                    layer,
+                    naming,
+                    guesses: false,
+                    acts: false,
+                    any_depth: false,
+                },
                 Reading::Hits,
             );
             assert_eq!(word(holds), expected, "{layer:?} {} {tool}", rule.text());
@@ -232,24 +342,48 @@ fn a_rule_says_what_made_or_broke_the_match() {
             other => panic!("{other}"),
         };
         let facts = facts(Path::new("/p"), &row.tool, &row.input);
-        let found = ToolRule::new(&row.rule).unwrap().explain(&facts, Asker { acts: row.acts, ..ASKER }, reading);
-        ((found.holds, found.why, found.unseen), (row.holds, row.why, row.unseen))
+        let found = ToolRule::new(&row.rule).unwrap().explain(
+            &facts,
+            Asker {
+                acts: row.acts,
+                ..ASKER
+            },
+            reading,
+        );
+        (
+            (found.holds, found.why, found.unseen),
+            (row.holds, row.why, row.unseen),
+        )
     });
 }
 
 #[test]
 fn an_exception_says_which_command_it_is_asked_for() {
     let rules = |text: &str| vec![ToolRule::new(text).unwrap()];
-    let condition = Condition { rules: rules("Bash(rm -rf *)"), unless: rules("Bash(rm -rf ./build/**)") };
+    let condition = Condition {
+        rules: rules("Bash(rm -rf *)"),
+        unless: rules("Bash(rm -rf ./build/**)"),
+    };
     for (command, holds, why) in [
         ("cd src; rm -rf lib", false, "`rm -rf lib` doesn't fit"),
-        ("ls; rm -rf build/x ../y", false, "`rm -rf build/x ../y` doesn't fit"),
+        (
+            "ls; rm -rf build/x ../y",
+            false,
+            "`rm -rf build/x ../y` doesn't fit",
+        ),
         ("ls; rm -rf build/x; rm -rf lib", true, "`rm -rf build/x`"),
-        ("for f in build/*.o; do rm -rf \"$f\"; done", true, "`rm -rf build/*.o`"),
+        (
+            "for f in build/*.o; do rm -rf \"$f\"; done",
+            true,
+            "`rm -rf build/*.o`",
+        ),
     ] {
         let facts = facts(Path::new("/p"), "Bash", &json!({"command": command}));
         let (_, unless) = condition.explain(&facts, ASKER, Reading::Hits);
-        let told: Vec<_> = unless.into_iter().map(|it| (it.holds, it.why, it.unseen)).collect();
+        let told: Vec<_> = unless
+            .into_iter()
+            .map(|it| (it.holds, it.why, it.unseen))
+            .collect();
         assert_eq!(told, [(Some(holds), why.to_string(), None)], "{command}");
     }
 }
@@ -258,7 +392,13 @@ fn an_exception_says_which_command_it_is_asked_for() {
 fn doubt_says_which_rule_and_where() {
     let facts = facts(Path::new("/p"), "Bash", &json!({"command": "$CMD push"}));
     let rule = ToolRule::new("Bash(git push --force*)").unwrap();
-    let Truth::Opaque(told) = holds(once(&rule), empty(), &facts, ASKER, Reading::Hits) else { panic!() };
-    assert!(told.to_string().starts_with("can't tell whether `Bash(git push --force*)` holds: "), "{told}");
+    let Truth::Opaque(told) = holds(once(&rule), empty(), &facts, ASKER, Reading::Hits) else {
+        panic!()
+    };
+    assert!(
+        told.to_string()
+            .starts_with("can't tell whether `Bash(git push --force*)` holds: "),
+        "{told}"
+    );
     assert!(told.to_string().ends_with(", at `$CMD push`"), "{told}");
 }

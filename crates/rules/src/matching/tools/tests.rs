@@ -5,17 +5,31 @@ use serde_json::json;
 
 #[test]
 fn every_line_of_the_table_is_a_family() {
-    let n_lines = include_str!("../tools.txt").lines().filter(|line| !line.starts_with('#')).count();
+    let n_lines = include_str!("../tools.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .count();
     assert_eq!(TOOLS.len(), n_lines);
-    assert!(TOOLS.iter().all(|tool| !tool.arguments.contains(&"") && !tool.names.contains(&"")));
+    assert!(
+        TOOLS
+            .iter()
+            .all(|tool| !tool.arguments.contains(&"") && !tool.names.contains(&""))
+    );
 }
 
 #[test]
 fn a_name_has_one_family() {
     let names = |tool: &'static Tool| [tool.name].into_iter().chain(tool.names.iter().copied());
-    let mut all: Vec<_> = TOOLS.iter().flat_map(names).chain(PATCH_NAMES.iter().copied()).collect();
+    let mut all: Vec<_> = TOOLS
+        .iter()
+        .flat_map(names)
+        .chain(PATCH_NAMES.iter().copied())
+        .collect();
     for (family, names) in AGENTS.iter().flat_map(|agent| &agent.tools) {
-        assert!(super::family(family).is_some() || family == PATCH, "{family}");
+        assert!(
+            super::family(family).is_some() || family == PATCH,
+            "{family}"
+        );
         all.extend(names.split(' '));
     }
     for name in &all {
@@ -35,12 +49,30 @@ fn tools_of_agents() {
         names: Vec<String>,
     }
     rows::compare("rules/families.jsonl", |row: Agent| {
-        let found: Vec<_> = row.names.iter().map(|name| Row::of(name).families().to_vec()).collect();
-        (found.iter().map(|it| it.join("|")).collect(), vec![row.family; row.names.len()])
+        let found: Vec<_> = row
+            .names
+            .iter()
+            .map(|name| Row::of(name).families().to_vec())
+            .collect();
+        (
+            found.iter().map(|it| it.join("|")).collect(),
+            vec![row.family; row.names.len()],
+        )
     });
-    for member in ["file_path", "filePath", "absolute_path", "path", "dir_path", "dirPath"] {
+    for member in [
+        "file_path",
+        "filePath",
+        "absolute_path",
+        "path",
+        "dir_path",
+        "dirPath",
+    ] {
         let input = json!({ member: "/a" });
-        assert_eq!(Row::of("read_file").main_path(&input), MainArgument::Is("/a".into()), "{member}");
+        assert_eq!(
+            Row::of("read_file").main_path(&input),
+            MainArgument::Is("/a".into()),
+            "{member}"
+        );
     }
 }
 
@@ -63,14 +95,22 @@ fn main_arguments() {
     };
     rows::compare("rules/main_arguments.jsonl", |row: Input| {
         let of = Row::of(&row.tool);
-        let argument =
-            || main_argument(&row.tool, &row.input).map_or(MainArgument::Unclear, |(_, it)| MainArgument::Is(it));
+        let argument = || {
+            main_argument(&row.tool, &row.input)
+                .map_or(MainArgument::Unclear, |(_, it)| MainArgument::Is(it))
+        };
         let found = [
             row.argument.as_ref().map(|_| told(argument())),
             row.path.as_ref().map(|_| told(of.main_path(&row.input))),
-            row.command.as_ref().map(|_| told(of.main_command(&row.input))),
+            row.command
+                .as_ref()
+                .map(|_| told(of.main_command(&row.input))),
         ];
-        assert!(found.iter().any(Option::is_some), "{}: the row expects nothing", row.input);
+        assert!(
+            found.iter().any(Option::is_some),
+            "{}: the row expects nothing",
+            row.input
+        );
         (found, [row.argument, row.path, row.command])
     });
 }
@@ -78,8 +118,14 @@ fn main_arguments() {
 #[test]
 fn patches_name_files() {
     let patch = "*** Begin Patch\n*** Add File: a\n+*** Add File: no\n*** Update File: b\n*** Move to: c\n@@\n*** Delete File: d\n*** End Patch";
-    assert_eq!(files_of_patch(patch), [("Write", "a"), ("Edit", "b"), ("Write", "c"), ("Edit", "d")]);
+    assert_eq!(
+        files_of_patch(patch),
+        [("Write", "a"), ("Edit", "b"), ("Write", "c"), ("Edit", "d")]
+    );
     assert_eq!(unknown_headers(patch).count(), 0);
-    assert_eq!(files_of_patch("*** Update File:.env\n\u{feff}*** Add File: a"), [("Edit", ".env"), ("Write", "a")]);
+    assert_eq!(
+        files_of_patch("*** Update File:.env\n\u{feff}*** Add File: a"),
+        [("Edit", ".env"), ("Write", "a")]
+    );
     assert!(unknown_headers("*** Begin Patch\n+*** a\n*** Copy File: b").eq(["*** Copy File: b"]));
 }

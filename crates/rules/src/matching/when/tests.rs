@@ -6,7 +6,10 @@ fn holds_or_not_or_opaque() {
     let data = json!({"event": "PreToolUse", "tool": {"name": "pay", "input": {"amount": 1200, "to": "bob"}}});
     for (source, expected) in [
         ("tool.input.amount > 1000", "yes"),
-        ("has(tool.input.amount) && double(tool.input.amount) > 1000.0", "yes"),
+        (
+            "has(tool.input.amount) && double(tool.input.amount) > 1000.0",
+            "yes",
+        ),
         ("tool.input.to.matches('^b')", "yes"),
         ("tool.input.to.startsWith('c')", "no"),
         ("has(tool.input.missing)", "no"),
@@ -46,8 +49,14 @@ fn mistakes_are_placed() {
 fn paths_are_placed() {
     for (source, expected) in [
         ("tol.name == 'tol.name'", vec![("tol.name", 0)]),
-        ("'\\\'a.b' == a.b && has(c.d.e)", vec![("a.b", 11), ("c.d.e", 22)]),
-        ("tool.name.startsWith('x') || size(xs) > 1", vec![("tool.name", 0), ("xs", 34)]),
+        (
+            "'\\\'a.b' == a.b && has(c.d.e)",
+            vec![("a.b", 11), ("c.d.e", 22)],
+        ),
+        (
+            "tool.name.startsWith('x') || size(xs) > 1",
+            vec![("tool.name", 0), ("xs", 34)],
+        ),
         (
             "messages.exists(m, m.role == x) && ys.map(y, [y, z])[0]",
             vec![("messages", 0), ("x", 29), ("ys", 35), ("z", 49)],
@@ -56,7 +65,10 @@ fn paths_are_placed() {
         ("aa.b == 1 || a.b", vec![("a.b", 13), ("aa.b", 0)]),
     ] {
         let found = When::new(source).unwrap().references();
-        let found: Vec<_> = found.iter().map(|(path, at)| (path.as_str(), at.start)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(path, at)| (path.as_str(), at.start))
+            .collect();
         assert_eq!(found, expected, "{source}");
     }
 }

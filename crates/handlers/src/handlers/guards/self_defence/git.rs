@@ -1,5 +1,5 @@
-//! What git takes away without naming it: files that it has kept, when another state is checked out, and files that it
-//! hasn't, when a directory is cleaned.
+//! What git takes away without naming it: files that it has kept, when another state is checked
+//! out, and files that it hasn't, when a directory is cleaned.
 
 use super::ground::Ground;
 use super::ignored::Ignored;
@@ -17,8 +17,14 @@ const MOST_SETTINGS: u64 = 1024 * 1024;
 const MOST_POINTER: u64 = 4096;
 
 /// The first guarded file that a command of git may take away or bring back.
-pub(super) fn changes(command: &Command, ground: &Ground<'_>, directories: &[PathBuf]) -> Option<PathBuf> {
-    let told = command.told().filter(|it| it.names.first() == Some(&"git"))?;
+pub(super) fn changes(
+    command: &Command,
+    ground: &Ground<'_>,
+    directories: &[PathBuf],
+) -> Option<PathBuf> {
+    let told = command
+        .told()
+        .filter(|it| it.names.first() == Some(&"git"))?;
     let act = Act::of(&told)?;
     if !patience::allows_slow() {
         return None;
@@ -30,10 +36,12 @@ pub(super) fn changes(command: &Command, ground: &Ground<'_>, directories: &[Pat
     })
 }
 
-/// The directories that the options of a command say git's files are in, which it doesn't know of otherwise.
+/// The directories that the options of a command say git's files are in, which it doesn't know of
+/// otherwise.
 pub(super) fn work_trees(command: &Command) -> Vec<Word> {
     let told = command.told().filter(|it| it.names.first() == Some(&"git"));
-    told.map(|told| told.values("--work-tree").cloned().collect()).unwrap_or_default()
+    told.map(|told| told.values("--work-tree").cloned().collect())
+        .unwrap_or_default()
 }
 
 /// What a command of git does to a work tree.
@@ -53,11 +61,14 @@ impl<'c> Act<'c> {
         let verb = *told.names.get(1)?;
         let has = |options: &[&str]| options.iter().any(|it| told.has(it));
         let operands = &told.operands;
-        let begins = has(&["-b", "-B", "--create", "--force-create"]) || verb == "checkout" && told.has("--orphan");
+        let begins = has(&["-b", "-B", "--create", "--force-create"])
+            || verb == "checkout" && told.has("--orphan");
         let moves = match verb {
             // An orphan begins without files.
             "switch" if told.has("--orphan") => true,
-            "checkout" | "switch" => !operands.is_empty() || !begins && has(&["--detach", "--force"]),
+            "checkout" | "switch" => {
+                !operands.is_empty() || !begins && has(&["--detach", "--force"])
+            }
             "restore" => !told.has("--staged") || told.has("--worktree"),
             "reset" => has(&["--hard", "--merge", "--keep"]),
             "read-tree" => has(&["-u", "-m", "--reset"]),
@@ -74,8 +85,14 @@ impl<'c> Act<'c> {
             return None;
         }
         // With settings of the command's own, other lists may hold than those that are there.
-        let has_own_rules = has(&["-c", "--config-env"]) || told.values("--exclude").any(|it| it.text.starts_with('!'));
-        let takes_ignored = has_own_rules || if verb == "clean" { has(&["-x", "-X"]) } else { has(&["-a", "--all"]) };
+        let has_own_rules = has(&["-c", "--config-env"])
+            || told.values("--exclude").any(|it| it.text.starts_with('!'));
+        let takes_ignored = has_own_rules
+            || if verb == "clean" {
+                has(&["-x", "-X"])
+            } else {
+                has(&["-a", "--all"])
+            };
         let named = match (told.dashes, verb) {
             (Some(at), _) => operands.get(at..).unwrap_or_default(),
             (None, "restore" | "clean") => operands,
@@ -84,9 +101,15 @@ impl<'c> Act<'c> {
             (None, _) => &[],
         };
         // `:/` is the top of the work tree, and other signs choose in other ways.
-        let is_plain = !told.has("--pathspec-from-file") && named.iter().all(|it| !it.text.starts_with(':'));
+        let is_plain =
+            !told.has("--pathspec-from-file") && named.iter().all(|it| !it.text.starts_with(':'));
         let named = if is_plain { named.to_vec() } else { Vec::new() };
-        Some(Act { moves, cleans, takes_ignored, named })
+        Some(Act {
+            moves,
+            cleans,
+            takes_ignored,
+            named,
+        })
     }
 
     /// The first guarded file that goes with it, from a directory.
@@ -94,8 +117,13 @@ impl<'c> Act<'c> {
         let repository = Repository::around(here)?;
         let mut ignored = Ignored::new(&repository.work_tree, &repository.common);
         let here = [here.to_path_buf()];
-        let paths: Vec<_> = self.named.iter().flat_map(|word| ground.named(word, &here)).collect();
-        let is_meant = |file: &Path| self.named.is_empty() || paths.iter().any(|it| it.reaches(file));
+        let paths: Vec<_> = self
+            .named
+            .iter()
+            .flat_map(|word| ground.named(word, &here))
+            .collect();
+        let is_meant =
+            |file: &Path| self.named.is_empty() || paths.iter().any(|it| it.reaches(file));
         let is_definition = |file: &Path| file.components().any(|it| it.as_os_str() == ".hookwire");
         let all = ground.files().iter().take_while(|_| patience::is_left());
         let mut own = all.filter(|file| file.starts_with(&repository.work_tree) && is_meant(file));
@@ -132,27 +160,43 @@ struct Repository {
 impl Repository {
     /// The nearest one upwards.
     fn around(here: &Path) -> Option<Repository> {
-        let work_tree = here.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok())?;
+        let work_tree = here
+            .ancestors()
+            .find(|dir| dir.join(".git").symlink_metadata().is_ok())?;
         let mut own = work_tree.join(".git");
         if !own.is_dir() {
             let pointer = file::read_small(&own, MOST_POINTER).ok()?;
-            own = work_tree.join(std::str::from_utf8(&pointer).ok()?.strip_prefix("gitdir:")?.trim());
+            own = work_tree.join(
+                std::str::from_utf8(&pointer)
+                    .ok()?
+                    .strip_prefix("gitdir:")?
+                    .trim(),
+            );
         }
         let common = file::read_small(&own.join("commondir"), MOST_POINTER).ok();
-        let common = common.and_then(|it| String::from_utf8(it).ok()).map(|it| own.join(it.trim()));
+        let common = common
+            .and_then(|it| String::from_utf8(it).ok())
+            .map(|it| own.join(it.trim()));
         let index = match file::read_small(&own.join("index"), MOST_INDEX) {
             Ok(index) => Some(index),
             // Nothing is kept yet.
             Err(error) if error.kind() == ErrorKind::NotFound => Some(Vec::new()),
             Err(_) => None,
         };
-        Some(Repository { work_tree: work_tree.to_path_buf(), common: common.unwrap_or(own), index })
+        Some(Repository {
+            work_tree: work_tree.to_path_buf(),
+            common: common.unwrap_or(own),
+            index,
+        })
     }
 
     /// Whether git keeps a file; nothing if that can't be told.
     fn keeps(&self, file: &Path) -> Option<bool> {
         let index = self.index.as_ref()?;
-        let name = file.strip_prefix(&self.work_tree).ok().and_then(Path::to_str)?;
+        let name = file
+            .strip_prefix(&self.work_tree)
+            .ok()
+            .and_then(Path::to_str)?;
         Some(memchr::memmem::find(index, format!("{name}\0").as_bytes()).is_some())
     }
 }

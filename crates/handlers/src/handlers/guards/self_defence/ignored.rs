@@ -1,4 +1,5 @@
-//! Which files git passes over in a work tree. A list that can't be read may say anything, so what it is about isn't ignored.
+//! Which files git passes over in a work tree. A list that can't be read may say anything, so what
+//! it is about isn't ignored.
 
 use hookwire_base::support::file;
 use hookwire_base::support::places as user;
@@ -29,19 +30,33 @@ pub(super) struct Ignored<'a> {
 
 impl<'a> Ignored<'a> {
     pub(super) fn new(work_tree: &'a Path, git: &'a Path) -> Ignored<'a> {
-        Ignored { work_tree, git, of_directories: HashMap::new(), of_all: None }
+        Ignored {
+            work_tree,
+            git,
+            of_directories: HashMap::new(),
+            of_all: None,
+        }
     }
 
     /// Whether a file of the work tree is certainly ignored, or lies in a directory that is.
     pub(super) fn has(&mut self, file: &Path) -> bool {
-        let inner: Vec<&Path> = file.ancestors().take_while(|it| *it != self.work_tree).collect();
+        let inner: Vec<&Path> = file
+            .ancestors()
+            .take_while(|it| *it != self.work_tree)
+            .collect();
         // What a directory that is passed over holds can't be taken back.
-        inner.into_iter().rev().any(|path| self.names(path, path != file || path.is_dir()) == Some(true))
+        inner
+            .into_iter()
+            .rev()
+            .any(|path| self.names(path, path != file || path.is_dir()) == Some(true))
     }
 
     /// What the lists say of one path; nothing if one of them can't be read.
     fn names(&mut self, path: &Path, is_dir: bool) -> Option<bool> {
-        let directories = path.ancestors().skip(1).take_while(|it| it.starts_with(self.work_tree));
+        let directories = path
+            .ancestors()
+            .skip(1)
+            .take_while(|it| it.starts_with(self.work_tree));
         for directory in directories {
             let list = self.of_directories.entry(directory.to_path_buf());
             let list = list.or_insert_with(|| read(&directory.join(".gitignore"), directory));
@@ -55,7 +70,9 @@ impl<'a> Ignored<'a> {
         });
         let [of_repository, of_user] = of_all;
         let said_by = said(of_repository.as_ref()?, path, is_dir);
-        said_by.or_else(|| said(of_user.as_ref()?, path, is_dir)).or(Some(false))
+        said_by
+            .or_else(|| said(of_user.as_ref()?, path, is_dir))
+            .or(Some(false))
     }
 }
 
@@ -87,7 +104,8 @@ fn read(file: &Path, below: &Path) -> List {
     list.build().ok()
 }
 
-/// The user's own list, which git's settings may name. One that it can't be told says nothing that counts.
+/// The user's own list, which git's settings may name. One that it can't be told says nothing that
+/// counts.
 fn of_user(git: &Path, below: &Path) -> List {
     let home = paths::home();
     let config = user::config().and_then(|it| Some(it.parent()?.join("git")));
@@ -106,12 +124,17 @@ fn of_user(git: &Path, below: &Path) -> List {
         };
         for line in text.lines().map(str::trim) {
             // Another file may name another list.
-            if line.get(..8).is_some_and(|it| it.eq_ignore_ascii_case("[include")) {
+            if line
+                .get(..8)
+                .is_some_and(|it| it.eq_ignore_ascii_case("[include"))
+            {
                 return None;
             }
             // `[core] excludesFile = x`
             let setting = line.rsplit_once(']').map_or(line, |(_, setting)| setting);
-            let Some((key, value)) = setting.split_once('=') else { continue };
+            let Some((key, value)) = setting.split_once('=') else {
+                continue;
+            };
             if key.trim().eq_ignore_ascii_case("excludesfile") {
                 let value = value.trim().trim_matches('"');
                 list = match value.strip_prefix("~/") {

@@ -1,5 +1,6 @@
-//! `self-defense`: what an agent may not do to the host that judges it without a person's word: change definitions,
-//! what was trusted, or the settings that make the agent ask; and answer for the person.
+//! `self-defense`: what an agent may not do to the host that judges it without a person's word:
+//! change definitions, what was trusted, or the settings that make the agent ask; and answer for
+//! the person.
 //!
 //! It judges what a call names. Code that computes a path is a matter for a sandbox.
 
@@ -32,7 +33,9 @@ use hookwire_rules::matching;
 use hookwire_rules::matching::call::{self, Item, Subject, Thing};
 use hookwire_rules::matching::paths::{self, PathPattern, PathViews};
 use hookwire_rules::matching::rule::{Condition, Reading, ToolRule};
-use hookwire_rules::matching::shell::{Command, Ends, Judgement, Script, Shell, Word, text_of_shell};
+use hookwire_rules::matching::shell::{
+    Command, Ends, Judgement, Script, Shell, Word, text_of_shell,
+};
 use hookwire_rules::matching::tools::Found;
 use hookwire_rules::matching::{Asker, Facts, Truth};
 use regex::Regex;
@@ -83,9 +86,15 @@ struct Protected {
 }
 
 /// Definitions, and what was trusted. The settings of agents come with [`AGENTS`].
-const PATHS: &[&str] = &["**/.hookwire/**", "~/.config/hookwire/**", "~/.local/share/hookwire/**", "/etc/hookwire/**"];
+const PATHS: &[&str] = &[
+    "**/.hookwire/**",
+    "~/.config/hookwire/**",
+    "~/.local/share/hookwire/**",
+    "/etc/hookwire/**",
+];
 
-/// What only a person has hookwire do, by its first words. Its language server has definitions trusted, too.
+/// What only a person has hookwire do, by its first words. Its language server has definitions
+/// trusted, too.
 const COMMANDS: &str = "\
     trust|init|serve|host stop|approvals approve|approvals deny|inspect|uninstall|install|import|state set|state increment|\
     state compare-and-set|state delete|check --fix|check --migrate|test --update|fleet publish|fleet init|fleet key";
@@ -135,33 +144,61 @@ impl Kind for SelfDefense {
     }
 
     fn compile(raw: RawSelfDefense, _: &Compile<'_>) -> Result<Self, Mistake> {
-        // Where the user has moved them to, as the environment and the command line may write it in many ways.
+        // Where the user has moved them to, as the environment and the command line may write it in
+        // many ways.
         let sockets = user::runtime();
-        let moved = user::user_dirs().iter().chain(user::data_dirs()).chain([&sockets]);
+        let moved = user::user_dirs()
+            .iter()
+            .chain(user::data_dirs())
+            .chain([&sockets]);
         let directories: Vec<PathBuf> = moved.flat_map(|dir| both(dir)).collect();
-        let given =
-            |path: &str| protected(path).map_err(|problem| Mistake::new("paths", format!("`{path}`: {problem}")));
-        let settings = AGENTS.iter().flat_map(|it| &it.settings).map(String::as_str);
+        let given = |path: &str| {
+            protected(path).map_err(|problem| Mistake::new("paths", format!("`{path}`: {problem}")))
+        };
+        let settings = AGENTS
+            .iter()
+            .flat_map(|it| &it.settings)
+            .map(String::as_str);
         let own = PATHS.iter().copied().chain(settings);
         let paths = own.chain(raw.paths.iter().map(String::as_str)).map(given);
         let paths = paths.collect::<Result<Vec<Protected>, _>>()?;
         let rule = |text: &str| {
-            let rule =
-                ToolRule::new(text).map_err(|problem| Mistake::new("commands", format!("`{text}`: {problem}")))?;
+            let rule = ToolRule::new(text)
+                .map_err(|problem| Mistake::new("commands", format!("`{text}`: {problem}")))?;
             match rule.commands() {
                 [_, ..] => Ok(rule),
-                [] => Err(Mistake::new("commands", format!("`{text}` is no rule for shell commands"))
-                    .help("write `Bash(systemctl stop hookwire*)`")),
+                [] => Err(Mistake::new(
+                    "commands",
+                    format!("`{text}` is no rule for shell commands"),
+                )
+                .help("write `Bash(systemctl stop hookwire*)`")),
             }
         };
-        let of_hookwire = COMMANDS.split('|').map(|it| format!("Bash(hookwire {it}*)"));
-        let of_agents = AGENTS.iter().flat_map(|it| &it.without_hooks).map(|it| format!("Bash({it})"));
+        let of_hookwire = COMMANDS
+            .split('|')
+            .map(|it| format!("Bash(hookwire {it}*)"));
+        let of_agents = AGENTS
+            .iter()
+            .flat_map(|it| &it.without_hooks)
+            .map(|it| format!("Bash({it})"));
         let own: Vec<String> = of_hookwire.chain(of_agents).collect();
-        let rules = own.iter().chain(&raw.commands).map(|text| rule(text)).collect::<Result<_, _>>()?;
-        let unless = HARMLESS.iter().map(|it| rule(&format!("Bash(hookwire {it})"))).collect::<Result<_, _>>()?;
+        let rules = own
+            .iter()
+            .chain(&raw.commands)
+            .map(|text| rule(text))
+            .collect::<Result<_, _>>()?;
+        let unless = HARMLESS
+            .iter()
+            .map(|it| rule(&format!("Bash(hookwire {it})")))
+            .collect::<Result<_, _>>()?;
         let commands = Condition { rules, unless };
         let places = Places::new(&raw.paths);
-        Ok(SelfDefense(Arc::new(Guarded { places, paths, directories, commands })))
+        Ok(SelfDefense(Arc::new(Guarded {
+            places,
+            paths,
+            directories,
+            commands,
+        })))
     }
 
     fn has_effects(&self) -> bool {
@@ -171,34 +208,61 @@ impl Kind for SelfDefense {
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let (guarded, asker, layer) = (self.0.clone(), call.hook.asker(), call.hook.source.layer);
         let root = call.services.root.clone();
-        let harm = move |facts: &Facts| guarded.harm(Judged { facts, asker, layer, root: &root });
+        let harm = move |facts: &Facts| {
+            guarded.harm(Judged {
+                facts,
+                asker,
+                layer,
+                root: &root,
+            })
+        };
         Ok(match call.compute(harm).await? {
             Some(harm) if runs_asked(call, &harm) => {
                 let why = "only a person may say so, and the agent would ask nobody";
                 Answer::decide(Decision::Deny, format!("{harm}; {why}"))
             }
-            Some(harm) => Answer::decide(Decision::Ask, format!("{harm}; only a person may say so")),
+            Some(harm) => {
+                Answer::decide(Decision::Ask, format!("{harm}; only a person may say so"))
+            }
             None => Answer::default(),
         })
     }
 }
 
-/// Whether the agent runs what it is asked about its own settings, as its payload says that it was started.
+/// Whether the agent runs what it is asked about its own settings, as its payload says that it was
+/// started.
 fn runs_asked(call: &Call<'_>, harm: &str) -> bool {
     let event = call.moment.event();
-    let Some(original) = &event.original else { return false };
-    let Ok(agent) = agents::by_name(original.dialect) else { return false };
+    let Some(original) = &event.original else {
+        return false;
+    };
+    let Ok(agent) = agents::by_name(original.dialect) else {
+        return false;
+    };
     if !agent.runs_asked(&original.payload, true) {
         return false;
     }
-    let input = event.at("/tool/input").map(ToString::to_string).unwrap_or_default();
-    agent.folders.iter().any(|folder| harm.contains(folder.as_str()) || input.contains(folder.as_str()))
+    let input = event
+        .at("/tool/input")
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    agent
+        .folders
+        .iter()
+        .any(|folder| harm.contains(folder.as_str()) || input.contains(folder.as_str()))
 }
 
 fn protected(text: &str) -> Result<Protected, String> {
     let pattern = PathPattern::new(text)?;
-    let core = text.trim_start_matches("**/").trim_start_matches('~').trim_end_matches("/**");
-    let core = core.split(['*', '?', '[', '{']).next().unwrap_or_default().to_string();
+    let core = text
+        .trim_start_matches("**/")
+        .trim_start_matches('~')
+        .trim_end_matches("/**");
+    let core = core
+        .split(['*', '?', '[', '{'])
+        .next()
+        .unwrap_or_default()
+        .to_string();
     if core.trim_matches('/').is_empty() {
         return Err("it names no directory".into());
     }
@@ -208,30 +272,48 @@ fn protected(text: &str) -> Result<Protected, String> {
 impl Guarded {
     /// What a call would do that it must not, for people.
     fn harm(&self, judged: Judged<'_>) -> Option<String> {
-        let Judged { facts, asker, layer, root } = judged;
+        let Judged {
+            facts,
+            asker,
+            layer,
+            root,
+        } = judged;
         let families = facts.families(asker);
         let ground = Ground::new(&self.places, facts.runs_in(), root);
         let read = facts.call(layer);
         let argv = facts.event.argv().unwrap_or_default();
         // What a shell does itself when it starts is what its text says, as for a call.
-        let told =
-            text_of_shell(&argv).map(|(shell, text)| (text, matching::shell::read_within(text, shell, MOST_WORK).0));
+        let told = text_of_shell(&argv)
+            .map(|(shell, text)| (text, matching::shell::read_within(text, shell, MOST_WORK).0));
         if asks(&argv, told.as_ref().map(|(_, script)| script), &ground) {
             return None;
         }
         let mut is_hidden = false;
         // Agents apply the patches of a shell text themselves.
-        for subject in read.alternatives.iter().chain(&read.others).chain(&read.beside).chain(&read.patch) {
+        for subject in read
+            .alternatives
+            .iter()
+            .chain(&read.others)
+            .chain(&read.beside)
+            .chain(&read.patch)
+        {
             match subject {
                 Subject::Items(items) => {
-                    if let Some(harm) = items.iter().find_map(|item| self.harm_of_item(item, families, facts)) {
+                    if let Some(harm) = items
+                        .iter()
+                        .find_map(|item| self.harm_of_item(item, families, facts))
+                    {
                         return Some(harm);
                     }
                 }
                 Subject::Shell { text, script } => {
-                    let (text, script) = told.as_ref().map_or((&**text, &**script), |(text, script)| (text, script));
+                    let (text, script) = told
+                        .as_ref()
+                        .map_or((&**text, &**script), |(text, script)| (text, script));
                     let harm = self.harm_of_text(text, script, &ground);
-                    if let Some(harm) = harm.or_else(|| self.harm_of_files(script, told.is_some(), facts, &ground)) {
+                    if let Some(harm) =
+                        harm.or_else(|| self.harm_of_files(script, told.is_some(), facts, &ground))
+                    {
                         return Some(harm);
                     }
                     is_hidden |= speaks_of_it(text);
@@ -240,7 +322,9 @@ impl Guarded {
             }
         }
         if let Some(what) = self.headed(judged) {
-            return Some(format!("it can't be told whether this patch changes `{what}`"));
+            return Some(format!(
+                "it can't be told whether this patch changes `{what}`"
+            ));
         }
         if families.is_empty() {
             return self.harm_of_tool(facts, &ground);
@@ -250,19 +334,37 @@ impl Guarded {
         }
         match self.commands.holds(facts, asker, Reading::Hits) {
             Truth::Yes => Some(ANSWERS.into()),
-            Truth::Opaque(why) if is_hidden => Some(format!("it can't be told whether this answers for you: {why}")),
+            Truth::Opaque(why) if is_hidden => Some(format!(
+                "it can't be told whether this answers for you: {why}"
+            )),
             Truth::No | Truth::Delegates(_) | Truth::Opaque(_) => None,
         }
     }
 
     /// What is done to one thing that a file tool names.
     fn harm_of_item(&self, item: &Item, families: &[&str], facts: &Facts) -> Option<String> {
-        let Thing::Path(views) = &item.value else { return None };
-        let reads = item.family.or(families.first().copied()).is_some_and(|it| READING_FAMILIES.contains(&it));
-        let all = [Some(&views.lexical), views.resolved.as_ref(), views.tidied.as_ref()].into_iter().flatten();
-        let what = all.clone().find_map(|path| self.places.at(&Named::path(path)));
+        let Thing::Path(views) = &item.value else {
+            return None;
+        };
+        let reads = item
+            .family
+            .or(families.first().copied())
+            .is_some_and(|it| READING_FAMILIES.contains(&it));
+        let all = [
+            Some(&views.lexical),
+            views.resolved.as_ref(),
+            views.tidied.as_ref(),
+        ]
+        .into_iter()
+        .flatten();
+        let what = all
+            .clone()
+            .find_map(|path| self.places.at(&Named::path(path)));
         if reads && what == Some(What::Sockets) {
-            return Some(format!("this shows what hosts are spoken to with, `{}`", views.lexical.display()));
+            return Some(format!(
+                "this shows what hosts are spoken to with, `{}`",
+                views.lexical.display()
+            ));
         }
         if reads {
             return None;
@@ -273,24 +375,37 @@ impl Guarded {
         if what.is_some() || self.is_protected(views) {
             return Some(format!("this would change `{}`", views.lexical.display()));
         }
-        let starts =
-            all.map(|path| path.to_string_lossy()).any(|path| STARTING.split('|').any(|it| path.ends_with(it)));
+        let starts = all
+            .map(|path| path.to_string_lossy())
+            .any(|path| STARTING.split('|').any(|it| path.ends_with(it)));
         let input = facts.event.at("/tool/input").filter(|_| starts)?;
-        moves(&input.to_string(), true).map(|what| format!("this sets `{what}`, and an agent goes by that"))
+        moves(&input.to_string(), true)
+            .map(|what| format!("this sets `{what}`, and an agent goes by that"))
     }
 
     /// What a shell text does to a place, to hosts and to where agents look for their settings.
     fn harm_of_text(&self, text: &str, script: &Script, ground: &Ground<'_>) -> Option<String> {
         // Quotes within a name are no part of it.
-        let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        let bare: String = text
+            .chars()
+            .filter(|c| !matches!(c, '\'' | '"' | '\\'))
+            .collect();
         let read = Text::new(script, ground);
         // What can't be read, or is said to a program that isn't known, may do anything.
-        let unclear = read.unclear().chain(Some(&*bare).filter(|_| !script.names_all()));
+        let unclear = read
+            .unclear()
+            .chain(Some(&*bare).filter(|_| !script.names_all()));
         if let Some(what) = unclear.into_iter().find_map(|text| self.mentioned(text)) {
-            return Some(format!("this names `{what}` in a command that may change it"));
+            return Some(format!(
+                "this names `{what}` in a command that may change it"
+            ));
         }
         let speaks_of_it = bare.contains("hookwire");
-        if let Some(command) = script.commands().iter().find(|it| processes::ends_host(it, speaks_of_it)) {
+        if let Some(command) = script
+            .commands()
+            .iter()
+            .find(|it| processes::ends_host(it, speaks_of_it))
+        {
             return Some(match command.ends() {
                 Some(Ends::Installed) => "this takes hookwire away".into(),
                 _ => "this may end a host of hookwire".into(),
@@ -304,21 +419,42 @@ impl Guarded {
             return Some(format!("this sets `{what}`, and an agent goes by that"));
         }
         if let Some(hit) = read.changed() {
-            return Some(format!("this names {hit} in a command that may change it or what it holds"));
+            return Some(format!(
+                "this names {hit} in a command that may change it or what it holds"
+            ));
         }
         let answers = |command: &Command| {
-            let Some(program) = command.words.first() else { return false };
-            let rest: Vec<&str> = command.words[1..].iter().map_while(Word::as_constant).take(3).collect();
+            let Some(program) = command.words.first() else {
+                return false;
+            };
+            let rest: Vec<&str> = command.words[1..]
+                .iter()
+                .map_while(Word::as_constant)
+                .take(3)
+                .collect();
             let rest = rest.join(" ");
             COMMANDS.split('|').any(|it| rest.starts_with(it))
-                && !HARMLESS.iter().any(|it| rest.starts_with(it.trim_end_matches('*')))
+                && !HARMLESS
+                    .iter()
+                    .any(|it| rest.starts_with(it.trim_end_matches('*')))
                 && processes::may_be_hookwire(&program.text, ground)
         };
-        script.commands().iter().any(answers).then(|| ANSWERS.into())
+        script
+            .commands()
+            .iter()
+            .any(answers)
+            .then(|| ANSWERS.into())
     }
 
-    /// What the files at hand do that a text runs or applies. `has_started`: it is a shell's that runs already.
-    fn harm_of_files(&self, script: &Script, has_started: bool, facts: &Facts, ground: &Ground<'_>) -> Option<String> {
+    /// What the files at hand do that a text runs or applies. `has_started`: it is a shell's that
+    /// runs already.
+    fn harm_of_files(
+        &self,
+        script: &Script,
+        has_started: bool,
+        facts: &Facts,
+        ground: &Ground<'_>,
+    ) -> Option<String> {
         for path in script.scripts().iter().take(MOST_FILES) {
             let text = match facts.script(path).known() {
                 Ok(Some(text)) => text,
@@ -326,12 +462,19 @@ impl Guarded {
                 Err(_) => return Some(format!("`{path}` can't be looked into")),
             };
             let is_shell = path.ends_with("sh")
-                || text.lines().next().is_some_and(|it| it.starts_with("#!") && it.ends_with("sh"));
+                || text
+                    .lines()
+                    .next()
+                    .is_some_and(|it| it.starts_with("#!") && it.ends_with("sh"));
             let what = match is_shell {
                 true => {
                     let inner = matching::shell::read_within(&text, Shell::Unknown, MOST_WORK).0;
                     let speaks_of_it = text.contains("hookwire");
-                    if inner.commands().iter().any(|it| processes::ends_host(it, speaks_of_it)) {
+                    if inner
+                        .commands()
+                        .iter()
+                        .any(|it| processes::ends_host(it, speaks_of_it))
+                    {
                         return Some(format!("`{path}` may end a host of hookwire"));
                     }
                     let read = Text::new(&inner, ground);
@@ -343,15 +486,26 @@ impl Guarded {
                 return Some(format!("`{path}` names {hit} and may change it"));
             }
         }
-        let patches = script.commands().iter().filter(|command| applies_patch(&command.words));
-        let files = patches.flat_map(|command| &command.words[1..]).filter_map(Word::as_constant);
-        files.filter(|it| !it.starts_with('-')).take(MOST_FILES).find_map(|path| {
-            let text = facts.script(path).known().ok()??;
-            let mut headers =
-                text.lines().filter(|line| ["+++ ", "--- ", "diff ", "rename "].iter().any(|it| line.starts_with(it)));
-            let what = headers.find_map(|line| self.mentioned(line))?;
-            Some(format!("the patch `{path}` changes `{what}`"))
-        })
+        let patches = script
+            .commands()
+            .iter()
+            .filter(|command| applies_patch(&command.words));
+        let files = patches
+            .flat_map(|command| &command.words[1..])
+            .filter_map(Word::as_constant);
+        files
+            .filter(|it| !it.starts_with('-'))
+            .take(MOST_FILES)
+            .find_map(|path| {
+                let text = facts.script(path).known().ok()??;
+                let mut headers = text.lines().filter(|line| {
+                    ["+++ ", "--- ", "diff ", "rename "]
+                        .iter()
+                        .any(|it| line.starts_with(it))
+                });
+                let what = headers.find_map(|line| self.mentioned(line))?;
+                Some(format!("the patch `{path}` changes `{what}`"))
+            })
     }
 
     /// What a tool that isn't known would do.
@@ -359,10 +513,26 @@ impl Guarded {
         let (name, input) = (facts.tool()?, facts.event.at("/tool/input")?);
         for text in tools::commands(input) {
             let script = matching::shell::read_within(&text, Shell::Unknown, MOST_WORK).0;
-            let rules: Vec<_> = self.commands.rules.iter().flat_map(ToolRule::commands).collect();
-            let except: Vec<_> = self.commands.unless.iter().flat_map(ToolRule::commands).collect();
-            let place = matching::shell::Place { home: paths::home(), ..matching::shell::Place::at(ground.base) };
-            if matches!(matching::shell::hits(&rules, &except, &script, &place), Judgement::Yes(_)) {
+            let rules: Vec<_> = self
+                .commands
+                .rules
+                .iter()
+                .flat_map(ToolRule::commands)
+                .collect();
+            let except: Vec<_> = self
+                .commands
+                .unless
+                .iter()
+                .flat_map(ToolRule::commands)
+                .collect();
+            let place = matching::shell::Place {
+                home: paths::home(),
+                ..matching::shell::Place::at(ground.base)
+            };
+            if matches!(
+                matching::shell::hits(&rules, &except, &script, &place),
+                Judgement::Yes(_)
+            ) {
                 return Some(ANSWERS.into());
             }
             if let Some(harm) = self.harm_of_text(&text, &script, ground) {
@@ -374,14 +544,22 @@ impl Guarded {
         }
         let is_guarded = |text: &str| {
             let things = call::path_or_url(text, facts.base(), &[]).unwrap_or_default();
-            things.iter().any(|thing| matches!(thing, Thing::Path(views) if self.is_protected(views)))
+            things
+                .iter()
+                .any(|thing| matches!(thing, Thing::Path(views) if self.is_protected(views)))
         };
         let what = tools::named(name, input, ground, is_guarded)?;
         Some(format!("this would change `{what}`"))
     }
 
     fn is_protected(&self, views: &PathViews) -> bool {
-        let mut all = [Some(&views.lexical), views.resolved.as_ref(), views.tidied.as_ref()].into_iter().flatten();
+        let mut all = [
+            Some(&views.lexical),
+            views.resolved.as_ref(),
+            views.tidied.as_ref(),
+        ]
+        .into_iter()
+        .flatten();
         self.paths.iter().any(|it| it.pattern.matches_any(views))
             || all.any(|path| self.directories.iter().any(|dir| path.starts_with(dir)))
     }
@@ -389,34 +567,49 @@ impl Guarded {
     /// What a text has in it of a protected path.
     fn mentioned(&self, text: &str) -> Option<&str> {
         let directories = self.directories.iter().filter_map(|dir| dir.to_str());
-        let mut cores = self.paths.iter().map(|it| it.core.as_str()).chain(directories);
+        let mut cores = self
+            .paths
+            .iter()
+            .map(|it| it.core.as_str())
+            .chain(directories);
         cores.find(|core| text.contains(core.trim_end_matches('/')))
     }
 
-    /// The protected path that a line of a patch names which looks like a header, and is none that is known.
+    /// The protected path that a line of a patch names which looks like a header, and is none that
+    /// is known.
     fn headed(&self, judged: Judged<'_>) -> Option<&str> {
         let Judged { facts, layer, .. } = judged;
         let Found::Patch(patches) = facts.row(layer).find(facts.event.at("/tool/input")?) else {
             return None;
         };
-        patches.into_iter().flat_map(matching::tools::unknown_headers).find_map(|line| self.mentioned(line))
+        patches
+            .into_iter()
+            .flat_map(matching::tools::unknown_headers)
+            .find_map(|line| self.mentioned(line))
     }
 }
 
-/// Whether what starts is what an agent's settings have it run to ask hookwire, or the shell that is told nothing else but
-/// what to say if that fails. Its words name where definitions are, and it only reads there.
+/// Whether what starts is what an agent's settings have it run to ask hookwire, or the shell that
+/// is told nothing else but what to say if that fails. Its words name where definitions are, and it
+/// only reads there.
 fn asks(argv: &[&str], told: Option<&Script>, ground: &Ground<'_>) -> bool {
-    let is_it = |program: &str, verb: &str| verb == "hook" && processes::is_hookwire(program, ground);
+    let is_it =
+        |program: &str, verb: &str| verb == "hook" && processes::is_hookwire(program, ground);
     match (told, argv) {
         (Some(script), _) => {
-            let Some((asking, rest)) = script.commands().split_first() else { return false };
+            let Some((asking, rest)) = script.commands().split_first() else {
+                return false;
+            };
             let words: Option<Vec<&str>> = asking.words.iter().map(Word::as_constant).collect();
-            let Some(words) = words.filter(|words| words.len() > 1) else { return false };
+            let Some(words) = words.filter(|words| words.len() > 1) else {
+                return false;
+            };
             let only_says = |command: &Command| {
                 let name = command.words.first().and_then(Word::as_constant);
                 name.is_some_and(|name| SAYING.contains(&name))
             };
-            let is_alone = script.names_all() && script.file_acts().iter().all(|act| act.by.is_some());
+            let is_alone =
+                script.names_all() && script.file_acts().iter().all(|act| act.by.is_some());
             is_alone && is_it(words[0], words[1]) && rest.iter().all(only_says)
         }
         (None, [program, verb, ..]) => is_it(program, verb),
@@ -428,48 +621,76 @@ fn asks(argv: &[&str], told: Option<&Script>, ground: &Ground<'_>) -> bool {
 fn applies_patch(words: &[Word]) -> bool {
     match words.first().map_or("", |word| base_name(&word.text)) {
         "patch" => true,
-        "git" => words.iter().any(|word| matches!(word.text.as_str(), "apply" | "am")),
+        "git" => words
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "apply" | "am")),
         _ => false,
     }
 }
 
-/// Whether a text has a word of those that only a person says. Most texts that can't be read have nothing to do with
-/// hookwire.
+/// Whether a text has a word of those that only a person says. Most texts that can't be read have
+/// nothing to do with hookwire.
 fn speaks_of_it(text: &str) -> bool {
     let text = text.replace(['\'', '"', '\\'], "");
-    ["hookwire", "trust", "approve", "uninstall"].iter().any(|word| text.contains(word))
+    ["hookwire", "trust", "approve", "uninstall"]
+        .iter()
+        .any(|word| text.contains(word))
 }
 
-/// What agents find their settings by, and what switches hooks off. Most texts name nothing of it, and one look tells.
+/// What agents find their settings by, and what switches hooks off. Most texts name nothing of it,
+/// and one look tells.
 static SET_BY: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let names: Vec<String> = variables().chain(switches()).chain(MOVING.iter().copied()).map(regex::escape).collect();
+    let names: Vec<String> = variables()
+        .chain(switches())
+        .chain(MOVING.iter().copied())
+        .map(regex::escape)
+        .collect();
     Regex::new(&names.join("|")).ok()
 });
 
 fn variables() -> impl Iterator<Item = &'static str> {
-    AGENTS.iter().flat_map(|it| it.moved_by.iter().map(|(it, _)| it).chain(&it.variables)).map(String::as_str)
+    AGENTS
+        .iter()
+        .flat_map(|it| it.moved_by.iter().map(|(it, _)| it).chain(&it.variables))
+        .map(String::as_str)
 }
 
 fn switches() -> impl Iterator<Item = &'static str> {
-    AGENTS.iter().flat_map(|it| &it.switches).map(|(it, _)| &**it)
+    AGENTS
+        .iter()
+        .flat_map(|it| &it.switches)
+        .map(|(it, _)| &**it)
 }
 
-/// What a text sets of what agents find their settings or programs by. `starts`: a shell reads it when it starts.
+/// What a text sets of what agents find their settings or programs by. `starts`: a shell reads it
+/// when it starts.
 fn moves(text: &str, starts: bool) -> Option<&'static str> {
     let is_set = |name: &&str| {
-        let behind = text.match_indices(*name).map(|(at, _)| &text[at + name.len()..]);
-        let signs: &[char] = if starts { &['=', ' ', ':', '"'] } else { &['='] };
+        let behind = text
+            .match_indices(*name)
+            .map(|(at, _)| &text[at + name.len()..]);
+        let signs: &[char] = if starts {
+            &['=', ' ', ':', '"']
+        } else {
+            &['=']
+        };
         behind.into_iter().any(|rest| rest.starts_with(signs))
     };
     let hides = |name: &&str| {
-        starts && ["alias NAME=", "NAME()", "function NAME "].iter().any(|it| text.contains(&it.replace("NAME", name)))
+        starts
+            && ["alias NAME=", "NAME()", "function NAME "]
+                .iter()
+                .any(|it| text.contains(&it.replace("NAME", name)))
     };
     let hidden = || AGENTS.iter().map(|it| &*it.program).find(hides);
     if SET_BY.as_ref().is_some_and(|it| !it.is_match(text)) {
         return hidden();
     }
     let own = MOVING.iter().copied().filter(|_| starts);
-    let moved = variables().filter(|it| !MOVING.contains(it)).chain(own).find(is_set);
+    let moved = variables()
+        .filter(|it| !MOVING.contains(it))
+        .chain(own)
+        .find(is_set);
     let switched = || switches().find(|it| text.contains(*it));
     moved.or_else(switched).or_else(hidden)
 }

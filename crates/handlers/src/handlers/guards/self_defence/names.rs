@@ -7,13 +7,17 @@ pub(super) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Whether a name is one of those that `|` joins. The lists are long, and each program that starts is looked for in some.
+/// Whether a name is one of those that `|` joins. The lists are long, and each program that starts
+/// is looked for in some.
 pub(super) fn is_one(names: &str, name: &str) -> bool {
     let is_whole = |at: usize| {
         let (before, behind) = (&names[..at], &names[at + name.len()..]);
-        (before.is_empty() || before.ends_with('|')) && (behind.is_empty() || behind.starts_with('|'))
+        (before.is_empty() || before.ends_with('|'))
+            && (behind.is_empty() || behind.starts_with('|'))
     };
-    !name.is_empty() && !name.contains('|') && memmem::find_iter(names.as_bytes(), name).any(is_whole)
+    !name.is_empty()
+        && !name.contains('|')
+        && memmem::find_iter(names.as_bytes(), name).any(is_whole)
 }
 
 /// Whether a text has one of the parts that `|` joins.

@@ -15,7 +15,11 @@ struct Stub(Arc<Mutex<HashMap<String, Vec<Vec<IpAddr>>>>>);
 
 impl Stub {
     fn new(dns: &Value) -> Self {
-        let dns = if dns.is_null() { "{}".into() } else { dns.to_string() };
+        let dns = if dns.is_null() {
+            "{}".into()
+        } else {
+            dns.to_string()
+        };
         Self(Arc::new(Mutex::new(serde_json::from_str(&dns).unwrap())))
     }
 }
@@ -35,17 +39,25 @@ impl Resolve for Stub {
 
 fn grants(hosts: &Value) -> Grants {
     let hosts = hosts.as_array().into_iter().flatten();
-    let hosts = hosts.map(|it| it.as_str().unwrap().parse().unwrap()).collect();
-    Grants { loopback: false, hosts }
+    let hosts = hosts
+        .map(|it| it.as_str().unwrap().parse().unwrap())
+        .collect();
+    Grants {
+        loopback: false,
+        hosts,
+    }
 }
 
-/// The decision on a row without a connection: the URL's text, then the addresses that a client would
-/// be given.
+/// The decision on a row without a connection: the URL's text, then the addresses that a client
+/// would be given.
 async fn decide(egress: &Egress, row: &Value) -> Result<(), EgressError> {
     let url = check_url(row["url"].as_str().unwrap(), &egress.0.grants)?;
     if literal(host(&url)).is_none() {
         let name = url.host_str().unwrap().parse().unwrap();
-        let found = egress.guard(egress.0.grants.names(&url)).resolve(name).await;
+        let found = egress
+            .guard(egress.0.grants.names(&url))
+            .resolve(name)
+            .await;
         let _ = found.map_err(|error| refused(&url, error.to_string()))?;
     }
     Ok(())
@@ -58,7 +70,11 @@ async fn corpus() {
     let rows = rows::rows("corpora/ssrf_urls.jsonl").map(|(_, row): (_, Value)| row);
     // No redirect is followed, whichever it is.
     for row in rows.filter(|row| row["redirects"].is_null()) {
-        let egress = Egress::made(grants(&row["allow"]), Arc::new(Stub::new(&row["dns"])), None);
+        let egress = Egress::made(
+            grants(&row["allow"]),
+            Arc::new(Stub::new(&row["dns"])),
+            None,
+        );
         let decided = decide(&egress, &row).await;
         n_rows += 1;
         if decided.is_ok() != (row["expect"] == "allowed") {
@@ -82,7 +98,10 @@ async fn corpus() {
             }
         }
     }
-    assert!(n_rows >= 76 && wrong.is_empty(), "{n_rows} rows, {wrong:#?}");
+    assert!(
+        n_rows >= 76 && wrong.is_empty(),
+        "{n_rows} rows, {wrong:#?}"
+    );
     assert_eq!(seen.lock().unwrap().len(), 0, "connections of blocked rows");
 }
 
@@ -93,9 +112,19 @@ async fn one_look_up_decides() {
         "bad.example": [["127.0.0.1"], ["93.184.216.34"]],
     }));
     let resolve = async |loopback: bool, name: &str| {
-        let egress = Egress::made(Grants { loopback, ..Grants::default() }, Arc::new(stub.clone()), None);
+        let egress = Egress::made(
+            Grants {
+                loopback,
+                ..Grants::default()
+            },
+            Arc::new(stub.clone()),
+            None,
+        );
         match egress.guard(false).resolve(name.parse().unwrap()).await {
-            Ok(found) => found.map(|it| it.ip().to_string()).collect::<Vec<_>>().join(" "),
+            Ok(found) => found
+                .map(|it| it.ip().to_string())
+                .collect::<Vec<_>>()
+                .join(" "),
             Err(error) => error.to_string(),
         }
     };
@@ -152,7 +181,10 @@ async fn post(egress: &Egress, url: &str) -> Result<Response, EgressError> {
 }
 
 fn loopback() -> Egress {
-    Egress::new(Grants { loopback: true, hosts: Vec::new() })
+    Egress::new(Grants {
+        loopback: true,
+        hosts: Vec::new(),
+    })
 }
 
 const OK: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nfine";
@@ -166,9 +198,18 @@ async fn a_granted_post_arrives() {
         let response = post(&egress, &url).await.unwrap();
         assert_eq!((response.status, &response.body[..]), (200, &b"fine"[..]));
         let request = seen.lock().unwrap().pop().unwrap();
-        assert!(request.starts_with("POST /hook?key=secret HTTP/1.1\r\n"), "{request}");
-        assert!(request.contains("\r\nauthorization: Bearer t\r\n"), "{request}");
-        assert!(request.ends_with("\r\ncontent-length: 2\r\n\r\n{}"), "{request}");
+        assert!(
+            request.starts_with("POST /hook?key=secret HTTP/1.1\r\n"),
+            "{request}"
+        );
+        assert!(
+            request.contains("\r\nauthorization: Bearer t\r\n"),
+            "{request}"
+        );
+        assert!(
+            request.ends_with("\r\ncontent-length: 2\r\n\r\n{}"),
+            "{request}"
+        );
     }
 }
 
@@ -179,8 +220,13 @@ async fn responses_that_are_errors() {
         let url = format!("http://{server}/?key=secret");
         let egress = loopback();
         let sent = post(&egress, &url);
-        // What never ends is waited for as long; anything else takes as long as a busy machine needs.
-        let time = if expected == "deadline" { Duration::from_millis(300) } else { Duration::from_secs(120) };
+        // What never ends is waited for as long; anything else takes as long as a busy machine
+        // needs.
+        let time = if expected == "deadline" {
+            Duration::from_millis(300)
+        } else {
+            Duration::from_secs(120)
+        };
         let said = match tokio::time::timeout(time, sent).await {
             Ok(Ok(response)) => format!("{response:?}"),
             Ok(Err(error)) => error.to_string(),
@@ -192,10 +238,17 @@ async fn responses_that_are_errors() {
     check("HTTP/1.1 200 OK\r\ncontent-length: 17\r\n\r\n", over).await;
     check("HTTP/1.1 200 OK\r\n\r\nseventeen letters", over).await;
     check("HTTP/1.1 200 OK\r\n\r\n DRIP", over).await;
-    check("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", "reach 127.0.0.1: end of file before message length reached")
-        .await;
+    check(
+        "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n",
+        "reach 127.0.0.1: end of file before message length reached",
+    )
+    .await;
     check("HTTP/1.1 200 OK\r\nDRIP", "deadline").await;
-    check("", "reach 127.0.0.1: connection closed before message completed").await;
+    check(
+        "",
+        "reach 127.0.0.1: connection closed before message completed",
+    )
+    .await;
     check("HTTP/1.1 304 N\r\n\r\n", "reach 127.0.0.1: it answered 304").await;
     check(
         "HTTP/1.1 302 F\r\nlocation: https://h.example/?key=secret\r\n\r\n",
@@ -204,10 +257,17 @@ async fn responses_that_are_errors() {
     .await;
     // To a server that would answer.
     for status in [301, 302, 303, 307, 308] {
-        let redirect = format!("HTTP/1.1 {status} R\r\nconnection: close\r\nlocation: /next\r\n\r\n");
+        let redirect =
+            format!("HTTP/1.1 {status} R\r\nconnection: close\r\nlocation: /next\r\n\r\n");
         let (server, seen) = serve(vec![redirect, OK.into()]).await;
-        let said = post(&loopback(), &format!("http://{server}/")).await.unwrap_err().to_string();
-        assert_eq!(said, format!("reach 127.0.0.1: it redirects to 127.0.0.1 ({status}), which is not followed"));
+        let said = post(&loopback(), &format!("http://{server}/"))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            said,
+            format!("reach 127.0.0.1: it redirects to 127.0.0.1 ({status}), which is not followed")
+        );
         assert_eq!(seen.lock().unwrap().len(), 1, "{status}");
     }
     let mut headers = HeaderMap::new();

@@ -21,7 +21,12 @@ pub(super) static PROVIDER: Provider = Provider {
 };
 
 fn post(asked: &Asked<'_>) -> Post {
-    let Asked { model, request, max_tokens, stream } = *asked;
+    let Asked {
+        model,
+        request,
+        max_tokens,
+        stream,
+    } = *asked;
     let messages: Vec<Value> = request.messages.iter().map(message).collect();
     let mut body = json!({"model": model, "max_tokens": max_tokens, "messages": messages});
     if !request.system.is_empty() {
@@ -40,7 +45,10 @@ fn post(asked: &Asked<'_>) -> Post {
     if stream {
         body["stream"] = json!(true);
     }
-    Post { path: "/v1/messages".into(), body }
+    Post {
+        path: "/v1/messages".into(),
+        body,
+    }
 }
 
 fn message(message: &Message) -> Value {
@@ -144,23 +152,39 @@ fn read(chunks: Vec<Value>) -> Result<ModelReply, String> {
     // Which block a call is, and its input so far.
     let mut inputs: Vec<(u32, String)> = Vec::new();
     for chunk in chunks {
-        let chunk = serde_json::from_value(chunk).map_err(|error| format!("its reply is not a message: {error}"))?;
+        let chunk = serde_json::from_value(chunk)
+            .map_err(|error| format!("its reply is not a message: {error}"))?;
         match chunk {
             Chunk::Message(whole) | Chunk::MessageStart { message: whole } => {
                 count(&mut reply, whole.usage);
                 reply.finish_reason = whole.stop_reason;
-                (0..).zip(whole.content).for_each(|(index, block)| begin(&mut reply, &mut inputs, index, block));
+                (0..)
+                    .zip(whole.content)
+                    .for_each(|(index, block)| begin(&mut reply, &mut inputs, index, block));
             }
-            Chunk::ContentBlockStart { index, content_block } => {
+            Chunk::ContentBlockStart {
+                index,
+                content_block,
+            } => {
                 begin(&mut reply, &mut inputs, index, content_block);
             }
-            Chunk::ContentBlockDelta { delta: Delta::Text { text }, .. } => reply.text.push_str(&text),
-            Chunk::ContentBlockDelta { index, delta: Delta::Input { partial_json } } => {
+            Chunk::ContentBlockDelta {
+                delta: Delta::Text { text },
+                ..
+            } => reply.text.push_str(&text),
+            Chunk::ContentBlockDelta {
+                index,
+                delta: Delta::Input { partial_json },
+            } => {
                 if let Some((_, text)) = inputs.iter_mut().find(|(at, _)| *at == index) {
                     text.push_str(&partial_json);
                 }
             }
-            Chunk::ContentBlockDelta { delta: Delta::Other, .. } | Chunk::Other => {}
+            Chunk::ContentBlockDelta {
+                delta: Delta::Other,
+                ..
+            }
+            | Chunk::Other => {}
             Chunk::MessageDelta { delta, usage } => {
                 count(&mut reply, usage);
                 reply.finish_reason = delta.stop_reason.or(reply.finish_reason);
@@ -184,7 +208,12 @@ fn begin(reply: &mut ModelReply, inputs: &mut Vec<(u32, String)>, index: u32, bl
     match block {
         Block::Text { text } => reply.text.push_str(&text),
         Block::ToolUse { id, name, input } => {
-            reply.calls.push(ToolCall { id, name, input, signature: None });
+            reply.calls.push(ToolCall {
+                id,
+                name,
+                input,
+                signature: None,
+            });
             inputs.push((index, String::new()));
         }
         Block::Other => {}
@@ -195,7 +224,10 @@ fn begin(reply: &mut ModelReply, inputs: &mut Vec<(u32, String)>, index: u32, bl
 fn count(reply: &mut ModelReply, usage: Option<Tokens>) {
     let Some(usage) = usage else { return };
     if let Some(read) = usage.input_tokens {
-        let cached = [usage.cache_creation_input_tokens, usage.cache_read_input_tokens];
+        let cached = [
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+        ];
         reply.usage.input_tokens = cached.into_iter().flatten().fold(read, u64::saturating_add);
     }
     reply.usage.output_tokens = usage.output_tokens.unwrap_or(reply.usage.output_tokens);

@@ -22,9 +22,15 @@ pub(super) static PROVIDER: Provider = Provider {
 };
 
 fn post(asked: &Asked<'_>) -> Post {
-    let Asked { model, request, max_tokens, stream } = *asked;
+    let Asked {
+        model,
+        request,
+        max_tokens,
+        stream,
+    } = *asked;
     let contents: Vec<Value> = request.messages.iter().map(content).collect();
-    let mut body = json!({"contents": contents, "generationConfig": {"maxOutputTokens": max_tokens}});
+    let mut body =
+        json!({"contents": contents, "generationConfig": {"maxOutputTokens": max_tokens}});
     if !request.system.is_empty() {
         body["systemInstruction"] = json!({"parts": [{"text": request.system}]});
     }
@@ -42,8 +48,15 @@ fn post(asked: &Asked<'_>) -> Post {
         body["generationConfig"]["responseMimeType"] = json!("application/json");
         body["generationConfig"]["responseJsonSchema"] = schema.clone();
     }
-    let action = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-    Post { path: format!("/v1beta/models/{model}:{action}"), body }
+    let action = if stream {
+        "streamGenerateContent?alt=sse"
+    } else {
+        "generateContent"
+    };
+    Post {
+        path: format!("/v1beta/models/{model}:{action}"),
+        body,
+    }
 }
 
 fn content(message: &Message) -> Value {
@@ -129,28 +142,49 @@ struct Tokens {
 fn read(chunks: Vec<Value>) -> Result<ModelReply, String> {
     let mut reply = ModelReply::default();
     for chunk in chunks {
-        let chunk: Chunk =
-            serde_json::from_value(chunk).map_err(|error| format!("its reply is not generated content: {error}"))?;
-        if let Some(reason) = chunk.prompt_feedback.and_then(|feedback| feedback.block_reason) {
-            return Err(format!("the request was blocked (`{}`)", clean(&reason, 60)));
+        let chunk: Chunk = serde_json::from_value(chunk)
+            .map_err(|error| format!("its reply is not generated content: {error}"))?;
+        if let Some(reason) = chunk
+            .prompt_feedback
+            .and_then(|feedback| feedback.block_reason)
+        {
+            return Err(format!(
+                "the request was blocked (`{}`)",
+                clean(&reason, 60)
+            ));
         }
         if let Some(usage) = chunk.usage_metadata {
             reply.usage = Usage {
                 input_tokens: usage.prompt_token_count,
-                output_tokens: usage.candidates_token_count.saturating_add(usage.thoughts_token_count),
+                output_tokens: usage
+                    .candidates_token_count
+                    .saturating_add(usage.thoughts_token_count),
             };
         }
-        let Some(candidate) = chunk.candidates.into_iter().next() else { continue };
+        let Some(candidate) = chunk.candidates.into_iter().next() else {
+            continue;
+        };
         reply.finish_reason = candidate.finish_reason.or(reply.finish_reason);
-        for part in candidate.content.into_iter().flat_map(|content| content.parts) {
+        for part in candidate
+            .content
+            .into_iter()
+            .flat_map(|content| content.parts)
+        {
             if !part.thought {
                 reply.text.push_str(&part.text.unwrap_or_default());
             }
             if let Some(function) = part.function_call {
                 // It often gives its calls no names.
-                let id = function.id.unwrap_or_else(|| format!("call_{}", reply.calls.len()));
+                let id = function
+                    .id
+                    .unwrap_or_else(|| format!("call_{}", reply.calls.len()));
                 let input = Value::Object(function.args.unwrap_or_default());
-                reply.calls.push(ToolCall { id, name: function.name, input, signature: part.thought_signature });
+                reply.calls.push(ToolCall {
+                    id,
+                    name: function.name,
+                    input,
+                    signature: part.thought_signature,
+                });
             }
         }
     }

@@ -11,10 +11,16 @@ pub(super) use wire::Provider;
 pub(super) use wire::{Asked, Post, Service};
 
 /// Every provider that a definition may name.
-pub(super) static PROVIDERS: [&Provider; 5] =
-    [&openai::PROVIDER, &anthropic::PROVIDER, &gemini::PROVIDER, &ollama::PROVIDER, &CLIENT];
+pub(super) static PROVIDERS: [&Provider; 5] = [
+    &openai::PROVIDER,
+    &anthropic::PROVIDER,
+    &gemini::PROVIDER,
+    &ollama::PROVIDER,
+    &CLIENT,
+];
 
-/// Small models, for hooks of systems that judge by one where none is named: the first whose key is there.
+/// Small models, for hooks of systems that judge by one where none is named: the first whose key is
+/// there.
 #[cfg(feature = "models")]
 pub(super) static SMALL: [(&Provider, &str); 3] = [
     (&openai::PROVIDER, "gpt-4o-mini"),
@@ -23,4 +29,8 @@ pub(super) static SMALL: [(&Provider, &str); 3] = [
 ];
 
 /// The agent's own model.
-pub(super) static CLIENT: Provider = Provider { name: "client", example: "client", service: None };
+pub(super) static CLIENT: Provider = Provider {
+    name: "client",
+    example: "client",
+    service: None,
+};

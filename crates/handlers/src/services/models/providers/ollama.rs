@@ -22,7 +22,12 @@ pub(super) static PROVIDER: Provider = Provider {
 };
 
 fn post(asked: &Asked<'_>) -> Post {
-    let Asked { model, request, max_tokens, stream } = *asked;
+    let Asked {
+        model,
+        request,
+        max_tokens,
+        stream,
+    } = *asked;
     let call = |call: &ToolCall| json!({"function": {"name": call.name, "arguments": call.input}});
     let messages = openai::messages(request, call, |result| ("tool_name", &result.name));
     let mut body = json!({
@@ -41,14 +46,22 @@ fn post(asked: &Asked<'_>) -> Post {
         // With a format it could not call any more.
         body["format"] = schema.clone();
     }
-    Post { path: "/api/chat".into(), body }
+    Post {
+        path: "/api/chat".into(),
+        body,
+    }
 }
 
 /// `OLLAMA_HOST` as the URL of a service: `host`, `host:port` or a URL. The service takes the same
 /// variable for where it listens, so that it may be any address.
 fn base_url(host: &str) -> String {
-    let host = host.trim().trim_end_matches('/').replacen("0.0.0.0", "127.0.0.1", 1);
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let host = host
+        .trim()
+        .trim_end_matches('/')
+        .replacen("0.0.0.0", "127.0.0.1", 1);
+    let has_port = host
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     match (host.contains("://"), has_port) {
         (true, _) => host,
         (false, true) => format!("http://{host}"),
@@ -86,17 +99,26 @@ struct Function {
 fn read(chunks: Vec<Value>) -> Result<ModelReply, String> {
     let mut reply = ModelReply::default();
     for chunk in chunks {
-        let chunk: Chunk =
-            serde_json::from_value(chunk).map_err(|error| format!("its reply is not a chat: {error}"))?;
-        reply.text.push_str(&chunk.message.content.unwrap_or_default());
+        let chunk: Chunk = serde_json::from_value(chunk)
+            .map_err(|error| format!("its reply is not a chat: {error}"))?;
+        reply
+            .text
+            .push_str(&chunk.message.content.unwrap_or_default());
         reply.finish_reason = chunk.done_reason.or(reply.finish_reason);
         reply.usage.input_tokens = chunk.prompt_eval_count.unwrap_or(reply.usage.input_tokens);
         reply.usage.output_tokens = chunk.eval_count.unwrap_or(reply.usage.output_tokens);
         for called in chunk.message.tool_calls.into_iter().flatten() {
             // Older versions give their calls no names.
-            let id = called.id.unwrap_or_else(|| format!("call_{}", reply.calls.len()));
+            let id = called
+                .id
+                .unwrap_or_else(|| format!("call_{}", reply.calls.len()));
             let input = Value::Object(called.function.arguments.unwrap_or_default());
-            reply.calls.push(ToolCall { id, name: called.function.name, input, signature: None });
+            reply.calls.push(ToolCall {
+                id,
+                name: called.function.name,
+                input,
+                signature: None,
+            });
         }
     }
     check_finish(reply.finish_reason.as_deref(), &["stop"], &["length"])?;

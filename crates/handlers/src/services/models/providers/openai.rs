@@ -2,7 +2,9 @@
 
 use super::super::text::clean;
 use super::wire::{Asked, Post, Provider, Service, check_finish, parse_input};
-use crate::services::conversation::{Message, ModelReply, Request, Tool, ToolCall, ToolResult, Usage};
+use crate::services::conversation::{
+    Message, ModelReply, Request, Tool, ToolCall, ToolResult, Usage,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,25 +24,33 @@ pub(super) static PROVIDER: Provider = Provider {
 };
 
 fn post(asked: &Asked<'_>) -> Post {
-    let Asked { model, request, max_tokens, stream } = *asked;
+    let Asked {
+        model,
+        request,
+        max_tokens,
+        stream,
+    } = *asked;
     let messages = messages(request, call, |result| ("tool_call_id", &result.id));
-    let mut body = json!({"model": model, "messages": messages, "max_completion_tokens": max_tokens});
+    let mut body =
+        json!({"model": model, "messages": messages, "max_completion_tokens": max_tokens});
     if !request.tools.is_empty() {
         body["tools"] = tools(request);
     }
     if let Some(schema) = &request.schema {
-        body["response_format"] =
-            json!({"type": "json_schema", "json_schema": {"name": "reply", "strict": true, "schema": schema}});
+        body["response_format"] = json!({"type": "json_schema", "json_schema": {"name": "reply", "strict": true, "schema": schema}});
     }
     if stream {
         body["stream"] = json!(true);
         body["stream_options"] = json!({"include_usage": true});
     }
-    Post { path: "/chat/completions".into(), body }
+    Post {
+        path: "/chat/completions".into(),
+        body,
+    }
 }
 
-/// A conversation as this service and those that follow it have it. They differ in how a call is written, and in the
-/// member by which a result names its call.
+/// A conversation as this service and those that follow it have it. They differ in how a call is
+/// written, and in the member by which a result names its call.
 pub(super) fn messages(
     request: &Request,
     call: fn(&ToolCall) -> Value,
@@ -58,7 +68,11 @@ pub(super) fn messages(
                 messages.push(turn);
             }
             Message::Tools { results } => messages.extend(results.iter().map(|result| {
-                let text = if result.is_error { format!("error: {}", result.text) } else { result.text.clone() };
+                let text = if result.is_error {
+                    format!("error: {}", result.text)
+                } else {
+                    result.text.clone()
+                };
                 let (member, name) = called(result);
                 json!({"role": "tool", member: name, "content": text})
             })),
@@ -70,7 +84,11 @@ pub(super) fn messages(
 /// What the model may call, in the same form.
 pub(super) fn tools(request: &Request) -> Value {
     let function = |tool: &Tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.schema});
-    request.tools.iter().map(|tool| json!({"type": "function", "function": function(tool)})).collect()
+    request
+        .tools
+        .iter()
+        .map(|tool| json!({"type": "function", "function": function(tool)}))
+        .collect()
 }
 
 fn call(call: &ToolCall) -> Value {
@@ -130,19 +148,28 @@ fn read(chunks: Vec<Value>) -> Result<ModelReply, String> {
     // A call's place, and its input so far.
     let mut inputs: Vec<(Option<u32>, String)> = Vec::new();
     for chunk in chunks {
-        let Chunk { choices, usage } =
-            serde_json::from_value(chunk).map_err(|error| format!("its reply is not a chat completion: {error}"))?;
+        let Chunk { choices, usage } = serde_json::from_value(chunk)
+            .map_err(|error| format!("its reply is not a chat completion: {error}"))?;
         if let Some(usage) = usage {
-            reply.usage = Usage { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens };
+            reply.usage = Usage {
+                input_tokens: usage.prompt_tokens,
+                output_tokens: usage.completion_tokens,
+            };
         }
         for choice in choices.into_iter().filter(|choice| choice.index == 0) {
-            let Said { content, refusal: refused, tool_calls } = choice.message;
+            let Said {
+                content,
+                refusal: refused,
+                tool_calls,
+            } = choice.message;
             reply.text.push_str(&content.unwrap_or_default());
             refusal.push_str(&refused.unwrap_or_default());
             reply.finish_reason = choice.finish_reason.or(reply.finish_reason);
             for called in tool_calls.into_iter().flatten() {
                 let Function { name, arguments } = called.function;
-                let known = called.index.and_then(|index| inputs.iter().position(|(at, _)| *at == Some(index)));
+                let known = called
+                    .index
+                    .and_then(|index| inputs.iter().position(|(at, _)| *at == Some(index)));
                 let at = known.unwrap_or_else(|| {
                     inputs.push((called.index, String::new()));
                     reply.calls.push(ToolCall::default());
@@ -157,7 +184,11 @@ fn read(chunks: Vec<Value>) -> Result<ModelReply, String> {
     if !refusal.is_empty() {
         return Err(format!("it refused: {}", clean(&refusal, 200)));
     }
-    check_finish(reply.finish_reason.as_deref(), &["stop", "tool_calls"], &["length"])?;
+    check_finish(
+        reply.finish_reason.as_deref(),
+        &["stop", "tool_calls"],
+        &["length"],
+    )?;
     for (call, (_, text)) in reply.calls.iter_mut().zip(inputs) {
         call.input = parse_input(&call.name, &text)?;
     }

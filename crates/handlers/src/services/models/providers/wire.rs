@@ -1,4 +1,5 @@
-//! What the providers' files share: a row of their table, and the parts that their wires have in common.
+//! What the providers' files share: a row of their table, and the parts that their wires have in
+//! common.
 
 use super::super::text::clean;
 use crate::services::conversation::{ModelReply, Request};
@@ -23,7 +24,10 @@ impl PartialEq for Provider {
 
 /// A provider's service.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "models"), expect(dead_code, reason = "names are checked also where no model is asked"))]
+#[cfg_attr(
+    not(feature = "models"),
+    expect(dead_code, reason = "names are checked also where no model is asked")
+)]
 pub(in super::super) struct Service {
     pub(in super::super) base_url: &'static str,
     /// The environment variable that names another base URL, and how its value is read.
@@ -52,20 +56,30 @@ pub(in super::super) struct Asked<'a> {
 }
 
 /// What a provider's wire has for a request.
-#[cfg_attr(not(feature = "models"), expect(dead_code, reason = "names are checked also where no model is asked"))]
+#[cfg_attr(
+    not(feature = "models"),
+    expect(dead_code, reason = "names are checked also where no model is asked")
+)]
 pub(in super::super) struct Post {
     pub(in super::super) path: String,
     pub(in super::super) body: Value,
 }
 
 /// Whether a reply is complete, by the reason that the model stopped for.
-pub(super) fn check_finish(reason: Option<&str>, fine: &[&str], cut: &[&str]) -> Result<(), String> {
+pub(super) fn check_finish(
+    reason: Option<&str>,
+    fine: &[&str],
+    cut: &[&str],
+) -> Result<(), String> {
     match reason {
         Some(reason) if fine.contains(&reason) => Ok(()),
-        Some(reason) if cut.contains(&reason) => {
-            Err(format!("its reply was cut off at the limit of tokens (`{reason}`); raise `maxTokens`"))
-        }
-        Some(reason) => Err(format!("it refused or was stopped (`{}`)", clean(reason, 60))),
+        Some(reason) if cut.contains(&reason) => Err(format!(
+            "its reply was cut off at the limit of tokens (`{reason}`); raise `maxTokens`"
+        )),
+        Some(reason) => Err(format!(
+            "it refused or was stopped (`{}`)",
+            clean(reason, 60)
+        )),
         None => Err("its reply ends in the middle".into()),
     }
 }
@@ -74,6 +88,9 @@ pub(super) fn check_finish(reason: Option<&str>, fine: &[&str], cut: &[&str]) ->
 pub(super) fn parse_input(name: &str, text: &str) -> Result<Value, String> {
     match hookwire_base::support::json::parse(if text.trim().is_empty() { "{}" } else { text }) {
         Ok(input @ Value::Object(_)) => Ok(input),
-        _ => Err(format!("its call of `{}` has something else than a JSON object as input", clean(name, 60))),
+        _ => Err(format!(
+            "its call of `{}` has something else than a JSON object as input",
+            clean(name, 60)
+        )),
     }
 }
