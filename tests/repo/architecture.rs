@@ -492,10 +492,7 @@ fn one_file_makes_decisions_of_errors() {
         // A hook asked at an earlier event of the call.
         ("passed_on.rs", "verdict.decision = Decision::Ask;"),
         // A policy denies.
-        (
-            "policy_gate.rs",
-            "decision: Some(Decision::Deny),",
-        ),
+        ("policy_gate.rs", "decision: Some(Decision::Deny),"),
         // A hook ends the run.
         ("run.rs", "answer.decision = Some(Decision::Deny);"),
         // A hook has sent the agent back too often.

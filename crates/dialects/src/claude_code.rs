@@ -9,7 +9,7 @@ use super::replies::{
     BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread, unread_reply,
     unreadable, whole,
 };
-use super::{CodingAgent, Dialect, EventRow, Files, Refusal, same, settings};
+use super::{CodingAgent, Dialect, EventRow, Files, Refusal, have_field, same, settings};
 use hookwire_base::event::{Event, set_pointer, spec};
 use hookwire_base::verdict::{Answer, Decision, Verdict};
 use hookwire_rules::contract::{Contract, Exit, Reader, TOOL_NAME, Target};
@@ -105,6 +105,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         // Codex and Qwen Code have the same events in the same form: their files have to say whose
         // they are.
         recognises: |root| settings::has_groups(root, |event| DIALECT.has_event(event)),
+        has_such_lists: |_, hooks| have_field(hooks, "hooks"),
         ..settings::FILES
     }),
     reply: |event, verdict| write_reply(&DIALECT, event, verdict),

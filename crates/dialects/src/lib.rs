@@ -19,8 +19,6 @@
     )
 )]
 
-pub mod agent_hook_trait;
-mod agentpool;
 pub mod asked;
 mod claude_code;
 mod cline;
@@ -30,8 +28,6 @@ mod decisive;
 mod described;
 mod files;
 mod gemini;
-mod hooks_article;
-mod instructor;
 mod native;
 mod opencode;
 mod qwen;
@@ -40,9 +36,10 @@ mod replies;
 #[cfg(test)]
 mod sample;
 mod settings;
+#[cfg(feature = "systems")]
+pub mod systems;
 #[cfg(test)]
 mod tests;
-mod workflow_framework;
 
 use hookwire_ask::said::Said;
 use hookwire_base::event::{
@@ -89,24 +86,17 @@ pub fn sent(mut params: Value, dialect: &str) -> Option<Event> {
 /// The dialect whose hooks have a field that hookwire's own haven't, and how a file says that it is
 /// written for it.
 pub fn with_field(field: &str) -> Option<(&'static str, String)> {
-    let has = |dialect: &&&Dialect| {
-        dialect
-            .files
-            .as_ref()
-            .is_some_and(|files| files.marks.contains(&field))
-    };
-    let name = BUILT_IN.iter().find(has)?.name();
-    Some((name, how_to_write(name)))
+    let found = files().find(|(_, files)| files.marks.contains(&field));
+    found.map(|(dialect, _)| dialect.with_how_to_write())
 }
 
 /// The field of another system's hooks that is written so but for its letter case and `_`.
 pub fn mark_like(field: &str) -> Option<&'static str> {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
-    let marks = BUILT_IN
-        .iter()
-        .filter_map(|it| it.files.as_ref())
-        .flat_map(|files| files.marks.iter().copied());
-    marks.into_iter().find(|mark| plain(mark) == plain(field))
+    files()
+        .flat_map(|(_, files)| files.marks)
+        .copied()
+        .find(|mark| plain(mark) == plain(field))
 }
 
 /// What a dialect calls the event of this name; the name itself if it has none.
@@ -117,26 +107,22 @@ pub fn own_name(dialect: &str, canonical: &'static str) -> &'static str {
     row.map_or(canonical, |row| row.name)
 }
 
+/// The dialects with definition files of their own.
+fn files() -> impl Iterator<Item = (&'static Dialect, &'static Files)> {
+    built_in().filter_map(|dialect| Some((dialect, dialect.files.as_ref()?)))
+}
+
 /// The members of its own that a dialect's files have beside hookwire's.
 pub fn members_of(dialect: &str) -> &'static [&'static str] {
-    match dialect {
-        "agentpool" => &agentpool::MEMBERS,
-        "instructor" => &instructor::CAPABILITIES,
-        _ => &[],
-    }
+    let found = files().find(|(of, _)| of.name() == dialect);
+    found.map_or(&[], |(_, files)| files.members)
 }
 
 /// The dialect whose files have a member that hookwire's own haven't, and how a file says that it
 /// is written for it.
 pub fn with_member(member: &str) -> Option<(&'static str, String)> {
-    let name = BUILT_IN
-        .iter()
-        .map(|it| it.name())
-        .find(|name| members_of(name).contains(&member))?;
-    Some((
-        name,
-        format!("write `dialect: {name}` at the top of the file"),
-    ))
+    let (dialect, _) = files().find(|(_, files)| files.members.contains(&member))?;
+    Some((dialect.name(), at_the_top(dialect.name())))
 }
 
 /// The dialect whose matchers name events, if this one names an event of it as no tool is called,
@@ -150,16 +136,15 @@ pub fn with_matcher(matcher: &str) -> Option<(&'static str, String)> {
     let names = |row: &EventRow| {
         words().any(|word| word == row.name) && (has_more || spec(row.name).is_none())
     };
-    let has = |dialect: &&&Dialect| {
+    let has = |dialect: &&Dialect| {
         dialect.contract.matcher_names_events && dialect.events.iter().any(names)
     };
-    let name = BUILT_IN.iter().find(has)?.name();
-    Some((name, how_to_write(name)))
+    built_in().find(has).map(Dialect::with_how_to_write)
 }
 
 /// Whether the agents of a dialect that knows tools by their own names call them as hookwire does.
 pub fn has_canonical_tools(dialect: &str) -> bool {
-    dialect == hooks_article::DIALECT.name()
+    files().any(|(of, files)| of.name() == dialect && files.has_canonical_tools)
 }
 
 /// Whether a file's `dialect` names one of these, or nearly: a file of another tool may have a
@@ -171,45 +156,21 @@ pub fn is_meant(root: &Node) -> bool {
     })
 }
 
-/// Refuses a payload that lacks a member and has it under another name, where no guard would look.
-fn other_name(payload: &Value, name: &str, others: &[&str]) -> Result<(), String> {
-    let is_there = |name: &&&str| payload.get(**name).is_some_and(|it| !it.is_null());
-    match others.iter().find(is_there).filter(|_| !is_there(&&name)) {
-        Some(other) => Err(format!("`{other}` means nothing here: write `{name}`")),
-        None => Ok(()),
-    }
-}
-
-fn how_to_write(dialect: &str) -> String {
-    match dialect {
-        "agentpool" => "write it as there, under `agents` and the agent's name".into(),
-        _ => format!("write `dialect: {dialect}` at the top of the file"),
-    }
+fn at_the_top(dialect: &str) -> String {
+    format!("write `dialect: {dialect}` at the top of the file")
 }
 
 /// What a map of events to lists of hooks looks like, and what to do about it, where a file says no
 /// dialect.
 pub fn looks_like(hooks: &Node) -> Option<(&'static str, String)> {
-    let events = hooks.entries();
-    let has = |field: &str| {
-        events
-            .iter()
-            .flat_map(|event| event.value.items())
-            .any(|it| it.get(field).is_some())
-    };
-    let dialect = if has("mode") {
-        &hooks_article::DIALECT
-    } else if has("hooks") {
-        &claude_code::DIALECT
-    } else if events
-        .iter()
-        .any(|event| agentpool::DIALECT.named(&event.key).next().is_some())
-    {
-        &agentpool::DIALECT
-    } else {
-        return None;
-    };
-    Some((dialect.name(), how_to_write(dialect.name())))
+    let found = files().find(|(dialect, files)| (files.has_such_lists)(dialect, hooks));
+    found.map(|(dialect, _)| dialect.with_how_to_write())
+}
+
+/// Whether a hook in such a list has a field.
+fn have_field(hooks: &Node, field: &str) -> bool {
+    let mut all = hooks.entries().iter().flat_map(|event| event.value.items());
+    all.any(|hook| hook.get(field).is_some())
 }
 
 /// The member of a reply that a command prints as it is.
@@ -225,9 +186,17 @@ pub fn native() -> &'static Dialect {
 
 /// Every dialect.
 pub static DIALECTS: LazyLock<Vec<&'static Dialect>> =
-    LazyLock::new(|| BUILT_IN.iter().copied().chain(described::all()).collect());
+    LazyLock::new(|| built_in().chain(described::all()).collect());
 
 /// The dialects that have a file of their own here.
+fn built_in() -> impl Iterator<Item = &'static Dialect> {
+    #[cfg(feature = "systems")]
+    let systems = &systems::DIALECTS;
+    #[cfg(not(feature = "systems"))]
+    let systems: &[&Dialect] = &[];
+    BUILT_IN.iter().chain(systems).copied()
+}
+
 static BUILT_IN: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
@@ -237,11 +206,6 @@ static BUILT_IN: &[&Dialect] = &[
     &copilot::DIALECT,
     &cline::DIALECT,
     &opencode::DIALECT,
-    &agent_hook_trait::DIALECT,
-    &agentpool::DIALECT,
-    &hooks_article::DIALECT,
-    &instructor::DIALECT,
-    &workflow_framework::DIALECT,
     #[cfg(test)]
     &sample::DIALECT,
 ];
@@ -366,11 +330,31 @@ pub struct Files {
     pub recognises: fn(&Node) -> bool,
     /// Fields of a hook that only that system has.
     pub marks: &'static [&'static str],
+    /// Members of a file that only that system has.
+    pub members: &'static [&'static str],
+    /// Whether a map of events to lists of hooks is written for that system, where a file says no
+    /// dialect.
+    pub has_such_lists: fn(&Dialect, &Node) -> bool,
+    /// How a file is written for it, if not by its dialect's name.
+    pub form: Option<&'static str>,
+    /// Its agents call tools as hookwire does, although it knows them by their own names.
+    pub has_canonical_tools: bool,
     /// The same file as hookwire's own would be: `hooks` with native fields, each value where its
     /// original is written. What is native already stays as it is. A problem that names a hook, by
     /// the `name` that it has in the result, breaks that hook alone.
     pub read: fn(&Dialect, &Node, &mut Vec<Problem>) -> Node,
 }
+
+/// What no other system's files have.
+const NO_FILES: Files = Files {
+    recognises: |_| false,
+    marks: &[],
+    members: &[],
+    has_such_lists: |_, _| false,
+    form: None,
+    has_canonical_tools: false,
+    read: |_, root, _| root.clone(),
+};
 
 /// An event of a dialect.
 #[derive(Debug)]
@@ -496,6 +480,13 @@ impl Dialect {
     /// The name.
     pub fn name(&self) -> &'static str {
         self.contract.dialect
+    }
+
+    /// The name, and how a file says that it is written for this dialect.
+    fn with_how_to_write(&self) -> (&'static str, String) {
+        let form = self.files.as_ref().and_then(|files| files.form);
+        let name = self.name();
+        (name, form.map_or_else(|| at_the_top(name), Into::into))
     }
 
     /// The system, with the version of an agent.
@@ -1063,11 +1054,8 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
 /// # Errors
 /// Names the nearest one.
 pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
-    let built_in = BUILT_IN
-        .iter()
-        .copied()
-        .find(|dialect| dialect.name() == name);
-    if let Some(dialect) = built_in.or_else(|| described::by_name(name)) {
+    let found = built_in().find(|dialect| dialect.name() == name);
+    if let Some(dialect) = found.or_else(|| described::by_name(name)) {
         return Ok(dialect);
     }
     Err(UnknownName {
@@ -1080,11 +1068,10 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
 /// The dialect of a definition file that names none but has the form of that system's own files.
 pub fn recognise(root: &Node) -> Option<&'static Dialect> {
     // Gemini's files may have events of Claude Code's, too.
-    let mut dialects = std::iter::once(&gemini::DIALECT).chain(BUILT_IN.iter().copied());
-    dialects.find(|it| {
-        it.files
-            .as_ref()
-            .is_some_and(|files| (files.recognises)(root))
+    let mut dialects = std::iter::once(&gemini::DIALECT).chain(built_in());
+    dialects.find(|dialect| {
+        let files = dialect.files.as_ref();
+        files.is_some_and(|files| (files.recognises)(root))
     })
 }
 

@@ -2,7 +2,6 @@
 
 use super::decisive::is_plain_no;
 use hookwire_base::event::{Event, Phase};
-use hookwire_base::support::nearest::{closest, differ_in_number};
 use hookwire_base::support::visible::first_line_cut;
 use hookwire_base::verdict::{Answer, Decision, Verdict};
 use hookwire_rules::contract::{Exit, Reader};
@@ -22,42 +21,6 @@ pub(super) fn members(reply: &Value) -> Result<&Map<String, Value>, String> {
     reply
         .as_object()
         .ok_or_else(|| unreadable("it is not a JSON object"))
-}
-
-/// What is wrong with a reply that has members and none of those that are known, the likeliest of
-/// which come first.
-pub(super) fn none_known(members: &Map<String, Value>, known: &[&'static str]) -> Option<String> {
-    if members.is_empty() || known.iter().any(|it| members.contains_key(*it)) {
-        return None;
-    }
-    Some(near_miss(members, known).unwrap_or_else(|| {
-        let likely: Vec<_> = known.iter().take(4).copied().collect();
-        format!("it has none of `{}`", likely.join("`, `"))
-    }))
-}
-
-/// The same as a remark. A hook that nobody asks for a decision may print whatever its program
-/// prints, but not what is nearly a reply.
-pub(super) fn unknown_reply(
-    event: &Event,
-    members: &Map<String, Value>,
-    known: &[&'static str],
-) -> Option<String> {
-    let unknown = none_known(members, known)?;
-    let is_asked = event.spec.phase == Phase::Gate;
-    (is_asked || near_miss(members, known).is_some())
-        .then(|| format!("its reply counts as none: {unknown}"))
-}
-
-fn near_miss(members: &Map<String, Value>, known: &[&'static str]) -> Option<String> {
-    // A program that checks something may count `errors`.
-    let meant = |key: &String| {
-        closest(key, known.iter().copied()).filter(|meant| !differ_in_number(key, meant))
-    };
-    let (key, meant) = members.keys().find_map(|key| Some((key, meant(key)?)))?;
-    Some(format!(
-        "it has `{key}`, which means nothing; did you mean `{meant}`?"
-    ))
 }
 
 /// A reply with the messages for the person, and what is special to its event.

@@ -6,7 +6,7 @@
 //! here.
 
 use super::files::{entry, error, renamed, text, unknown, warning, wrong_type};
-use super::{Dialect, Files};
+use super::{Dialect, Files, NO_FILES};
 use hookwire_base::support::nearest::closest;
 use hookwire_base::support::shell_word::argument;
 use hookwire_base::syntax::diagnostic::Severity;
@@ -70,11 +70,7 @@ fn lists(root: &Node) -> impl Iterator<Item = (&str, &[Node])> {
 }
 
 /// Files that look like another agent's, so that they have to say whose they are.
-pub(super) const FILES: Files = Files {
-    recognises: |_| false,
-    marks: &[],
-    read,
-};
+pub(super) const FILES: Files = Files { read, ..NO_FILES };
 
 /// Settings with their hooks as most agents have them: `{hooks: {EVENT: [..]}}`, where each hook
 /// has its type. Settings that have them so stay as they are.

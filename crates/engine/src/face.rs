@@ -1,6 +1,7 @@
 //! What programs that embed the host see, by the names of the package `hookwire`, which re-exports
 //! it.
 
+#[cfg(feature = "systems")]
 pub use crate::embed::agent_hook;
 pub use crate::embed::{BadHook, ClosureHook, HostBuilder, TranslatedVerdict};
 pub use crate::engine::{HooksInForce, Interceptor, Judging, PassThrough, Question, Report};

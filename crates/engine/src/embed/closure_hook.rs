@@ -2,7 +2,6 @@
 
 #[cfg(doc)]
 use crate::host::Host;
-use hookwire_dialects::Dialect;
 use hookwire_handlers::handlers::{Closure, Handler, HookEvent, IntoAnswer};
 use hookwire_rules::contract::Fail;
 #[cfg(doc)]
@@ -67,7 +66,12 @@ impl ClosureHook {
     }
 
     /// A hook on every event of a vocabulary, and in that vocabulary.
-    pub(super) fn on_every_event_of<F, R>(dialect: &Dialect, name: &str, run: F) -> ClosureHook
+    #[cfg(feature = "systems")]
+    pub(super) fn on_every_event_of<F, R>(
+        dialect: &hookwire_dialects::Dialect,
+        name: &str,
+        run: F,
+    ) -> ClosureHook
     where
         F: Fn(HookEvent) -> R + Send + Sync + 'static,
         R: Future<Output: IntoAnswer> + Send + 'static,

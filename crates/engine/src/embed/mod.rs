@@ -1,5 +1,6 @@
 //! The host within a Rust program: hooks as closures, beside those of files.
 
+#[cfg(feature = "systems")]
 pub mod agent_hook;
 mod builder;
 mod closure_hook;

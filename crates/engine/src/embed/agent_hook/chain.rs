@@ -11,7 +11,7 @@ use crate::host::Host;
 use hookwire_base::event::{Attached, Event, Phase};
 use hookwire_base::syntax::values::MAX_TIMEOUT;
 use hookwire_base::verdict::{Answer, Decision, Outcome, Verdict};
-use hookwire_dialects::agent_hook_trait::DIALECT;
+use hookwire_dialects::systems::agent_hook_trait::DIALECT;
 use hookwire_handlers::handlers::HookEvent;
 use hookwire_rules::contract::Fail;
 use hookwire_rules::contract::Honours;

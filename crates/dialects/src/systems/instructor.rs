@@ -7,11 +7,10 @@
 
 mod files;
 
-pub(super) use files::CAPABILITIES;
-
-use super::native::CONTRACT;
-use super::replies::{bad_exit, unreadable};
-use super::{Dialect, Files, other_name, row};
+use super::other_name;
+use crate::native::CONTRACT;
+use crate::replies::{bad_exit, unreadable};
+use crate::{Dialect, Files, NO_FILES, row};
 use hookwire_base::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
 use hookwire_base::support::amounts::rfc3339;
 use hookwire_base::support::json::whole;
@@ -107,8 +106,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     files: Some(Files {
         recognises: files::recognises,
-        marks: &[],
+        members: &files::CAPABILITIES,
         read: files::read,
+        ..NO_FILES
     }),
     reply: write_reply,
     agent: None,

@@ -7,9 +7,10 @@
 //! model's reply are a "no", and a reply that says neither "no" nor ALLOW is an error. A "no"
 //! before something happens holds for other systems' clients, though it passes it over itself.
 
-use super::native::CONTRACT;
-use super::replies::{none_known, unreadable};
-use super::{Dialect, row};
+use super::none_known;
+use crate::native::CONTRACT;
+use crate::replies::unreadable;
+use crate::{Dialect, row};
 use hookwire_base::event::{Event, Phase, spec};
 use hookwire_base::template::{Placeholders, Style};
 use hookwire_base::verdict::{Answer, Decision, Outcome, Status, Verdict};

@@ -10,11 +10,10 @@
 
 mod files;
 
-pub(super) use files::MEMBERS;
-
-use super::native::CONTRACT;
-use super::replies::{bad_exit, or, unknown_reply, unreadable};
-use super::{Dialect, EventRow, Files, other_name};
+use super::{other_name, unknown_reply};
+use crate::native::CONTRACT;
+use crate::replies::{bad_exit, or, unreadable};
+use crate::{Dialect, EventRow, Files, NO_FILES};
 use hookwire_base::event::{Event, spec};
 use hookwire_base::template::{Placeholders, Style};
 use hookwire_base::verdict::{Answer, Decision, Outcome, Status, Verdict};
@@ -99,7 +98,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: Some(Files {
         recognises: files::recognises,
         marks: &["type", "import_path", "arguments"],
+        members: &files::MEMBERS,
+        has_such_lists: |dialect, hooks| {
+            let mut events = hooks.entries().iter();
+            events.any(|event| dialect.named(&event.key).next().is_some())
+        },
+        form: Some("write it as there, under `agents` and the agent's name"),
         read: |_, root, problems| files::read(root, problems),
+        ..NO_FILES
     }),
     agent: None,
 };

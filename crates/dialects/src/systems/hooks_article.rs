@@ -7,10 +7,11 @@
 mod files;
 mod quotes;
 
-use super::claude_code;
-use super::native::CONTRACT;
-use super::replies::{bad_exit, or, unknown_reply, unreadable};
-use super::{Dialect, EventRow, Files, other_name};
+use super::{other_name, unknown_reply};
+use crate::claude_code;
+use crate::native::CONTRACT;
+use crate::replies::{bad_exit, or, unreadable};
+use crate::{Dialect, EventRow, Files, NO_FILES, have_field};
 use hookwire_base::event::{CUSTOM_PREFIX, Event, set_pointer};
 use hookwire_base::support::amounts::rfc3339;
 use hookwire_base::template::{Placeholders, Style};
@@ -119,9 +120,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     complete,
     files: Some(Files {
-        recognises: |_| false,
         marks: &MARKS,
+        has_such_lists: |_, hooks| have_field(hooks, "mode"),
+        has_canonical_tools: true,
         read: |_, root, problems| files::read(root, problems),
+        ..NO_FILES
     }),
     reply: write_reply,
     agent: None,
@@ -524,10 +527,10 @@ mod tests {
 
     #[test]
     fn every_event_has_its_class() {
-        let expected: Vec<_> = include_str!("../../../tests/data/hooks-article-events.txt")
+        let expected: Vec<_> = include_str!("../../../../tests/data/hooks-article-events.txt")
             .lines()
             .collect();
-        let row = |row: &super::super::EventRow| {
+        let row = |row: &crate::EventRow| {
             let phase = hookwire_base::event::spec(row.canonical).unwrap().phase;
             assert_eq!(
                 row.blocks,

@@ -4,10 +4,11 @@
 //! The design has no wire form: a payload is a method's arguments by their names, a reply is its
 //! action. Durations are in seconds.
 
-use super::files::{error, renamed, text, wrong_type};
-use super::native::CONTRACT;
-use super::replies::{bad_exit, or, parse_stdout, unreadable};
-use super::{Dialect, EventRow, Files, other_name};
+use super::other_name;
+use crate::files::{error, renamed, text, wrong_type};
+use crate::native::CONTRACT;
+use crate::replies::{bad_exit, or, parse_stdout, unreadable};
+use crate::{Dialect, EventRow, Files, NO_FILES};
 use hookwire_base::event::{Event, Phase, set_pointer};
 use hookwire_base::syntax::node::{Entry, Node, NodeValue};
 use hookwire_base::syntax::problem::Problem;
@@ -147,9 +148,9 @@ pub static DIALECT: Dialect = Dialect {
         Ok(())
     },
     files: Some(Files {
-        recognises: |_| false,
         marks: &["fail_open"],
         read: read_file,
+        ..NO_FILES
     }),
     reply: write_reply,
     agent: None,
