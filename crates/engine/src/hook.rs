@@ -17,7 +17,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,7 +83,7 @@ pub struct Hook {
 
 /// The priority of what stands in for a broken definition: no hook of its layer can end the chain
 /// before.
-const BEFORE_ALL: i64 = i64::MIN;
+pub(crate) const BEFORE_ALL: i64 = i64::MIN;
 
 /// A condition of a hook. They are held against an event in this order.
 ///
@@ -138,48 +137,6 @@ impl fmt::Display for Miss {
 }
 
 impl Hook {
-    /// Stands in for a definition that can't be read: at these events it denies, whatever the call,
-    /// before any hook of its layer. `problem` ends the sentence "the hook failed to ...".
-    pub fn broken(
-        name: Arc<str>,
-        on: Vec<Arc<str>>,
-        source: Source,
-        contract: &'static Contract,
-        problem: String,
-    ) -> Hook {
-        let mut hash = DefaultHasher::new();
-        (&*source.file, source.position, &problem).hash(&mut hash);
-        Hook {
-            name,
-            description: None,
-            on: On::Names(on),
-            matcher: None,
-            tools: ToolCondition::default(),
-            when: None,
-            agents: Vec::new(),
-            handler: Handler::Broken(problem),
-            priority: Some(BEFORE_ALL),
-            timeout: contract.timeout,
-            fail: Some(Fail::Closed),
-            default_fail: None,
-            delegates: None,
-            ignores_delegates: false,
-            observe: false,
-            detached: false,
-            parallel: false,
-            once: false,
-            enabled: true,
-            tags: Vec::new(),
-            contract,
-            source,
-            fingerprint: hash.finish(),
-            definition: None,
-            reaches_acts: false,
-            names_path: false,
-            copy: None,
-        }
-    }
-
     /// Whether it stands in for a definition that is broken.
     pub fn is_broken(&self) -> bool {
         matches!(self.handler, Handler::Broken(_))

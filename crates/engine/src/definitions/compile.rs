@@ -11,7 +11,8 @@ use super::policy::{policy, rules};
 use super::written::{
     Delegates, Mistakes, RawDefaults, RawHook, Reach, WrittenHook, declared_tools,
 };
-use crate::hook::Hook;
+use crate::hook::{BEFORE_ALL, Hook};
+use globset::GlobMatcher;
 use hookwire_base::event::On;
 use hookwire_base::syntax::diagnostic::{LineIndex, Position, Severity};
 use hookwire_base::syntax::fix::{Edit, Fix, Place};
@@ -20,6 +21,7 @@ use hookwire_base::syntax::problem::Problem;
 use hookwire_base::syntax::source::Source;
 use hookwire_base::syntax::values::{OneOrMany, RawDuration};
 use hookwire_dialects as dialects;
+use hookwire_handlers::handlers::approved::Approved;
 use hookwire_handlers::handlers::guards::GuardRow;
 use hookwire_handlers::handlers::{self, Compile, CompileError, Handler, KINDS};
 use hookwire_rules::contract::{Contract, Fail};
@@ -288,43 +290,40 @@ impl Compiler<'_> {
         self.mistakes.hook = name.clone();
 
         let written = WrittenHook::read(entries, &mut self.mistakes);
-        let raw = written.raw;
+        let mut raw = written.raw;
         let dialect = raw.dialect.as_deref().unwrap_or(self.dialect);
         let contract = dialects::by_name(dialect)
             .map_or_else(|_| &dialects::native().contract, |it| &it.contract);
-        let at = |key: &str| node.get(key).map_or(&node.span, |it| &it.span);
-
         let is_on_reported = is_reported && node.get("on").is_none();
         let on = if is_on_reported {
             None
         } else {
             self.on(raw.on.as_ref(), node, contract)
         };
-        let (matcher, tools, when) = self.conditions(&raw, node, contract);
-        let agents = raw.agents.clone().or_else(|| self.defaults.agents.clone());
-        let agents = self.mistakes.globs(agents, at("agents"));
+        let conditions = self.conditions(&raw, node, contract);
         // That the handler's key is misspelt is reported already.
-        let handler =
-            if written.handlers.is_empty() && (written.has_misspelt_handler || is_reported) {
-                None
-            } else {
-                let n_rules = raw.r#if.iter().flat_map(OneOrMany::iter).count();
-                let rules = Some(&tools.rules[..]).filter(|rules| rules.len() == n_rules);
-                self.handler(&written.handlers, node, contract, rules)
-            };
+        let handler = if written.handlers.is_empty()
+            && (written.has_misspelt_handler || is_reported)
+        {
+            None
+        } else {
+            let n_rules = raw.r#if.iter().flat_map(OneOrMany::iter).count();
+            let rules = Some(&conditions.tools.rules[..]).filter(|rules| rules.len() == n_rules);
+            self.handler(&written.handlers, node, contract, rules)
+        };
 
-        let observe = self.observe(&raw, node);
+        raw.observe = Some(self.observe(&raw, node));
         // A file's guards may all fail closed without its rewrites denying what they don't change.
         let needs_certainty = |entry: &&Entry| {
             KINDS
                 .iter()
                 .any(|it| it.key == entry.key && it.needs_certainty)
         };
-        let default_fail = self
-            .defaults
-            .fail
-            .filter(|_| !written.handlers.iter().any(needs_certainty));
-        let fail = raw.fail.or(default_fail);
+        let mut defaults = self.defaults.clone();
+        if written.handlers.iter().any(needs_certainty) {
+            defaults.fail = None;
+        }
+        let fail = raw.fail.or(defaults.fail);
         let Position { line, column } = self.lines.position(node.span.start);
         let origin = self.origin;
         let source = Source {
@@ -334,51 +333,22 @@ impl Compiler<'_> {
             column,
             position,
         };
-        let (priority, timeout) = (
-            raw.priority.or(self.defaults.priority),
-            self.defaults.timeout,
-        );
-        let delegates = raw.delegates.or(self.defaults.delegates);
         let text = self.lines.text().get(node.span.clone()).unwrap_or_default();
         let make = |name: Arc<str>, on: On, handler: Handler| {
-            // A handler that is slow by nature isn't cut short by the default of the file.
-            let own_timeout = raw
-                .timeout
-                .map(RawDuration::get)
-                .or(handler.default_timeout());
-            Arc::new(Hook {
+            let compiled = CompiledParts {
                 name,
-                description: raw.description.clone(),
                 on,
-                matcher,
-                tools,
-                when,
-                agents,
+                conditions,
                 handler,
-                priority,
-                timeout: own_timeout
-                    .or(timeout.map(RawDuration::get))
-                    .unwrap_or(contract.timeout),
-                fail: raw.fail,
-                default_fail,
-                delegates: delegates.and_then(Delegates::decision),
-                ignores_delegates: matches!(delegates, Some(Delegates::Ignore)),
-                observe,
-                detached: raw.r#async.unwrap_or(false),
-                parallel: raw.parallel.unwrap_or(false),
-                once: raw.once.unwrap_or(false),
-                enabled: raw.enabled.unwrap_or(true),
-                tags: raw.tags.clone().map(|tags| tags.0).unwrap_or_default(),
                 contract,
                 source: source.clone(),
                 fingerprint: fingerprint(written.handlers.first()),
-                definition: None,
-                reaches_acts: raw.reach == Some(Reach::Acts),
                 names_path: ["tool_input_path", "${path}"]
                     .iter()
                     .any(|name| text.contains(name)),
                 copy: origin.approved.cloned(),
-            })
+            };
+            Arc::new(hook_of(&raw, &defaults, compiled))
         };
         if self.mistakes.n_errors() > errors_before {
             let errors = || {
@@ -395,7 +365,9 @@ impl Compiler<'_> {
             let first = first
                 .map(|it| it.to_diagnostic(origin.file, self.lines).one_line())
                 .unwrap_or_default();
-            let is_off = raw.enabled == Some(false) || raw.r#async == Some(true) || observe;
+            let is_off = raw.enabled == Some(false)
+                || raw.r#async == Some(true)
+                || raw.observe == Some(true);
             let closed = fail.unwrap_or(contract.gates_fail) == Fail::Closed && !is_off;
             // Other systems say themselves what a failure means.
             let may_stop_a_tool = |on: &On| on.may_be_about_a_tool() && on.includes_a_gate();
@@ -571,12 +543,7 @@ impl Compiler<'_> {
         guard.is_none() && raw.observe.or(self.defaults.observe).unwrap_or(false)
     }
 
-    fn conditions(
-        &mut self,
-        raw: &RawHook,
-        node: &Node,
-        contract: &Contract,
-    ) -> (Option<Matcher>, Condition, Option<When>) {
+    fn conditions(&mut self, raw: &RawHook, node: &Node, contract: &Contract) -> Conditions {
         let mistakes = &mut self.mistakes;
         let at = |key: &str| node.get(key).map_or(&node.span, |it| &it.span);
         let matcher =
@@ -627,7 +594,13 @@ impl Compiler<'_> {
                 None
             }
         });
-        (matcher, tools, when)
+        let agents = raw.agents.clone().or_else(|| self.defaults.agents.clone());
+        Conditions {
+            matcher,
+            tools,
+            when,
+            agents: mistakes.globs(agents, at("agents")),
+        }
     }
 
     fn handler(
@@ -760,13 +733,88 @@ pub(super) fn deny_tools(
     let problem = format!(
         "{problem}; no tool is called until somebody fixes it (`hookwire check {file}` shows it)"
     );
-    Arc::new(Hook::broken(
+    let said = RawHook {
+        priority: Some(BEFORE_ALL),
+        fail: Some(Fail::Closed),
+        ..RawHook::default()
+    };
+    let mut fingerprint = DefaultHasher::new();
+    (&**file, source.position, &problem).hash(&mut fingerprint);
+    let compiled = CompiledParts {
         name,
-        gates,
+        on: On::Names(gates),
+        conditions: Conditions::default(),
+        handler: Handler::Broken(problem),
+        contract: &dialects::native().contract,
         source,
-        &dialects::native().contract,
-        problem,
-    ))
+        fingerprint: fingerprint.finish(),
+        names_path: false,
+        copy: None,
+    };
+    Arc::new(hook_of(&said, &RawDefaults::default(), compiled))
+}
+
+/// What must hold for a hook to run, beside its event.
+#[derive(Default)]
+struct Conditions {
+    matcher: Option<Matcher>,
+    tools: Condition,
+    when: Option<When>,
+    agents: Vec<GlobMatcher>,
+}
+
+/// The parts of a hook that take more to make than to read their keys.
+struct CompiledParts {
+    name: Arc<str>,
+    on: On,
+    conditions: Conditions,
+    handler: Handler,
+    contract: &'static Contract,
+    source: Source,
+    fingerprint: u64,
+    names_path: bool,
+    copy: Option<Arc<Approved>>,
+}
+
+/// Each key of a hook as the hook in force has it; a key that isn't said gets its value here.
+fn hook_of(said: &RawHook, defaults: &RawDefaults, compiled: CompiledParts) -> Hook {
+    // A handler that is slow by nature isn't cut short by the default of the file.
+    let timeout = said
+        .timeout
+        .map(RawDuration::get)
+        .or(compiled.handler.default_timeout())
+        .or(defaults.timeout.map(RawDuration::get))
+        .unwrap_or(compiled.contract.timeout);
+    let delegates = said.delegates.or(defaults.delegates);
+    Hook {
+        name: compiled.name,
+        description: said.description.clone(),
+        on: compiled.on,
+        matcher: compiled.conditions.matcher,
+        tools: compiled.conditions.tools,
+        when: compiled.conditions.when,
+        agents: compiled.conditions.agents,
+        handler: compiled.handler,
+        priority: said.priority.or(defaults.priority),
+        timeout,
+        fail: said.fail,
+        default_fail: defaults.fail,
+        delegates: delegates.and_then(Delegates::decision),
+        ignores_delegates: matches!(delegates, Some(Delegates::Ignore)),
+        observe: said.observe.unwrap_or(false),
+        detached: said.r#async.unwrap_or(false),
+        parallel: said.parallel.unwrap_or(false),
+        once: said.once.unwrap_or(false),
+        enabled: said.enabled.unwrap_or(true),
+        tags: said.tags.clone().map(|tags| tags.0).unwrap_or_default(),
+        contract: compiled.contract,
+        source: compiled.source,
+        fingerprint: compiled.fingerprint,
+        definition: None,
+        reaches_acts: said.reach == Some(Reach::Acts),
+        names_path: compiled.names_path,
+        copy: compiled.copy,
+    }
 }
 
 /// Whether a field is a hook's alone: a file's `defaults` has some of the others.
