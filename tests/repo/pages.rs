@@ -734,7 +734,7 @@ fn what_doesnt_run_is_no_proof() {
         #[test]
         fn runs() {}
         /// Says what.
-        #[tokio::test(start_paused = true)]
+        #[tokio::test(flavor = \"multi_thread\")]
         async fn waits() {}
         #[test]
         #[ignore = \"slow\"]
@@ -745,7 +745,10 @@ fn what_doesnt_run_is_no_proof() {
         ("run", None),
         ("helper", Some(&[][..])),
         ("runs", Some(&["#[test]"])),
-        ("waits", Some(&["#[tokio::test(start_paused = true)]"])),
+        (
+            "waits",
+            Some(&["#[tokio::test(flavor = \"multi_thread\")]"]),
+        ),
         ("sleeps", Some(&["#[ignore = \"slow\"]", "#[test]"])),
     ] {
         assert_eq!(

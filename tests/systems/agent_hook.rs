@@ -1,6 +1,7 @@
 //! The AgentHook trait: every example of its document as Rust code, its rules by a model of them,
 //! and the hooks of files beside.
 
+use super::embed::before_amount;
 use hookwire::agent_hook::*;
 use hookwire::{Decision, Event, Host, Scope, async_trait};
 use proptest::prelude::*;
@@ -824,7 +825,7 @@ async fn a_name_twice_is_two_hooks() {
     assert_eq!(chain.run_on_session_end(&chain.context("s")).await, Ok(()));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_timeout_is_an_error() {
     struct Hangs(bool);
     #[async_trait]
@@ -836,7 +837,7 @@ async fn a_timeout_is_an_error() {
             self.0
         }
         fn timeout(&self) -> Duration {
-            Duration::from_secs(7)
+            Duration::from_millis(20)
         }
         async fn pre_turn(
             &self,
@@ -849,12 +850,15 @@ async fn a_timeout_is_an_error() {
     for fail_open in [true, false] {
         let chain = HookChain::new().with(Hangs(fail_open));
         let result = chain.run_pre_turn(input("hi"), &chain.context("s")).await;
-        let error = "failed to finish within its timeout (7s)".to_string();
-        let refused = Err(ChainError::HookRejected {
-            hook: "hangs".into(),
-            error,
-        });
-        assert_eq!(result, if fail_open { Ok(input("hi")) } else { refused });
+        match result {
+            Ok(turn) => assert_eq!((fail_open, turn), (true, input("hi"))),
+            Err(ChainError::HookRejected { hook, error }) => {
+                assert_eq!((fail_open, &*hook), (false, "hangs"));
+                // A busy machine is late, and says by how much.
+                assert_eq!(before_amount(&error), "failed to finish within its timeout");
+            }
+            Err(other) => panic!("{other:?}"),
+        }
     }
 }
 

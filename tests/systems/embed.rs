@@ -147,12 +147,17 @@ async fn closures_and_files_judge_together() {
     );
 }
 
-#[tokio::test(start_paused = true)]
+/// What an error says before the amount in its parentheses.
+pub(super) fn before_amount(error: &str) -> &str {
+    error.split(" (").next().unwrap_or_default()
+}
+
+#[tokio::test]
 async fn every_failure_in_every_direction() {
     for (what, error) in [
         ("err", "failed to reach the service"),
         ("panic", "failed to run: it panicked: out of range"),
-        ("hang", "failed to finish within its timeout (2s)"),
+        ("hang", "failed to finish within its timeout"),
     ] {
         for (fail, decision, status) in [
             (Fail::Open, Decision::Allow, Status::NonBlockingError),
@@ -166,7 +171,7 @@ async fn every_failure_in_every_direction() {
                     _ => pending::<Result<(), HookError>>().await,
                 }
             });
-            let hook = hook.fail(fail).timeout(Duration::from_secs(2));
+            let hook = hook.fail(fail).timeout(Duration::from_millis(20));
             let host = Host::builder()
                 .obeys([Decision::Ask])
                 .hook(hook)
@@ -179,8 +184,10 @@ async fn every_failure_in_every_direction() {
                 status
             };
             let outcome = &verdict.outcomes[0];
+            // A busy machine is late, and says by how much.
+            let told = outcome.error.as_deref().map(before_amount);
             assert_eq!(
-                (verdict.decision, outcome.status, outcome.error.as_deref()),
+                (verdict.decision, outcome.status, told),
                 (decision, status, Some(error))
             );
         }

@@ -350,7 +350,7 @@ pub(super) async fn explain(session: &Session, sent: Value) -> RpcResult<Explain
             ..explained
         }
     };
-    let explained = engine.aside(Engine::latest(), explain).await;
+    let explained = engine.aside(Engine::LONGEST, explain).await;
     explained.ok_or_else(|| {
         RpcError::internal("it took too long to hold the hooks' conditions against the event")
     })

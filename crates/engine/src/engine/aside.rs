@@ -3,33 +3,28 @@
 //! a thread apart, which the event waits for as long as its deadline allows. Over it, what the
 //! conditions are about counts as unread, and so every one of them is in doubt.
 
+use super::clock;
 use super::question::RunLimits;
 use super::state::Engine;
 use hookwire_handlers::handlers::Moment;
 use hookwire_rules::matching::{Facts, patience};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
-
-/// The longest that an event waits for its conditions.
-const LONGEST: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// Does work that may take time on a thread apart. `None`: it hasn't ended at `until`.
+    /// The longest that conditions may take where no event's deadline says so.
+    pub const LONGEST: Duration = Duration::from_secs(5);
+
+    /// Does work that may take time on a thread apart. `None`: it hasn't ended within that time.
     pub async fn aside<T: Send + 'static>(
         &self,
-        until: Instant,
+        within: Duration,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        tokio::time::timeout_at(until, self.services.aside.run(work))
+        tokio::time::timeout(within, self.services.aside.run(work))
             .await
             .ok()
             .flatten()
-    }
-
-    /// The longest that conditions may take where no event's deadline says so.
-    pub fn latest() -> Instant {
-        Instant::now() + LONGEST
     }
 }
 
@@ -54,15 +49,14 @@ async fn hold_aside<T: Send + 'static>(
     moment: &mut Arc<Moment>,
     conditions: impl Fn(&Facts) -> T + Send + Sync + 'static,
 ) -> T {
-    let now = Instant::now();
     // Hooks in doubt need some of the time to run.
     let deadline = limits.question.deadline.filter(|_| !engine.unhurried);
-    let until = deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
-    let until = until.map_or(Engine::latest(), |until| until.min(Engine::latest()));
+    let half = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()) / 2);
+    let within = half.map_or(Engine::LONGEST, |half| half.min(Engine::LONGEST));
     let conditions = Arc::new(conditions);
     let (theirs, there) = (conditions.clone(), moment.clone());
     let found = tokio::select! {
-        found = engine.aside(until, move || theirs(&there.facts)) => found,
+        found = engine.aside(within, move || theirs(&there.facts)) => found,
         () = limits.question.early_deadline.cancelled() => None,
     };
     found.unwrap_or_else(|| {

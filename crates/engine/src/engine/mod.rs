@@ -9,6 +9,7 @@ mod aggregate;
 mod aside;
 mod calls;
 mod chain;
+mod clock;
 mod counted_call;
 mod failure;
 mod intercept;

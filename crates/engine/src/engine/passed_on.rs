@@ -54,10 +54,14 @@ impl PassedOn {
 
     /// Asks what was left, unless the verdict is as strict.
     pub fn ask(&self, call: &[&str], verdict: &mut Verdict) {
+        self.ask_at(Instant::now(), call, verdict);
+    }
+
+    fn ask_at(&self, now: Instant, call: &[&str], verdict: &mut Verdict) {
         let mut left = self.0.lock();
         let Some(question) = left
             .get(&of_texts(call))
-            .filter(|it| it.at.elapsed() <= WAITS)
+            .filter(|question| now - question.at <= WAITS)
         else {
             return;
         };
@@ -72,19 +76,20 @@ impl PassedOn {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_question_is_asked_at_the_later_event() {
+    #[test]
+    fn a_question_is_asked_at_the_later_event() {
         let left = PassedOn::default();
         let verdict = |decision| {
             let mut verdict = Verdict::silent(decision, 0, "".into(), "e".into());
             verdict.reason = Some("Why".into()).filter(|_| decision != Decision::Allow);
             verdict
         };
-        let asked = |call: &str, decision| {
+        let asked_at = |now, call: &str, decision| {
             let mut verdict = verdict(decision);
-            left.ask(&[call], &mut verdict);
+            left.ask_at(now, &[call], &mut verdict);
             (verdict.decision, verdict.reason)
         };
+        let asked = |call: &str, decision| asked_at(Instant::now(), call, decision);
         left.leave(&["a"], &verdict(Decision::Ask));
         assert_eq!(asked("b", Decision::Allow), (Decision::Allow, None));
         for _ in 0..2 {
@@ -97,7 +102,7 @@ mod tests {
         left.leave(&["a"], &verdict(Decision::Allow));
         assert_eq!(asked("a", Decision::Allow).0, Decision::Allow);
         left.leave(&["a"], &verdict(Decision::Ask));
-        tokio::time::advance(WAITS + Duration::from_secs(1)).await;
-        assert_eq!(asked("a", Decision::Allow).0, Decision::Allow);
+        let later = Instant::now() + WAITS + Duration::from_secs(1);
+        assert_eq!(asked_at(later, "a", Decision::Allow).0, Decision::Allow);
     }
 }

@@ -1,6 +1,7 @@
 //! The question that the engine is asked: one event, with the hooks that judge it, what its client
 //! can do, and until when.
 
+use super::clock;
 use crate::hook::Hook;
 use crate::hook_set::{HookSet, Selected};
 use hookwire_base::event::Event;
@@ -47,7 +48,7 @@ pub struct HooksInForce {
 pub fn deadline(event: &Event) -> Option<Instant> {
     let budget = Duration::from_millis(event.deadline_ms()?.min(24 * 3_600_000));
     let margin = (budget / 20).max(Duration::from_millis(20));
-    Some(Instant::now() + budget.saturating_sub(margin))
+    Some(clock::now() + budget.saturating_sub(margin))
 }
 
 impl HooksInForce {
@@ -103,7 +104,7 @@ impl RunLimits<'_> {
     pub(super) async fn wait_until_over(&self) {
         let deadline = async {
             match self.question.deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                Some(deadline) => clock::sleep_until(deadline).await,
                 None => std::future::pending().await,
             }
         };

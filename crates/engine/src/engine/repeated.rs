@@ -44,7 +44,16 @@ impl<T: Clone> Repeated<T> {
         moment: &[&str],
         judge: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let judged = self.remembered(of_texts(moment));
+        self.judge_at(Instant::now(), moment, judge).await
+    }
+
+    async fn judge_at<E>(
+        &self,
+        now: Instant,
+        moment: &[&str],
+        judge: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let judged = self.remembered(now, of_texts(moment));
         let judge = async { judge.await.map(|verdict| (Instant::now(), verdict)) };
         judged
             .get_or_try_init(|| judge)
@@ -52,13 +61,10 @@ impl<T: Clone> Repeated<T> {
             .map(|(_, verdict)| verdict.clone())
     }
 
-    fn remembered(&self, name: Name) -> Judged<T> {
+    fn remembered(&self, now: Instant, name: Name) -> Judged<T> {
         let mut remembered = self.0.lock();
-        let is_old = |judged: &Judged<T>| {
-            judged
-                .get()
-                .is_some_and(|(at, _)| at.elapsed() > TOLD_AGAIN)
-        };
+        let is_old =
+            |judged: &Judged<T>| judged.get().is_some_and(|(at, _)| now - *at > TOLD_AGAIN);
         match remembered.get(&name).filter(|judged| !is_old(judged)) {
             Some(judged) => judged.clone(),
             None => {
@@ -73,22 +79,24 @@ impl<T: Clone> Repeated<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
     use std::cell::Cell;
     use std::future::pending;
 
     /// Two entries are told what one was judged; another moment, a later one and one whose judge
     /// failed or gave up are judged anew.
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_moment_is_judged_once() {
         let (repeated, n_judged) = (Repeated::default(), Cell::new(0));
-        let judge = async |moment: &str| {
+        let judge_at = async |now: Instant, moment: &str| {
             let judge = async {
                 tokio::task::yield_now().await;
                 n_judged.set(n_judged.get() + 1);
                 Ok::<_, ()>(n_judged.get())
             };
-            repeated.judge(&["agent", moment], judge).await
+            repeated.judge_at(now, &["agent", moment], judge).await
         };
+        let judge = async |moment: &str| judge_at(Instant::now(), moment).await;
         // Which of them begins isn't said.
         let (a, again, b) = tokio::join!(judge("a"), judge("a"), judge("b"));
         assert!(
@@ -96,8 +104,8 @@ mod tests {
             "{a:?} {again:?} {b:?}"
         );
         assert_eq!(judge("a").await, a);
-        tokio::time::advance(TOLD_AGAIN + Duration::from_millis(1)).await;
-        assert_eq!(judge("a").await, Ok(3));
+        let later = Instant::now() + TOLD_AGAIN + Duration::from_millis(1);
+        assert_eq!(judge_at(later, "a").await, Ok(3));
 
         assert_eq!(
             repeated
@@ -106,11 +114,7 @@ mod tests {
             Err("broken")
         );
         let given_up = repeated.judge(&["agent", "c"], pending::<Result<i32, ()>>());
-        assert!(
-            tokio::time::timeout(Duration::from_millis(1), given_up)
-                .await
-                .is_err()
-        );
+        assert!(given_up.now_or_never().is_none());
         assert_eq!(judge("c").await, Ok(4));
     }
 }

@@ -2,6 +2,7 @@
 //! once for every kind of handler.
 
 use super::aside;
+use super::clock;
 use super::failure::{self, Failure};
 use super::nested::NestedJudge;
 use super::question::{Question, RunLimits};
@@ -21,7 +22,6 @@ use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Why a hook was skipped by an engine that skips effects.
@@ -269,7 +269,7 @@ async fn run_timed(
     moment: &Arc<Moment>,
 ) -> HookRun {
     let hook = &selected.hook;
-    let (started, began) = (Instant::now(), SystemTime::now());
+    let (started, began) = (clock::now(), SystemTime::now());
     let transcript = Transcript::default();
     let redactors = redactors(limits.redacting, hook);
     // The verdict doesn't wait for a detached hook, so a doubt about it decides nothing: it runs.
@@ -307,7 +307,7 @@ async fn run_timed(
         moment,
         result,
         is_partial,
-        started.elapsed(),
+        clock::now() - started,
     );
     run.outcome.started_at = Some(began);
     run.outcome.transcript = redacted_steps(limits, redactors, transcript.take()).await;
@@ -375,7 +375,7 @@ async fn call_handler(
     transcript: &Transcript,
 ) -> Result<Answer, Failure> {
     let hook = &selected.hook;
-    let now = Instant::now();
+    let now = clock::now();
     let timeout = now.checked_add(hook.timeout);
     let (until, why) = match (limits.question.deadline, timeout) {
         (Some(deadline), Some(timeout)) if timeout < deadline => (Some(timeout), OWN_LIMIT),
@@ -412,13 +412,13 @@ async fn call_handler(
     // and a timer that counts against the budget would then never be due.
     let timer = tokio::task::unconstrained(async {
         match until {
-            Some(until) => tokio::time::sleep_until(until).await,
+            Some(until) => clock::sleep_until(until).await,
             None => std::future::pending().await,
         }
     });
     let early_deadline = tokio::task::unconstrained(limits.question.early_deadline.cancelled());
     let stopped = || {
-        let took = Duration::from_millis(millis(now.elapsed()));
+        let took = Duration::from_millis(millis(clock::now() - now));
         // A timer is late by a moment, which says nothing.
         let is_on_time = why == OWN_LIMIT && took < hook.timeout.saturating_add(LATE);
         let had = if is_on_time { hook.timeout } else { took };
@@ -439,7 +439,7 @@ async fn call_handler(
     };
     // No timer stops a handler that computes. What a strict one lets pass after its time, it has
     // not judged in time.
-    let is_late = until.is_some_and(|until| until < Instant::now());
+    let is_late = until.is_some_and(|until| until < clock::now());
     let is_strict = hook.fail_at(moment.event().spec.phase) != Fail::Open;
     match result {
         Ok(answer) if is_late && is_strict && answer.decision != Some(Decision::Deny) => {

@@ -1,7 +1,9 @@
 //! Who runs when, on which value, and what comes of it: the sentences of "Running" one by one, on
-//! the real engine with a paused clock. Handlers are fixed verdicts and callbacks whose name is
+//! the real engine with a clock that jumps. Handlers are fixed verdicts and callbacks whose name is
 //! their script, so that nothing here waits for anything but time that is made to pass.
 
+use super::clock::jumping::{self, block_on};
+use super::clock::now;
 use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::engine::question::{RunLimits, Within};
@@ -22,11 +24,9 @@ use hookwire_rules::contract::{Composition, Contract, Fail};
 use hookwire_rules::matching::Untold;
 use hookwire_testing::rows;
 use serde_json::{Value, json};
-use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 // ---------------------------------------------------------------------------------- the notation
@@ -176,13 +176,10 @@ impl HostClient for Client {
                 ("", _) => {}
                 ("hang", _) => std::future::pending().await,
                 ("sleep", millis) => {
-                    tokio::time::sleep(Duration::from_millis(millis.parse().unwrap())).await
+                    jumping::sleep(Duration::from_millis(millis.parse().unwrap())).await
                 }
-                // Time passes while nobody else can do anything.
                 ("compute", millis) => {
-                    let advance =
-                        tokio::time::advance(Duration::from_millis(millis.parse().unwrap()));
-                    let _ = futures_util::FutureExt::now_or_never(advance);
+                    jumping::advance(Duration::from_millis(millis.parse().unwrap()))
                 }
                 ("fail", _) => return Err("boom".into()),
                 ("panic", _) => panic!("a test's panic"),
@@ -267,16 +264,6 @@ impl World {
     fn calls(&self) -> String {
         self.client.calls.lock().unwrap().join(" ")
     }
-}
-
-/// Runs with a clock that jumps as soon as everybody waits.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .unwrap()
-        .block_on(future)
 }
 
 /// `deny by a: no => {"command":"y"} | a blocking, b skipped`, and what else the verdict has.
@@ -854,10 +841,10 @@ fn neighbours_that_may_run_side_by_side_cost_the_slowest() {
             "a, parallel: {parallel}, callback: sleep 300\n b, parallel: {parallel}, callback: sleep 100\n c, parallel: {parallel}, callback: sleep 300"
         );
         block_on(async {
-            let started = Instant::now();
+            let started = now();
             let world = World::new("native", &definitions);
             world.decide(&call()).await;
-            assert_eq!(started.elapsed().as_millis(), millis);
+            assert_eq!((now() - started).as_millis(), millis);
         });
     }
 }
@@ -1496,7 +1483,7 @@ fn a_once_hook_is_spent_when_its_event_is_decided() {
     ] {
         block_on(async {
             let world = World::new("native", definitions);
-            let of_first = tokio::time::timeout(Duration::from_secs(1), world.decide(&first)).await;
+            let of_first = jumping::within(Duration::from_secs(1), world.decide(&first)).await;
             assert_eq!(
                 of_first.map_or("cancelled", |verdict| verdict.decision.as_str()),
                 cut_off,
@@ -1516,9 +1503,9 @@ fn a_once_hook_is_spent_when_its_event_is_decided() {
             "a, once: true, async: true, callback: '{}'\n b, timeout: 2s, callback: hang",
         );
         assert!(
-            tokio::time::timeout(Duration::from_secs(1), world.decide(&call()))
+            jumping::within(Duration::from_secs(1), world.decide(&call()))
                 .await
-                .is_err()
+                .is_none()
         );
         assert_eq!(
             outcomes(&world.decide(&call()).await),
@@ -1533,11 +1520,11 @@ fn a_once_hook_is_spent_when_its_event_is_decided() {
 fn the_default_timeout_is_thirty_seconds() {
     for (field, seconds) in [("", 30), ("timeout: 2s, ", 2), ("timeout: 0.5, ", 0)] {
         block_on(async {
-            let started = Instant::now();
+            let started = now();
             let verdict = World::new("native", &format!("h, {field}fail: closed, callback: hang"))
                 .decide(&call())
                 .await;
-            assert_eq!(started.elapsed().as_secs(), seconds);
+            assert_eq!((now() - started).as_secs(), seconds);
             assert_eq!(
                 (verdict.decision.as_str(), verdict.outcomes[0].status),
                 ("deny", Status::Cancelled)
@@ -1610,22 +1597,22 @@ fn the_deadline_bounds_the_whole_event() {
             event["deadlineMs"] = deadline.into();
             block_on(async {
                 let world = World::new("native", &definitions);
-                let started = Instant::now();
+                let started = now();
                 let verdict = world.decide(&event).await;
                 compare(&verdict, &world, &definitions, expected);
-                assert_eq!(started.elapsed().as_millis(), at_most, "{definitions}");
+                assert_eq!((now() - started).as_millis(), at_most, "{definitions}");
             });
         }
     }
     // A shorter timeout of the hook's own stays.
     block_on(async {
-        let started = Instant::now();
+        let started = now();
         let mut event = call();
         event["deadlineMs"] = 1000.into();
         World::new("native", "a, timeout: 300ms, callback: hang")
             .decide(&event)
             .await;
-        assert_eq!(started.elapsed().as_millis(), 300);
+        assert_eq!((now() - started).as_millis(), 300);
     });
     // A hook whose time was over hasn't judged the event, even if it lets it pass.
     for (definition, expected) in [
@@ -1680,9 +1667,9 @@ fn thousands_of_hung_hooks() {
         event["deadlineMs"] = 1000.into();
         block_on(async {
             let world = World::new("native", &definitions);
-            let started = Instant::now();
+            let started = now();
             let verdict = world.decide(&event).await;
-            assert_eq!(started.elapsed().as_millis(), 950);
+            assert_eq!((now() - started).as_millis(), 950);
             assert_eq!(
                 (verdict.decision.as_str(), verdict.outcomes.len()),
                 ("ask", n)
@@ -1704,7 +1691,7 @@ fn an_early_deadline_takes_the_failure_direction_and_a_dropped_question_its_hook
         let early_deadline = world.early_deadline.clone();
         let event = call();
         let (verdict, ()) = tokio::join!(world.decide(&event), async {
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            jumping::sleep(Duration::from_secs(1)).await;
             early_deadline.cancel();
         });
         assert_eq!(
@@ -1712,8 +1699,8 @@ fn an_early_deadline_takes_the_failure_direction_and_a_dropped_question_its_hook
             "deny by a: hook `a` failed to finish before the input ended"
         );
         let world = World::new("native", "a, callback: hang");
-        let cancelled = tokio::time::timeout(Duration::from_secs(1), world.decide(&call())).await;
-        assert!(cancelled.is_err());
+        let cancelled = jumping::within(Duration::from_secs(1), world.decide(&call())).await;
+        assert!(cancelled.is_none());
         assert_eq!(*world.client.dropped.lock().unwrap(), 1);
     });
 }
@@ -1728,10 +1715,10 @@ fn detached_hooks_are_started_forgotten_and_told_about() {
                            e, async: true, callback: panic";
         let world = World::new("native", definitions);
         let mut reports = world.engine.reports();
-        let started = Instant::now();
+        let started = now();
         let verdict = world.decide(&call()).await;
         assert_eq!(
-            (tell(&verdict), started.elapsed()),
+            (tell(&verdict), now() - started),
             ("allow".into(), Duration::ZERO)
         );
         assert_eq!(
@@ -1739,7 +1726,7 @@ fn detached_hooks_are_started_forgotten_and_told_about() {
             "a started, b started, c started, d started, e started"
         );
         world.engine.settle().await;
-        assert_eq!(started.elapsed().as_secs(), 5);
+        assert_eq!((now() - started).as_secs(), 5);
         let mut told = Vec::new();
         while let Ok(report) = reports.try_recv() {
             assert!(

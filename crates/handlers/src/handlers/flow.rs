@@ -24,6 +24,15 @@ struct Volume {
     bytes: usize,
 }
 
+impl Volume {
+    fn of(said: &[u8]) -> Volume {
+        Volume {
+            lines: memchr::memchr_iter(b'\n', said).count(),
+            bytes: said.len(),
+        }
+    }
+}
+
 /// What a program may still say unasked.
 #[derive(Debug)]
 pub(super) struct Flow {
@@ -48,25 +57,18 @@ impl Flow {
 
     /// Whether the program may say this on a stream.
     pub(super) fn takes(&self, stream: &str, said: &[u8]) -> bool {
-        let lines = memchr::memchr_iter(b'\n', said).count();
-        self.takes_volume(
-            stream,
-            Volume {
-                lines,
-                bytes: said.len(),
-            },
-        )
+        self.takes_volume(Instant::now(), stream, Volume::of(said))
     }
 
     /// Whether the program may send one more message.
     #[cfg(feature = "mcp")]
     pub(super) fn takes_message(&self, stream: &str) -> bool {
-        self.takes_volume(stream, Volume { lines: 1, bytes: 0 })
+        self.takes_volume(Instant::now(), stream, Volume { lines: 1, bytes: 0 })
     }
 
-    fn takes_volume(&self, stream: &str, said: Volume) -> bool {
+    fn takes_volume(&self, now: Instant, stream: &str, said: Volume) -> bool {
         let mut left = self.left.lock();
-        let seconds = usize::try_from(left.1.elapsed().as_secs()).unwrap_or(usize::MAX);
+        let seconds = usize::try_from((now - left.1).as_secs()).unwrap_or(usize::MAX);
         if seconds > 0 {
             let more = |left: usize, rate: usize, most: usize| {
                 left.saturating_add(rate.saturating_mul(seconds)).min(most)
@@ -112,16 +114,21 @@ impl Flow {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn what_a_program_may_say_grows_with_time() {
+    #[test]
+    fn what_a_program_may_say_grows_with_time() {
         let flow = Flow::default();
-        assert!(flow.takes("stderr", &vec![b'\n'; MAX_UNASKED.lines]));
-        assert!(!flow.takes("stderr", b"\n"));
+        let start = flow.left.lock().1;
+        let takes = |n: u64, said: &[u8]| {
+            let now = start + Duration::from_millis(1900 * n);
+            flow.takes_volume(now, "stderr", Volume::of(said))
+        };
+        assert!(takes(0, &vec![b'\n'; MAX_UNASKED.lines]));
+        assert!(!takes(0, b"\n"));
         // However often it speaks meanwhile.
-        for _ in 0..20 {
-            tokio::time::advance(Duration::from_millis(1900)).await;
-            assert!(flow.takes("stderr", b"."));
+        for n in 1..=20 {
+            assert!(takes(n, b"."));
         }
-        assert!(flow.takes("stderr", &vec![b'\n'; 38 * UNASKED_A_SECOND.lines]));
+        assert!(takes(20, &vec![b'\n'; 38 * UNASKED_A_SECOND.lines]));
+        assert!(!takes(20, b"\n"));
     }
 }
