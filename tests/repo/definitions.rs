@@ -737,6 +737,35 @@ fn committed_schemas_are_those_of_the_types() {
     }
 }
 
+/// Each key of a hook has its row in the book, and each of `defaults` is in the sentence below.
+#[test]
+fn the_book_has_every_key() {
+    let schema = fs::read_to_string(repo("schema/definitions.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let keys = |name: &str| {
+        schema["$defs"][name]["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+    };
+    let is_handler = |key: &&String| {
+        let mut kinds = schema["$defs"]["Hook"]["oneOf"].as_array().unwrap().iter();
+        kinds.any(|kind| kind["required"][0] == ***key)
+    };
+    let page = fs::read_to_string(repo("docs/definitions.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    let rows: String = rows.filter_map(|row| row.split('|').nth(1)).collect();
+    let (_, defaults) = page.split_once("\n`defaults` in a file can set ").unwrap();
+    let (defaults, _) = defaults.split_once('.').unwrap();
+    for (text, key) in keys("Hook")
+        .filter(|key| !is_handler(key))
+        .map(|key| (&*rows, key))
+        .chain(keys("Defaults").map(|key| (defaults, key)))
+    {
+        assert!(text.contains(&format!("`{key}`")), "{key}");
+    }
+}
+
 /// Only what has one other spelling changes, and everything around it stays.
 #[test]
 fn older_patterns_are_written_anew() {

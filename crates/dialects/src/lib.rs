@@ -342,8 +342,12 @@ pub struct Files {
     /// The same file as hookwire's own would be: `hooks` with native fields, each value where its
     /// original is written. What is native already stays as it is. A problem that names a hook, by
     /// the `name` that it has in the result, breaks that hook alone.
-    pub read: fn(&Dialect, &Node, &mut Vec<Problem>) -> Node,
+    pub read: fn(&Dialect, &Node, OwnKeys, &mut Vec<Problem>) -> Node,
 }
+
+/// The keys that hookwire's own hooks may have beside their handler. Most have their meaning in
+/// hooks of another system's files, too.
+pub type OwnKeys = &'static [&'static str];
 
 /// What no other system's files have.
 const NO_FILES: Files = Files {
@@ -353,7 +357,7 @@ const NO_FILES: Files = Files {
     has_such_lists: |_, _| false,
     form: None,
     has_canonical_tools: false,
-    read: |_, root, _| root.clone(),
+    read: |_, root, _, _| root.clone(),
 };
 
 /// An event of a dialect.

@@ -6,13 +6,12 @@
 //! here.
 
 use super::files::{entry, error, renamed, text, unknown, warning, wrong_type};
-use super::{Dialect, Files, NO_FILES};
+use super::{Dialect, Files, NO_FILES, OwnKeys};
 use hookwire_base::support::nearest::closest;
 use hookwire_base::support::shell_word::argument;
 use hookwire_base::syntax::diagnostic::Severity;
 use hookwire_base::syntax::node::{Entry, Node, NodeValue, Span};
 use hookwire_base::syntax::problem::Problem;
-use hookwire_base::syntax::values::COMMON_FIELDS;
 use hookwire_rules::agents::{Agent, HookFile, Unit};
 use std::collections::HashMap;
 
@@ -166,9 +165,8 @@ fn is_native(item: &Node, member: &str) -> bool {
 
 /// What was meant to be a member of a hook.
 fn slip<'a>(item: &'a Node, member: &str) -> Option<&'a Entry> {
-    let is_slip =
-        |it: &&Entry| !COMMON_FIELDS.contains(&&*it.key) && closest(&it.key, [member]).is_some();
-    item.entries().iter().find(is_slip)
+    let mut members = item.entries().iter();
+    members.find(|entry| closest(&entry.key, [member]).is_some())
 }
 
 /// A hook, or a group of them, whose hooks have their type and all of their members beside it.
@@ -212,7 +210,7 @@ fn in_form(file: &HookFile, item: &Node) -> Node {
 }
 
 /// hookwire's definitions of these settings. A list of hooks is hookwire's own already.
-fn read(dialect: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
+fn read(dialect: &Dialect, root: &Node, own_keys: OwnKeys, problems: &mut Vec<Problem>) -> Node {
     let Some((agent, file)) = dialect
         .facts()
         .and_then(|agent| Some((agent, agent.file()?)))
@@ -230,6 +228,7 @@ fn read(dialect: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
         dialect,
         agent,
         file,
+        own_keys,
         problems,
         counts: HashMap::new(),
         name: String::new(),
@@ -284,6 +283,7 @@ struct Reading<'a> {
     dialect: &'a Dialect,
     agent: &'a Agent,
     file: &'a HookFile,
+    own_keys: OwnKeys,
     problems: &'a mut Vec<Problem>,
     /// How many hooks there are of an event and matcher.
     counts: HashMap<String, usize>,
@@ -486,7 +486,7 @@ impl Reading<'_> {
             key if SHOWN.contains(&key) || own_members(kind).contains(&key) => None,
             "matcher" if !self.file.has_groups => None,
             // hookwire's own, such as `when`, have their meaning here too.
-            key if COMMON_FIELDS.contains(&key)
+            key if self.own_keys.contains(&key)
                 && !["name", "on", "matcher", "dialect"].contains(&key) =>
             {
                 Some(member.clone())
@@ -887,6 +887,7 @@ mod tests {
         let native = (dialect.files.as_ref().unwrap().read)(
             dialect,
             &Node::from_json(&settings),
+            &["async", "fail", "if", "once", "timeout", "when"],
             &mut problems,
         )
         .to_json();

@@ -173,27 +173,3 @@ macro_rules! text_or_map {
         } }
     };
 }
-
-/// The fields of a hook, for suggestions; a test holds them to the schema.
-pub const COMMON_FIELDS: [&str; 20] = [
-    "name",
-    "description",
-    "on",
-    "matcher",
-    "if",
-    "unless",
-    "when",
-    "priority",
-    "timeout",
-    "fail",
-    "delegates",
-    "reach",
-    "observe",
-    "async",
-    "parallel",
-    "once",
-    "enabled",
-    "agents",
-    "dialect",
-    "tags",
-];

@@ -8,7 +8,7 @@ use super::other_name;
 use crate::files::{error, renamed, text, wrong_type};
 use crate::native::CONTRACT;
 use crate::replies::{bad_exit, or, parse_stdout, unreadable};
-use crate::{Dialect, EventRow, Files, NO_FILES};
+use crate::{Dialect, EventRow, Files, NO_FILES, OwnKeys};
 use hookwire_base::event::{Event, Phase, set_pointer};
 use hookwire_base::syntax::node::{Entry, Node, NodeValue};
 use hookwire_base::syntax::problem::Problem;
@@ -157,7 +157,7 @@ pub static DIALECT: Dialect = Dialect {
 };
 
 /// The trait's word for a hook's failure direction: `fail_open: false` is `fail: closed`.
-fn read_file(_: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
+fn read_file(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) -> Node {
     let mut twice = Vec::new();
     let mut field = |entry: &Entry| {
         if entry.key != "fail_open" {

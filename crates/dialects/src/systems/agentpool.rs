@@ -104,7 +104,7 @@ pub(super) static DIALECT: Dialect = Dialect {
             events.any(|event| dialect.named(&event.key).next().is_some())
         },
         form: Some("write it as there, under `agents` and the agent's name"),
-        read: |_, root, problems| files::read(root, problems),
+        read: |_, root, own, problems| files::read(root, own, problems),
         ..NO_FILES
     }),
     agent: None,

@@ -123,7 +123,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         marks: &MARKS,
         has_such_lists: |_, hooks| have_field(hooks, "mode"),
         has_canonical_tools: true,
-        read: |_, root, problems| files::read(root, problems),
+        read: |_, root, own, problems| files::read(root, own, problems),
         ..NO_FILES
     }),
     reply: write_reply,

@@ -78,7 +78,8 @@ pub fn native(root: &Node, problems: &mut Vec<Problem>) -> (&'static str, Option
         Some(_) => None,
         None => dialects::recognise(root),
     };
-    let read = written_for.and_then(|it| Some((it.files.as_ref()?.read)(it, root, problems)));
+    let read = written_for
+        .and_then(|it| Some((it.files.as_ref()?.read)(it, root, RawHook::KEYS, problems)));
     (
         written_for.map_or(dialects::NATIVE, dialects::Dialect::name),
         read,
@@ -822,7 +823,7 @@ fn belongs_to_a_hook(key: &str) -> bool {
     let is_handler = KINDS.iter().any(|kind| kind.key == key && kind.in_files);
     let is_anothers = key == "agent" || dialects::with_member(key).is_some();
     !is_anothers
-        && (is_handler || ["if", "matcher", "name", "on", "once", "unless", "when"].contains(&key))
+        && (is_handler || RawHook::KEYS.contains(&key) && !RawDefaults::KEYS.contains(&key))
 }
 
 /// Where it is reported that a hook lacks something: its name, else its first key.

@@ -3,13 +3,15 @@
 use super::check::check;
 use super::layer_dir::{Kept, LayerDir};
 use super::load::{Loader, Look};
+use super::written::RawHook;
 use crate::hook::Hook;
 use crate::host::{Host, HostOptions};
 use hookwire_base::support::file::signature;
+use hookwire_base::support::nearest::closest;
 use hookwire_base::syntax::formats::{self, Format};
 use hookwire_base::syntax::source::Layer;
-use hookwire_base::syntax::values::COMMON_FIELDS;
 use hookwire_handlers::handlers::{KINDS, Means, guards};
+use hookwire_rules::agents::AGENTS;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -167,8 +169,15 @@ fn the_schema_and_the_reader_know_the_same_fields() {
         .iter()
         .map(|kind| kind.key)
         .filter(|key| *key != "sample");
-    let expected = COMMON_FIELDS.iter().copied().chain(kinds).map(String::from);
+    let expected = RawHook::KEYS.iter().copied().chain(kinds).map(String::from);
     assert_eq!(hook, expected.collect());
+    // What looks like the member that names an event is taken for a slip of it.
+    let files = AGENTS.iter().filter_map(|agent| agent.file());
+    for member in files.filter_map(|file| file.event.as_deref()) {
+        for key in RawHook::KEYS {
+            assert_eq!(closest(key, [member]), None, "{key}");
+        }
+    }
     let unknown = |text: Value| {
         check("a.json", &text.to_string(), Layer::Hooks, None)
             .diagnostics

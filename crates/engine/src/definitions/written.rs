@@ -32,7 +32,7 @@ macro_rules! written_map {
         }
 
         impl $name {
-            const KEYS: &[&str] = &[$($key),*];
+            pub(super) const KEYS: &[&str] = &[$($key),*];
 
             /// Reads a member, if its key is one of these.
             fn take(&mut self, entry: &Entry, mistakes: &mut Mistakes) -> bool {

@@ -1,10 +1,10 @@
 //! agentpool's YAML: the hooks of every agent as hookwire's own definitions.
 
+use crate::OwnKeys;
 use crate::files::{entry, error, renamed, text, unknown, warning, wrong_type};
 use hookwire_base::support::nearest::closest;
 use hookwire_base::syntax::node::{Entry, Node, NodeValue};
 use hookwire_base::syntax::problem::Problem;
-use hookwire_base::syntax::values::COMMON_FIELDS;
 
 /// The member of a file that holds hooks.
 pub(crate) const MEMBERS: [&str; 1] = ["agents"];
@@ -22,7 +22,7 @@ pub(super) fn recognises(root: &Node) -> bool {
 
 /// Every agent's hooks, in the order of the file, and hookwire's own members beside them. The rest
 /// of the file is for agentpool only.
-pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
+pub(super) fn read(root: &Node, own: OwnKeys, problems: &mut Vec<Problem>) -> Node {
     let (Some(agents), NodeValue::Map(entries)) = (root.get("agents"), &root.value) else {
         return root.clone();
     };
@@ -30,7 +30,7 @@ pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
     match &agents.value {
         NodeValue::Map(list) => {
             for agent in list {
-                read_agent(agent, agents, &mut hooks, problems);
+                read_agent(agent, agents, own, &mut hooks, problems);
             }
         }
         _ => problems.push(wrong_type(agents, "`agents`", "a map of agents")),
@@ -69,7 +69,13 @@ pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
     }
 }
 
-fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mut Vec<Problem>) {
+fn read_agent(
+    agent: &Entry,
+    agents: &Node,
+    own_keys: OwnKeys,
+    hooks: &mut Vec<Node>,
+    problems: &mut Vec<Problem>,
+) {
     let Some(own) = hooks_of(agent, agents, problems) else {
         return;
     };
@@ -98,7 +104,12 @@ fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mu
             NodeValue::Seq(items) => {
                 for (n, item) in items.iter().enumerate() {
                     let name = format!("{}/{}#{}", agent.key, event.key, n + 1);
-                    hooks.push(Reading { name, problems }.hook(item, agent, event));
+                    let reading = Reading {
+                        name,
+                        own_keys,
+                        problems,
+                    };
+                    hooks.push(reading.hook(item, agent, event));
                 }
             }
             NodeValue::Null => {}
@@ -188,6 +199,7 @@ fn hooks_of<'a>(
 /// One entry of a list on its way to a native hook.
 struct Reading<'a> {
     name: String,
+    own_keys: OwnKeys,
     problems: &'a mut Vec<Problem>,
 }
 
@@ -243,7 +255,7 @@ impl Reading<'_> {
                 }),
                 key if own.contains(&key) || own.is_empty() => {}
                 // hookwire's own, such as `fail: closed` or `when`, have their meaning here too.
-                key if COMMON_FIELDS.contains(&key)
+                key if self.own_keys.contains(&key)
                     && !["name", "on", "agents", "dialect"].contains(&key) =>
                 {
                     native.push(member.clone());

@@ -1,6 +1,7 @@
 //! The article's hook configs as hookwire's own definitions.
 
 use super::{knows, quotes};
+use crate::OwnKeys;
 use crate::files::{self, renamed, unknown as unknown_word};
 use hookwire_base::syntax::diagnostic::Severity;
 use hookwire_base::syntax::fix::{Edit, Fix};
@@ -31,26 +32,16 @@ const FIELDS: [&str; 11] = [
     "async_mode",
     "payload_template",
 ];
-/// The fields that hookwire adds to them.
-const EXTRAS: [&str; 10] = [
-    "description",
-    "when",
-    "priority",
-    "fail",
-    "parallel",
-    "once",
-    "enabled",
-    "agents",
-    "dialect",
-    "tags",
-];
+/// The keys of hookwire's own that such a config has by another name.
+const RENAMED: [&str; 3] = ["on", "if", "async"];
 
 /// A list of hook configs, or a map from event names to such lists, as the registry has them.
-pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
+pub(super) fn read(root: &Node, own: OwnKeys, problems: &mut Vec<Problem>) -> Node {
     let NodeValue::Map(entries) = &root.value else {
         return root.clone();
     };
     let mut reader = Reader {
+        own,
         problems,
         unnamed: HashMap::new(),
         hook: None,
@@ -69,6 +60,7 @@ pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
 }
 
 struct Reader<'a> {
+    own: OwnKeys,
     problems: &'a mut Vec<Problem>,
     /// How many hooks of the same event and matcher have no name of their own.
     unnamed: HashMap<String, usize>,
@@ -214,6 +206,12 @@ impl Reader<'_> {
         }
     }
 
+    /// The fields that hookwire adds.
+    fn extras(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let own = self.own.iter().copied();
+        own.filter(|key| !RENAMED.contains(key))
+    }
+
     /// A field that all modes have.
     fn field(&mut self, it: &Entry, hook: &mut Vec<Entry>) {
         let is_text = matches!(it.value.value, NodeValue::String(_));
@@ -230,10 +228,12 @@ impl Reader<'_> {
             }
             "async_mode" => hook.push(renamed(it, "async")),
             "name" | "event" | "mode" | "command" | "prompt" | "url" | "payload_template" => {}
-            key if FIELDS.contains(&key) || EXTRAS.contains(&key) => hook.push(it.clone()),
+            key if FIELDS.contains(&key) || self.extras().any(|extra| extra == key) => {
+                hook.push(it.clone());
+            }
             unknown => {
                 let message = format!("unknown field `{unknown}`");
-                let known = FIELDS.into_iter().chain(EXTRAS);
+                let known = FIELDS.into_iter().chain(self.extras());
                 self.push(unknown_word(
                     &it.key_span,
                     "unknown-field",

@@ -1,7 +1,7 @@
 //! The capabilities of instructor's agents that register hooks, as hookwire's own definitions.
 
-use crate::Dialect;
 use crate::files::{entry, text, unknown, wrong_type};
+use crate::{Dialect, OwnKeys};
 use hookwire_base::syntax::node::{Entry, Node, NodeValue, Span};
 use hookwire_base::syntax::problem::Problem;
 
@@ -15,7 +15,7 @@ pub(super) fn recognises(root: &Node) -> bool {
 
 /// `useGuards` and `useContextConfig` become the hooks that they register, in the order of the
 /// file.
-pub(super) fn read(_: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
+pub(super) fn read(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) -> Node {
     let NodeValue::Map(written) = &root.value else {
         return root.clone();
     };
