@@ -1,6 +1,7 @@
 //! Where a call happens: its directories, and the guarded files that stand around it.
 
 use super::places::{Named, Part, Places, meet, parts_of};
+use hookwire_ask::look;
 use hookwire_base::support::places as user;
 use hookwire_rules::agents::AGENTS;
 use hookwire_rules::matching::shell::Word;
@@ -34,7 +35,7 @@ pub(super) struct Ground<'a> {
 #[derive(Default)]
 struct Listed {
     files: Vec<PathBuf>,
-    /// Places that have more.
+    /// Places that have more, or can't be read.
     cut: Vec<PathBuf>,
 }
 
@@ -42,6 +43,12 @@ struct Listed {
 struct Standing {
     path: PathBuf,
     parts: Vec<Part>,
+}
+
+/// What can't be looked at may be there.
+fn may_be_there(path: &Path) -> bool {
+    let looked = path.symlink_metadata();
+    looked.map_or_else(|error| !look::is_nothing(&error), |_| true)
 }
 
 impl<'a> Ground<'a> {
@@ -77,7 +84,7 @@ impl<'a> Ground<'a> {
                 .flat_map(|it| it.place(true).files().filter_map(|path| it.of_user(path)));
             let dirs = user::user_dirs().iter().chain(user::data_dirs()).cloned();
             let all = projects.flat_map(of_project).chain(of_user).chain(dirs);
-            let there = all.filter(|path| path.symlink_metadata().is_ok());
+            let there = all.filter(|path| may_be_there(path));
             there
                 .map(|path| Standing {
                     parts: parts_of(&path),
@@ -105,7 +112,12 @@ impl<'a> Ground<'a> {
     fn listed(&self) -> &Listed {
         /// Whether all of a directory was listed.
         fn walk(dir: &Path, depth: usize, most: usize, found: &mut Vec<PathBuf>) -> bool {
-            for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let entries = match std::fs::read_dir(dir) {
+                Ok(entries) => entries,
+                Err(error) => return look::is_nothing(&error),
+            };
+            for entry in entries {
+                let Ok(entry) = entry else { return false };
                 let is_all = match entry.file_type() {
                     Ok(kind) if kind.is_dir() && depth > 0 => {
                         walk(&entry.path(), depth - 1, most, found)
@@ -137,14 +149,17 @@ impl<'a> Ground<'a> {
                 .map(|it| it.path.clone())
                 .chain(others)
             {
-                if path.is_dir() {
-                    // Each place has its own limit, so that none can hide another one's files.
-                    let most = listed.files.len() + MOST_FILES;
-                    if !walk(&path, DEEPEST, most, &mut listed.files) {
-                        listed.cut.push(path);
+                match path.metadata() {
+                    Ok(about) if about.is_dir() => {
+                        // Each place has its own limit, so that none can hide another one's files.
+                        let most = listed.files.len() + MOST_FILES;
+                        if !walk(&path, DEEPEST, most, &mut listed.files) {
+                            listed.cut.push(path);
+                        }
                     }
-                } else if path.symlink_metadata().is_ok() {
-                    listed.files.push(path);
+                    // So does a link that leads nowhere stand there.
+                    _ if may_be_there(&path) => listed.files.push(path),
+                    _ => {}
                 }
             }
             listed
