@@ -139,7 +139,7 @@ impl Clock {
             .filter(|(first, _)| **first == "hook")?
             .1
             .iter()
-            .find_map(|it| asked::agent(it).ok());
+            .find_map(|it| asked::agent_dialect(it).ok());
         let duration =
             |option: &str| value(option).and_then(|it| humantime::parse_duration(it).ok());
         let limit = duration("--timeout").unwrap_or(hookwire_ask::TIME_LIMIT);
@@ -248,7 +248,7 @@ impl Clock {
             .read_to_end(&mut sent);
         read.map_err(|error| Failure(format!("failed to read the event: {error}")))?;
         let mut asked = args.asked();
-        let payload = asked.read(&sent, EVENT);
+        let payload = asked.read_payload(&sent, EVENT);
         *self.asked.lock() = asked.clone();
         Judge {
             args,
@@ -403,7 +403,8 @@ fn judge_here(
     say: impl FnOnce(Said),
 ) -> Result<(), Failure> {
     let agent = asked.agent;
-    let event = asked::event(agent, payload, limit).map_err(|error| Failure(error.to_string()))?;
+    let event =
+        asked::read_event(agent, payload, limit).map_err(|error| Failure(error.to_string()))?;
     let host = hooks.host.definitions.host_with(HostOptions {
         purpose,
         ..hooks.options()?

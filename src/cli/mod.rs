@@ -794,13 +794,13 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
 
 /// Reads the name of a dialect; shells complete it.
 fn dialect() -> impl TypedValueParser<Value = &'static Dialect> {
-    PossibleValuesParser::new(dialects::names())
+    PossibleValuesParser::new(dialects::dialect_names())
         .try_map(|name| dialects::by_name(&name).map_err(|it| it.to_string()))
 }
 
 /// Reads the name of a coding agent that asks; of all agents' facts, an event needs the name alone.
 fn asking_agent() -> impl TypedValueParser<Value = &'static Dialect> {
-    PossibleValuesParser::new(agents::names()).try_map(|name| asked::agent(&name))
+    PossibleValuesParser::new(agents::names()).try_map(|name| asked::agent_dialect(&name))
 }
 
 /// Reads the name of a coding agent; shells complete it.

@@ -76,11 +76,14 @@ impl Asker {
             .collect();
         let is_missing = |row: &&&'static EventRow| self.missing.contains(&row.name);
         match (
-            rows.iter().find(|row| dialect.unasked(row.name).is_none()),
+            rows.iter()
+                .find(|row| dialect.why_unasked(row.name).is_none()),
             rows.first(),
         ) {
             (Some(row), _) => Some(*row).filter(|row| is_missing(&row)).map(Why::Missing),
-            (None, Some(row)) => dialect.unasked(row.name).map(|why| Why::Unasked(row, why)),
+            (None, Some(row)) => dialect
+                .why_unasked(row.name)
+                .map(|why| Why::Unasked(row, why)),
             (None, None) => Some(Why::Unknown),
         }
     }

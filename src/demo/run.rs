@@ -211,7 +211,7 @@ fn judged(root: &Path) -> Result<Vec<Value>, Failure> {
 /// Prints a start in its place in the tree, without what was `shown` of that already, and its
 /// verdict.
 fn print_start(record: &Value, shown: &mut Vec<String>, out: &mut Output) {
-    let Some(event) = dialects::sent(record["params"].clone(), dialects::NATIVE) else {
+    let Some(event) = dialects::read_sent_event(record["params"].clone(), dialects::NATIVE) else {
         return;
     };
     let lines = tree(&event);

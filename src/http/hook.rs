@@ -75,7 +75,7 @@ fn read_options(asked: &mut Asked, query: &str) -> Result<(), String> {
 }
 
 async fn judge(service: &Service, asked: &mut Asked, body: &[u8]) -> Result<String, String> {
-    let payload = asked.read(body, "?event=")?;
+    let payload = asked.read_payload(body, "?event=")?;
     let judged = single::judge(
         &service.host,
         &service.runtime,
@@ -85,7 +85,7 @@ async fn judge(service: &Service, asked: &mut Asked, body: &[u8]) -> Result<Stri
     );
     let judged = timeout(asked.time_limit.saturating_add(GRACE), judged).await;
     let judged = judged.map_err(|_| "there was no verdict in time")??;
-    Ok(asked::said(
+    Ok(asked::text_for_agent(
         &asked.agent.reply_to(&judged.event, &judged.verdict),
     ))
 }

@@ -77,7 +77,7 @@ impl Answers for Service {
             return reply::refusal(status, &refused.to_string());
         }
         match path.strip_prefix(HOOK) {
-            Some(agent) if method == Method::POST => match asked::agent(agent) {
+            Some(agent) if method == Method::POST => match asked::agent_dialect(agent) {
                 Ok(agent) => hook::answer(self, agent, request).await,
                 Err(known) => {
                     reply::refusal(StatusCode::NOT_FOUND, &format!("the agent is {known}"))

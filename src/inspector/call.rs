@@ -219,7 +219,7 @@ impl Call {
                 } = asked::said_of(dialect, &record["params"]["payload"], reply);
                 json!({ "stdout": stdout, "stderr": stderr, "exit": exit })
             }
-            Some(Via::Http) => json!({ "body": asked::said(&reply) }),
+            Some(Via::Http) => json!({ "body": asked::text_for_agent(&reply) }),
             None => json!({ "reply": reply }),
         })
     }

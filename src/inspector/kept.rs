@@ -322,7 +322,7 @@ impl Kept {
             &format!("since:{}", wanted.since),
             |line| {
                 let Ok(Recorded { event, dialect, .. }) =
-                    Recorded::read(line, hookwire_dialects::native())
+                    Recorded::read_line(line, hookwire_dialects::native())
                 else {
                     return ControlFlow::Continue(());
                 };

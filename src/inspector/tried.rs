@@ -168,8 +168,8 @@ fn event(params: Value) -> Answer<(&'static Dialect, Event)> {
         .as_str()
         .unwrap_or(dialects::NATIVE)
         .to_string();
-    let event =
-        dialects::sent(params, &dialect).ok_or_else(|| Problem::params("`event` is no event"))?;
+    let event = dialects::read_sent_event(params, &dialect)
+        .ok_or_else(|| Problem::params("`event` is no event"))?;
     Ok((
         dialects::by_name(&dialect).map_err(|unknown| Problem::params(unknown.to_string()))?,
         event,

@@ -63,9 +63,9 @@ impl Asked {
     ///
     /// # Errors
     /// Says why it can't be read.
-    pub fn read(&mut self, sent: &[u8], option: &str) -> Result<Value, String> {
-        let mut payload = read(self.agent, &mut self.moment, sent)?;
-        self.agent = speaker(self.agent, &payload);
+    pub fn read_payload(&mut self, sent: &[u8], option: &str) -> Result<Value, String> {
+        let mut payload = read_payload(self.agent, &mut self.moment, sent)?;
+        self.agent = find_speaker(self.agent, &payload);
         name_event(self.agent, &mut self.moment, &mut payload)
             .map_err(|problem| format!("{option}{problem}"))?;
         Ok(payload)
@@ -74,7 +74,7 @@ impl Asked {
     /// What a command says of a reply to the agent, or of a failure.
     pub fn said(&self, judged: Result<Value, String>) -> Said {
         let said = match judged {
-            Ok(reply) => self.agent.say(&reply, &self.moment.name),
+            Ok(reply) => self.agent.say_reply(&reply, &self.moment.name),
             Err(problem) => {
                 let reason = refusal(&safe(&problem));
                 let refused = match self.fails_open {
@@ -113,14 +113,18 @@ pub fn said_of(agent: &'static Dialect, payload: &Value, reply: Value) -> Said {
 ///
 /// # Errors
 /// It is no agent; names those that there are.
-pub fn agent(name: &str) -> Result<&'static Dialect, String> {
+pub fn agent_dialect(name: &str) -> Result<&'static Dialect, String> {
     agents::check(name)?;
     by_name(name).map_err(|unknown| unknown.to_string())
 }
 
 /// The payload that an agent sent. If it can't be read, what is known of the event is taken from
 /// what can be.
-pub(super) fn read(agent: &Dialect, moment: &mut Moment, sent: &[u8]) -> Result<Value, String> {
+pub(super) fn read_payload(
+    agent: &Dialect,
+    moment: &mut Moment,
+    sent: &[u8],
+) -> Result<Value, String> {
     let text = std::str::from_utf8(sent).map_err(|_| "the event is not UTF-8".to_string());
     // Cursor sends one or two marks of the byte order on Windows.
     let text = text.map(|text| text.trim_start_matches('\u{feff}'));
@@ -147,7 +151,7 @@ pub(super) fn read(agent: &Dialect, moment: &mut Moment, sent: &[u8]) -> Result<
 /// Who asks: another agent may run the hooks of this one, and is answered in its own words. It is
 /// known by its payloads. Facts of agents are read only if a payload lacks the session, which each
 /// agent names in its own way.
-pub fn speaker(agent: &'static Dialect, payload: &Value) -> &'static Dialect {
+pub fn find_speaker(agent: &'static Dialect, payload: &Value) -> &'static Dialect {
     let session = agent
         .members
         .iter()
@@ -285,12 +289,12 @@ impl<'a> Params<'a> {
 ///
 /// # Errors
 /// It is no event of the agent's.
-pub fn event(
+pub fn read_event(
     agent: &'static Dialect,
     payload: Value,
     time_limit: Duration,
 ) -> Result<Event, NotAnEvent> {
-    let mut event = agent.read(payload)?;
+    let mut event = agent.read_event(payload)?;
     event.change(|data| data["deadlineMs"] = deadline_ms(time_limit).into());
     Ok(event)
 }
@@ -300,7 +304,7 @@ fn deadline_ms(time_limit: Duration) -> u64 {
 }
 
 /// What the agent is told; nothing if hooks have nothing to say.
-pub fn said(reply: &Value) -> String {
+pub fn text_for_agent(reply: &Value) -> String {
     match reply {
         Value::Object(members) if members.is_empty() => String::new(),
         reply => reply.to_string(),
@@ -354,7 +358,7 @@ mod tests {
             ("claude-code", "", ""),
         ] {
             let mut moment = Moment::default();
-            let read = read(agent(name).unwrap(), &mut moment, text.as_bytes());
+            let read = read_payload(agent_dialect(name).unwrap(), &mut moment, text.as_bytes());
             assert!(read.is_err() || expected.is_empty(), "{text}");
             assert_eq!(
                 (&*moment.name, moment.is_unknown_gate),
@@ -367,8 +371,8 @@ mod tests {
             is_unknown_gate: false,
         };
         assert!(
-            read(
-                agent("claude-code").unwrap(),
+            read_payload(
+                agent_dialect("claude-code").unwrap(),
                 &mut moment,
                 br#"{"hook_event_name":"Stop","#
             )
@@ -418,7 +422,9 @@ mod tests {
             ),
         ] {
             let mut moment = Moment::default();
-            assert!(read(agent(name).unwrap(), &mut moment, text.as_bytes()).is_err());
+            assert!(
+                read_payload(agent_dialect(name).unwrap(), &mut moment, text.as_bytes()).is_err()
+            );
             assert_eq!(moment.is_unknown_gate, expected, "{text}");
         }
     }

@@ -3,13 +3,13 @@
 //!
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
 
-use super::decisive::understood;
+use super::decisive::check_understood;
 use super::native::{AGENT, CONTRACT};
 use super::replies::{
-    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread, unread_reply,
-    unreadable, whole,
+    BLOCKED, bad_exit, denied_verdict, describe_unread, is_decided, parse_stdout, reply_members,
+    text_member, text_or, unread_reply, unreadable_reply, whole_reply,
 };
-use super::{CodingAgent, Dialect, EventRow, Files, Refusal, have_field, same, settings};
+use super::{CodingAgent, Dialect, EventRow, Files, Refusal, canonical_row, have_field, settings};
 use hookwire_base::event::{Event, set_pointer, spec};
 use hookwire_base::verdict::{Answer, Decision, Verdict};
 use hookwire_rules::contract::{Contract, Exit, Reader, TOOL_NAME, Target};
@@ -27,61 +27,61 @@ pub(super) static DIALECT: Dialect = Dialect {
         runs_equal_hooks_once: true,
         matcher: MatcherRule::ListOrSearch,
         tools_apart: &["MultiEdit", "NotebookEdit", "NotebookRead"],
-        matched,
+        matched: matcher_target,
         timeout: Duration::from_secs(600),
         project_variables: &["CLAUDE_PROJECT_DIR"],
         decisions: CONTRACT.decisions,
         context_resumes: true,
-        payload: |event| DIALECT.write(event),
+        payload: |event| DIALECT.write_event(event),
         reply: |event, reply| read_reply(&DIALECT, event, reply),
-        exit,
+        exit: read_exit,
         ..AGENT
     },
     events: &[
         // There `model` is a name, in hookwire an object.
-        same("SessionStart").members(&[("/model", "/model/name")]),
-        same("SessionEnd"),
-        same("Setup"),
-        same("InstructionsLoaded"),
-        same("UserPromptSubmit").blocks(),
-        same("UserPromptExpansion").blocks(),
-        same("PreToolUse").blocks().rewrites(),
+        canonical_row("SessionStart").members(&[("/model", "/model/name")]),
+        canonical_row("SessionEnd"),
+        canonical_row("Setup"),
+        canonical_row("InstructionsLoaded"),
+        canonical_row("UserPromptSubmit").blocks(),
+        canonical_row("UserPromptExpansion").blocks(),
+        canonical_row("PreToolUse").blocks().rewrites(),
         // Whatever isn't an allow keeps the text from running, a rewrite too.
         EventRow::new(SKILL_COMMAND, "PreToolUse")
             .near(SKILL_COMMAND)
             .blocks(),
-        same("PermissionRequest").blocks().rewrites(),
-        same("PermissionDenied"),
-        same("PostToolUse").blocks().rewrites(),
-        same("PostToolUseFailure").blocks().members(&[
+        canonical_row("PermissionRequest").blocks().rewrites(),
+        canonical_row("PermissionDenied"),
+        canonical_row("PostToolUse").blocks().rewrites(),
+        canonical_row("PostToolUseFailure").blocks().members(&[
             ("/error", "/tool/error"),
             ("/is_interrupt", "/tool/isInterrupt"),
         ]),
-        same("PostToolBatch").blocks(),
-        same("Notification"),
-        same("MessageDisplay")
+        canonical_row("PostToolBatch").blocks(),
+        canonical_row("Notification"),
+        canonical_row("MessageDisplay")
             .rewrites()
             .members(&[("/delta", "/lastMessage")]),
-        same("Stop").blocks(),
-        same("StopFailure").members(&[("/error", "/error")]),
-        same("SubagentStart"),
-        same("SubagentStop").blocks(),
-        same("TaskCreated").blocks(),
-        same("TaskCompleted").blocks(),
-        same("TeammateIdle").blocks().denies_by_exit(),
-        same("PreCompact").blocks(),
-        same("PostCompact"),
-        same("PreModelSwitch").blocks(),
-        same("PostModelSwitch"),
-        same("ConfigChange").blocks(),
-        same("CwdChanged"),
-        same("DirectoryAdded"),
-        same("FileChanged"),
+        canonical_row("Stop").blocks(),
+        canonical_row("StopFailure").members(&[("/error", "/error")]),
+        canonical_row("SubagentStart"),
+        canonical_row("SubagentStop").blocks(),
+        canonical_row("TaskCreated").blocks(),
+        canonical_row("TaskCompleted").blocks(),
+        canonical_row("TeammateIdle").blocks().denies_by_exit(),
+        canonical_row("PreCompact").blocks(),
+        canonical_row("PostCompact"),
+        canonical_row("PreModelSwitch").blocks(),
+        canonical_row("PostModelSwitch"),
+        canonical_row("ConfigChange").blocks(),
+        canonical_row("CwdChanged"),
+        canonical_row("DirectoryAdded"),
+        canonical_row("FileChanged"),
         // What a command prints there is the path of the worktree.
-        same("WorktreeCreate").blocks().denies_by_exit(),
-        same("WorktreeRemove"),
-        same("Elicitation").blocks(),
-        same("ElicitationResult").blocks(),
+        canonical_row("WorktreeCreate").blocks().denies_by_exit(),
+        canonical_row("WorktreeRemove"),
+        canonical_row("Elicitation").blocks(),
+        canonical_row("ElicitationResult").blocks(),
     ],
     event_name: "/hook_event_name",
     members: &[
@@ -119,7 +119,7 @@ pub(super) static DIALECT: Dialect = Dialect {
 
 /// The part of an event that a matcher is held against. At other events the client ignores
 /// matchers.
-pub(super) fn matched(event: &str) -> Target {
+pub(super) fn matcher_target(event: &str) -> Target {
     Target::Member(match event {
         _ if spec(event).is_some_and(|spec| spec.tool) => TOOL_NAME,
         "SessionStart" | "ConfigChange" | "DirectoryAdded" => "/source",
@@ -177,7 +177,7 @@ pub(super) fn reply_on_stdout(
 /// The answer of plain text on the stdout of a command that exited with 0.
 pub(super) fn plain_stdout(event: &Event, stdout: &str) -> Answer {
     Answer {
-        remarks: unread(event, stdout),
+        remarks: describe_unread(event, stdout),
         ..text_on_stdout(event, stdout)
     }
 }
@@ -201,7 +201,7 @@ pub(super) fn reason_of_deny(reply: Option<Result<Answer, String>>) -> Option<St
         .reason
 }
 
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     match (
         exit.code,
@@ -214,10 +214,10 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
                 format!(
                     "[{}]: {}",
                     exit.command,
-                    or(exit.stderr, "No stderr output")
+                    text_or(exit.stderr, "No stderr output")
                 )
             };
-            Ok(block(
+            Ok(block_event(
                 &DIALECT,
                 event,
                 reason_of_deny(reply).unwrap_or_else(stderr),
@@ -239,7 +239,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 }
 
 /// A deny, if the event can be blocked; else a message to the person.
-pub(super) fn block(dialect: &Dialect, event: &Event, reason: String) -> Answer {
+pub(super) fn block_event(dialect: &Dialect, event: &Event, reason: String) -> Answer {
     if dialect.row(&event.name).is_none_or(|row| row.blocks) {
         Answer::decide(Decision::Deny, reason)
     } else {
@@ -262,7 +262,7 @@ pub(super) fn read_reply(dialect: &Dialect, event: &Event, value: Value) -> Resu
         .into_iter()
         .chain(of_event)
         .collect();
-    understood(event, &value, &read, answer)
+    check_understood(event, &value, &read, answer)
 }
 
 /// The same, where what else looks like a decision means nothing.
@@ -271,23 +271,25 @@ pub(super) fn read_members(
     event: &Event,
     value: &Value,
 ) -> Result<Answer, String> {
-    let object = members(value)?;
+    let object = reply_members(value)?;
     let mut answer = Answer::default();
     match object.get("continue") {
         None | Some(Value::Bool(true)) => {}
         Some(Value::Bool(false)) => {
-            answer.stop = Some(text(object, "stopReason")?.unwrap_or_default())
+            answer.stop = Some(text_member(object, "stopReason")?.unwrap_or_default())
         }
-        Some(_) => return Err(unreadable("`continue` is not a boolean")),
+        Some(_) => return Err(unreadable_reply("`continue` is not a boolean")),
     }
-    answer.user_messages.extend(text(object, "systemMessage")?);
-    match text(object, "decision")?.as_deref() {
+    answer
+        .user_messages
+        .extend(text_member(object, "systemMessage")?);
+    match text_member(object, "decision")?.as_deref() {
         None => {}
         Some("block") => {
-            let blocked = block(
+            let blocked = block_event(
                 dialect,
                 event,
-                text(object, "reason")?.unwrap_or_else(|| BLOCKED.into()),
+                text_member(object, "reason")?.unwrap_or_else(|| BLOCKED.into()),
             );
             answer.decision = blocked.decision;
             answer.reason = blocked.reason;
@@ -295,10 +297,10 @@ pub(super) fn read_members(
         }
         Some("approve") => {
             answer.decision = Some(Decision::Allow);
-            answer.reason = text(object, "reason")?;
+            answer.reason = text_member(object, "reason")?;
         }
         Some(other) => {
-            return Err(unreadable(format_args!(
+            return Err(unreadable_reply(format_args!(
                 "`decision` is `{other}`, not `block` or `approve`"
             )));
         }
@@ -306,7 +308,7 @@ pub(super) fn read_members(
     match object.get("hookSpecificOutput") {
         None | Some(Value::Null) => {}
         Some(Value::Object(specific)) => read_specific(dialect, event, specific, &mut answer)?,
-        Some(_) => return Err(unreadable("`hookSpecificOutput` is not an object")),
+        Some(_) => return Err(unreadable_reply("`hookSpecificOutput` is not an object")),
     }
     Ok(answer)
 }
@@ -317,39 +319,45 @@ fn read_specific(
     specific: &Map<String, Value>,
     answer: &mut Answer,
 ) -> Result<(), String> {
-    let (name, expected) = (text(specific, "hookEventName")?, dialect.name_of(event));
+    let (name, expected) = (
+        text_member(specific, "hookEventName")?,
+        dialect.name_of(event),
+    );
     // A hook that is for a moment which the client calls otherwise may not know that name.
     if !name
         .as_deref()
         .is_some_and(|name| name == expected || name == &*event.name)
     {
         let name = name.as_deref().unwrap_or("missing");
-        return Err(unreadable(format_args!(
+        return Err(unreadable_reply(format_args!(
             "`hookEventName` is {name}, not `{expected}`"
         )));
     }
     answer
         .additional_context
-        .extend(text(specific, "additionalContext")?);
-    if let Some(decision) = text(specific, "permissionDecision")? {
-        let decision = Decision::from_word(&decision)
-            .ok_or_else(|| unreadable(format_args!("`permissionDecision` is `{decision}`")))?;
-        let reason = text(specific, "permissionDecisionReason")?;
+        .extend(text_member(specific, "additionalContext")?);
+    if let Some(decision) = text_member(specific, "permissionDecision")? {
+        let decision = Decision::from_word(&decision).ok_or_else(|| {
+            unreadable_reply(format_args!("`permissionDecision` is `{decision}`"))
+        })?;
+        let reason = text_member(specific, "permissionDecisionReason")?;
         // Beside a `block` in the old words, the stronger of the two.
         if answer.decision.is_none_or(|earlier| decision >= earlier) {
             (answer.decision, answer.reason) = (Some(decision), reason);
         }
     }
     match &*event.name {
-        "PreToolUse" => answer.subject = object(specific, "updatedInput")?,
+        "PreToolUse" => answer.subject = read_object(specific, "updatedInput")?,
         "PostToolUse" => {
             let output = specific
                 .get("updatedToolOutput")
                 .or(specific.get("updatedMCPToolOutput"));
             answer.subject = output.filter(|value| !value.is_null()).cloned();
         }
-        "MessageDisplay" => answer.subject = text(specific, "displayContent")?.map(Value::String),
-        "Elicitation" | "ElicitationResult" => match text(specific, "action")?.as_deref() {
+        "MessageDisplay" => {
+            answer.subject = text_member(specific, "displayContent")?.map(Value::String)
+        }
+        "Elicitation" | "ElicitationResult" => match text_member(specific, "action")?.as_deref() {
             None => {}
             Some("accept") => answer.decision = answer.decision.or(Some(Decision::Allow)),
             Some(action @ ("decline" | "cancel")) => {
@@ -359,25 +367,25 @@ fn read_specific(
                     .unwrap_or_else(|| format!("a hook answered `{action}`"));
                 (answer.decision, answer.reason) = (Some(Decision::Deny), Some(reason));
             }
-            Some(other) => return Err(unreadable(format_args!("`action` is `{other}`"))),
+            Some(other) => return Err(unreadable_reply(format_args!("`action` is `{other}`"))),
         },
         "PermissionRequest" => {
             let decision = match specific.get("decision") {
                 None | Some(Value::Null) => return Ok(()),
                 Some(Value::Object(decision)) => decision,
-                Some(_) => return Err(unreadable("`decision` is not an object")),
+                Some(_) => return Err(unreadable_reply("`decision` is not an object")),
             };
-            answer.decision = match text(decision, "behavior")?
+            answer.decision = match text_member(decision, "behavior")?
                 .as_deref()
                 .and_then(Decision::from_word)
             {
                 allow_or_deny @ Some(Decision::Allow | Decision::Deny) => allow_or_deny,
                 Some(Decision::Ask | Decision::Defer) | None => {
-                    return Err(unreadable("`behavior` is not `allow` or `deny`"));
+                    return Err(unreadable_reply("`behavior` is not `allow` or `deny`"));
                 }
             };
-            answer.reason = text(decision, "message")?;
-            answer.subject = object(decision, "updatedInput")?;
+            answer.reason = text_member(decision, "message")?;
+            answer.subject = read_object(decision, "updatedInput")?;
             if decision.get("interrupt") == Some(&Value::Bool(true)) {
                 answer.stop = Some(answer.reason.clone().unwrap_or_default());
             }
@@ -387,11 +395,11 @@ fn read_specific(
     Ok(())
 }
 
-fn object(specific: &Map<String, Value>, key: &str) -> Result<Option<Value>, String> {
+fn read_object(specific: &Map<String, Value>, key: &str) -> Result<Option<Value>, String> {
     match specific.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(value @ Value::Object(_)) => Ok(Some(value.clone())),
-        Some(_) => Err(unreadable(format_args!("`{key}` is not an object"))),
+        Some(_) => Err(unreadable_reply(format_args!("`{key}` is not an object"))),
     }
 }
 
@@ -404,7 +412,7 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
             .as_ref()
             .is_some_and(|input| !input.is_object());
     let stricter = (is_misfit && verdict.decision != Decision::Deny).then(|| {
-        denied(
+        denied_verdict(
             verdict,
             "a hook rewrote this, and a tool's input is an object",
         )
@@ -425,7 +433,7 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
                 };
                 specific.insert("permissionDecision".into(), json!(decision.as_str()));
                 let reason = if decision == Decision::Deny {
-                    or(&reason, BLOCKED)
+                    text_or(&reason, BLOCKED)
                 } else {
                     reason
                 };
@@ -444,7 +452,9 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
                     Some(input) => Some(json!({"behavior": allow, "updatedInput": input})),
                     None => Some(json!({"behavior": allow})),
                 },
-                Decision::Deny => Some(json!({"behavior": deny, "message": or(&reason, BLOCKED)})),
+                Decision::Deny => {
+                    Some(json!({"behavior": deny, "message": text_or(&reason, BLOCKED)}))
+                }
                 // A new input can only come with an approval, and no hook approved it.
                 Decision::Allow | Decision::Ask | Decision::Defer if verdict.subject.is_some() => {
                     Some(json!({
@@ -461,29 +471,29 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
             let blocks = dialect.row(name).is_none_or(|row| row.blocks);
             match (verdict.decision, blocks) {
                 (Decision::Allow, _) => {}
-                // They don't know `block`; the idle teammate's is for `Dialect::say`.
+                // They don't know `block`; the idle teammate's is for `Dialect::say_reply`.
                 (_, true) if name == "TaskCompleted" || name == "TeammateIdle" => {
                     reply.insert("continue".into(), json!(false));
-                    reply.insert("stopReason".into(), json!(or(&reason, BLOCKED)));
+                    reply.insert("stopReason".into(), json!(text_or(&reason, BLOCKED)));
                     if name == "TeammateIdle" && verdict.stop.is_none() {
                         reply.insert("decision".into(), json!("block"));
-                        reply.insert("reason".into(), json!(or(&reason, BLOCKED)));
+                        reply.insert("reason".into(), json!(text_or(&reason, BLOCKED)));
                     }
                 }
                 (_, true) if name == "Elicitation" || name == "ElicitationResult" => {
                     specific.insert("action".into(), json!("decline"));
-                    messages.push(or(&reason, BLOCKED));
+                    messages.push(text_or(&reason, BLOCKED));
                 }
                 (_, true) => {
                     reply.insert("decision".into(), json!("block"));
-                    reply.insert("reason".into(), json!(or(&reason, BLOCKED)));
+                    reply.insert("reason".into(), json!(text_or(&reason, BLOCKED)));
                 }
-                (_, false) => messages.push(or(&reason, BLOCKED)),
+                (_, false) => messages.push(text_or(&reason, BLOCKED)),
             }
             if let Some(subject) = &verdict.subject {
                 let before = event.subject().unwrap_or(&Value::Null);
                 let after = if subject.is_null() && verdict.replaced {
-                    withheld(before)
+                    withhold_output(before)
                 } else {
                     subject.clone()
                 };
@@ -511,13 +521,13 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
         reply.insert("continue".into(), json!(false));
         reply.insert("stopReason".into(), json!(stop));
     }
-    whole(reply, specific, &messages, dialect.name_of(event))
+    whole_reply(reply, specific, &messages, dialect.name_of(event))
 }
 
 /// The client takes a new output only in the tool's own shape: the same, without its texts, but for
 /// those that say what it is. Recursion is bounded by the depth limit of the parser that read the
 /// output.
-fn withheld(output: &Value) -> Value {
+fn withhold_output(output: &Value) -> Value {
     match output {
         Value::Object(members) => {
             let kept = |key: &str, value: &Value| {
@@ -529,13 +539,13 @@ fn withheld(output: &Value) -> Value {
                     if kept(key, value) {
                         value.clone()
                     } else {
-                        withheld(value)
+                        withhold_output(value)
                     },
                 )
             };
             members.iter().map(withheld).collect()
         }
-        Value::Array(items) => items.iter().map(withheld).collect(),
+        Value::Array(items) => items.iter().map(withhold_output).collect(),
         Value::String(_) => json!("[withheld by a hook]"),
         other => other.clone(),
     }
@@ -572,13 +582,13 @@ fn in_shape_of(before: &Value, after: Value) -> Value {
             for (key, value) in before {
                 let given = after
                     .remove(key)
-                    .map_or_else(|| withheld(value), |given| in_shape_of(value, given));
+                    .map_or_else(|| withhold_output(value), |given| in_shape_of(value, given));
                 after.insert(key.clone(), given);
             }
             Value::Object(after)
         }
         (Value::Object(_), Value::String(text)) => {
-            let mut output = withheld(before);
+            let mut output = withhold_output(before);
             let is_text = |place: &&&str| before.pointer(place).is_some_and(Value::is_string);
             if let Some(main) = MAIN_TEXTS.iter().find(is_text) {
                 set_pointer(&mut output, main, text.into());
@@ -595,7 +605,7 @@ fn in_shape_of(before: &Value, after: Value) -> Value {
         (before, after) if std::mem::discriminant(before) == std::mem::discriminant(&after) => {
             after
         }
-        (before, _) => withheld(before),
+        (before, _) => withhold_output(before),
     }
 }
 
@@ -623,8 +633,8 @@ mod tests {
                 json!({"stdout": "fine", "stderr": 3, "interrupted": true}),
                 json!({"stdout": "fine", "stderr": hidden, "interrupted": true, "isImage": false}),
             ),
-            (&bash, json!(["x"]), withheld(&bash)),
-            (&bash, withheld(&bash), withheld(&bash)),
+            (&bash, json!(["x"]), withhold_output(&bash)),
+            (&bash, withhold_output(&bash), withhold_output(&bash)),
             (
                 &read,
                 json!("fine"),
@@ -637,7 +647,7 @@ mod tests {
             ),
             (
                 &image,
-                withheld(&image),
+                withhold_output(&image),
                 json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": hidden}}]),
             ),
             (

@@ -8,10 +8,12 @@
 //! The extension's hooks have 30 seconds. How exit codes count was never measured: here, as a
 //! failure.
 
-use super::decisive::understood;
+use super::decisive::check_understood;
 use super::native::AGENT;
-use super::replies::{BLOCKED, denied, exit_of_reply, members, or, text, unreadable};
-use super::{CodingAgent, Dialect, McpNames, Refusal, row};
+use super::replies::{
+    BLOCKED, denied_verdict, exit_of_reply, reply_members, text_member, text_or, unreadable_reply,
+};
+use super::{CodingAgent, Dialect, McpNames, Refusal, named_row};
 use hookwire_base::event::{Event, set_pointer};
 use hookwire_base::verdict::{Answer, Decision, Verdict};
 use hookwire_rules::contract::Contract;
@@ -50,39 +52,39 @@ pub(super) static DIALECT: Dialect = Dialect {
     about: ", the CLI and the extension",
     contract: Contract {
         dialect: "cline",
-        payload: |event| DIALECT.write(event),
+        payload: |event| DIALECT.write_event(event),
         reply: read_reply,
         exit: |event, exit| exit_of_reply(event, exit, read_reply),
         ..AGENT
     },
     events: &[
-        row("TaskStart", &["agent_start"], "SubagentStart")
+        named_row("TaskStart", &["agent_start"], "SubagentStart")
             .blocks()
             .picks(is_subagent),
-        row("TaskStart", &["agent_start"], "RunStart").blocks(),
-        row("TaskResume", &[], "SessionStart").blocks(),
-        row("TaskComplete", &["agent_end"], "SubagentStop").picks(is_subagent),
-        row("TaskComplete", &["agent_end"], "RunEnd").near("Stop"),
-        row("TaskError", &[], "RunError"),
-        row("TaskCancel", &[], "RunError"),
-        row("UserPromptSubmit", &["prompt_submit"], "UserPromptSubmit").members(&[
+        named_row("TaskStart", &["agent_start"], "RunStart").blocks(),
+        named_row("TaskResume", &[], "SessionStart").blocks(),
+        named_row("TaskComplete", &["agent_end"], "SubagentStop").picks(is_subagent),
+        named_row("TaskComplete", &["agent_end"], "RunEnd").near("Stop"),
+        named_row("TaskError", &[], "RunError"),
+        named_row("TaskCancel", &[], "RunError"),
+        named_row("UserPromptSubmit", &["prompt_submit"], "UserPromptSubmit").members(&[
             ("/userPromptSubmit/prompt", "/prompt"),
             ("/prompt_submit/prompt", "/prompt"),
         ]),
-        row("PreToolUse", &["tool_call"], "PreToolUse")
+        named_row("PreToolUse", &["tool_call"], "PreToolUse")
             .blocks()
             .rewrites()
             .members(CALL),
-        row("PostToolUse", &["tool_result"], "PostToolUse")
+        named_row("PostToolUse", &["tool_result"], "PostToolUse")
             .blocks()
             .members(RESULT)
             .picks(has_succeeded),
-        row("PostToolUse", &["tool_result"], "PostToolUseFailure")
+        named_row("PostToolUse", &["tool_result"], "PostToolUseFailure")
             .blocks()
             .members(RESULT),
-        row("PreCompact", &[], "PreCompact"),
-        row("Notification", &[], "Notification"),
-        row("SessionShutdown", &[], "SessionEnd"),
+        named_row("PreCompact", &[], "PreCompact"),
+        named_row("Notification", &[], "Notification"),
+        named_row("SessionShutdown", &[], "SessionEnd"),
     ],
     event_name: "/hookName",
     members: &[
@@ -93,7 +95,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/parent_agent_id", "/agent/parent"),
         ("/iteration", "/step"),
     ],
-    complete,
+    complete: complete_event,
     reply: write_reply,
     files: None,
     agent: Some(CodingAgent {
@@ -108,7 +110,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     }),
 };
 
-fn complete(payload: &Value, event: &mut Value) -> Result<(), String> {
+fn complete_event(payload: &Value, event: &mut Value) -> Result<(), String> {
     if let Some(root) = payload
         .pointer("/workspaceRoots/0")
         .filter(|it| it.is_string())
@@ -139,7 +141,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             None
         }
         Some(subject) if DIALECT.takes_rewrites(event) && subject.is_object() => None,
-        Some(_) => Some(denied(
+        Some(_) => Some(denied_verdict(
             verdict,
             "a hook rewrote this, and Cline takes no such rewrite",
         )),
@@ -156,7 +158,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     };
     if let Some(reason) = reason {
         let messages = verdict.user_messages.iter().cloned();
-        let said: Vec<String> = std::iter::once(or(reason, BLOCKED))
+        let said: Vec<String> = std::iter::once(text_or(reason, BLOCKED))
             .chain(messages)
             .collect();
         reply.insert("cancel".into(), json!(true));
@@ -178,14 +180,14 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 }
 
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
-    let object = members(&value)?;
+    let object = reply_members(&value)?;
     let mut answer = Answer::default();
     let is = |key: &str| match object.get(key) {
         None | Some(Value::Null | Value::Bool(false)) => Ok(false),
         Some(Value::Bool(true)) => Ok(true),
-        Some(_) => Err(unreadable(format_args!("`{key}` is not a boolean"))),
+        Some(_) => Err(unreadable_reply(format_args!("`{key}` is not a boolean"))),
     };
-    let message = text(object, "errorMessage")?;
+    let message = text_member(object, "errorMessage")?;
     if is("cancel")? {
         answer = Answer::decide(Decision::Deny, message.unwrap_or_else(|| BLOCKED.into()));
     } else if is("review")? {
@@ -197,11 +199,11 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     answer.subject = match object.get("overrideInput") {
         None | Some(Value::Null) => None,
         Some(input @ Value::Object(_)) => Some(input.clone()),
-        Some(_) => return Err(unreadable("`overrideInput` is not an object")),
+        Some(_) => return Err(unreadable_reply("`overrideInput` is not an object")),
     };
-    let context = text(object, "context")?.or(text(object, "contextModification")?);
+    let context = text_member(object, "context")?.or(text_member(object, "contextModification")?);
     answer
         .additional_context
         .extend(context.filter(|it| !it.is_empty()));
-    understood(event, &value, &["/cancel", "/review"], answer)
+    check_understood(event, &value, &["/cancel", "/review"], answer)
 }

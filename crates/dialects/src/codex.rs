@@ -9,8 +9,10 @@
 
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::AGENT;
-use super::replies::{BLOCKED, bad_exit, denied, members, stop_denies, unreadable};
-use super::{CodingAgent, Dialect, EventRow, Refusal, same, settings};
+use super::replies::{
+    BLOCKED, bad_exit, denied_verdict, reply_members, stop_denies, unreadable_reply,
+};
+use super::{CodingAgent, Dialect, EventRow, Refusal, canonical_row, settings};
 use hookwire_base::event::Event;
 use hookwire_base::verdict::{Answer, Decision, Verdict};
 use hookwire_rules::contract::{Contract, Exit};
@@ -24,25 +26,25 @@ pub(super) static DIALECT: Dialect = Dialect {
         dialect: "codex",
         runs_equal_hooks_once: true,
         matcher: MatcherRule::Search,
-        matched: claude_code::matched,
+        matched: claude_code::matcher_target,
         timeout: Duration::from_secs(600),
-        payload: |event| DIALECT.write(event),
+        payload: |event| DIALECT.write_event(event),
         reply: read_reply,
-        exit,
+        exit: read_exit,
         ..AGENT
     },
     events: &[
-        same("SessionStart").blocks(),
-        same("SessionEnd"),
-        same("UserPromptSubmit").blocks(),
-        same("PreToolUse").blocks().rewrites(),
-        same("PermissionRequest").blocks(),
-        same("PostToolUse").blocks(),
-        same("Stop").blocks(),
-        same("SubagentStart").blocks(),
-        same("SubagentStop").blocks(),
-        same("PreCompact").blocks(),
-        same("PostCompact"),
+        canonical_row("SessionStart").blocks(),
+        canonical_row("SessionEnd"),
+        canonical_row("UserPromptSubmit").blocks(),
+        canonical_row("PreToolUse").blocks().rewrites(),
+        canonical_row("PermissionRequest").blocks(),
+        canonical_row("PostToolUse").blocks(),
+        canonical_row("Stop").blocks(),
+        canonical_row("SubagentStart").blocks(),
+        canonical_row("SubagentStop").blocks(),
+        canonical_row("PreCompact").blocks(),
+        canonical_row("PostCompact"),
         EventRow::new("Interrupt", "RunError"),
         EventRow::new("PreModelRequest", "PreModelCall"),
         EventRow::new("PostModelRequest", "PostModelCall"),
@@ -99,14 +101,14 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     };
     match (name, verdict.decision) {
         ("PreToolUse", Decision::Ask | Decision::Defer) => {
-            verdict = denied(&verdict, "Codex can't ask here")
+            verdict = denied_verdict(&verdict, "Codex can't ask here")
         }
         // An approval by itself voids the reply; with a new input it must be said.
         ("PreToolUse", Decision::Allow) => {
             verdict.decided_by = verdict.subject.is_some().then(|| "".into())
         }
         ("PermissionRequest", Decision::Allow) if verdict.subject.is_some() => {
-            verdict = denied(
+            verdict = denied_verdict(
                 &verdict,
                 "a hook rewrote this, and Codex takes no rewrite here",
             );
@@ -141,7 +143,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 }
 
 /// Words of a reply that void it: Codex knows them and refuses them at these events.
-fn refused(event: &Event, reply: &Map<String, Value>) -> Option<&'static str> {
+fn refused_member(event: &Event, reply: &Map<String, Value>) -> Option<&'static str> {
     let specific = |key: &str| {
         reply
             .get("hookSpecificOutput")
@@ -193,7 +195,7 @@ fn no_text(value: Option<&Value>) -> bool {
 const COMMON: [&str; 4] = ["continue", "stopReason", "suppressOutput", "systemMessage"];
 
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
-    let object = members(&value)?;
+    let object = reply_members(&value)?;
     let blocks = [
         "UserPromptSubmit",
         "PreToolUse",
@@ -208,17 +210,17 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
             || blocks && ["decision", "reason"].contains(&key.as_str())
     };
     if let Some(unknown) = object.keys().find(|key| !known(key)) {
-        return Err(unreadable(format_args!(
+        return Err(unreadable_reply(format_args!(
             "Codex doesn't know `{unknown}` here"
         )));
     }
-    if let Some(what) = refused(event, object) {
-        return Err(unreadable(format_args!("Codex refuses {what} here")));
+    if let Some(what) = refused_member(event, object) {
+        return Err(unreadable_reply(format_args!("Codex refuses {what} here")));
     }
     claude_code::read_reply(&DIALECT, event, value)
 }
 
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     match exit.code {
         Some(0) => reply_on_stdout(event, stdout, read_reply)
@@ -229,7 +231,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
                 reason if reason.is_empty() => {
                     Err("deny: it exited with 2 and said no reason on stderr".into())
                 }
-                reason => Ok(claude_code::block(&DIALECT, event, reason)),
+                reason => Ok(claude_code::block_event(&DIALECT, event, reason)),
             }
         }
         Some(_) | None => Err(bad_exit(exit)),

@@ -14,12 +14,13 @@
 //! A hook that fails blocks there.
 
 use super::claude_code;
-use super::decisive::understood;
+use super::decisive::check_understood;
 use super::native::AGENT;
 use super::replies::{
-    BLOCKED, denied, exit_of_reply, is_decided, members, or, stop_denies, text, unreadable,
+    BLOCKED, denied_verdict, exit_of_reply, is_decided, reply_members, stop_denies, text_member,
+    text_or, unreadable_reply,
 };
-use super::{CodingAgent, Dialect, Files, Refusal, row, settings};
+use super::{CodingAgent, Dialect, Files, Refusal, named_row, settings};
 use hookwire_base::event::{Event, set_pointer, spec};
 use hookwire_base::support::json::parse;
 use hookwire_base::verdict::{Answer, Decision, Verdict};
@@ -39,43 +40,44 @@ pub(super) static DIALECT: Dialect = Dialect {
         },
         gates_fail: Fail::Closed,
         decisions: &[Decision::Ask],
-        payload,
+        payload: write_payload,
         reply: read_reply,
-        exit,
+        exit: read_exit,
         ..AGENT
     },
     // The other name is VS Code's.
     events: &[
-        row("sessionStart", &["SessionStart"], "SessionStart"),
-        row("sessionEnd", &["SessionEnd"], "SessionEnd"),
-        row(
+        named_row("sessionStart", &["SessionStart"], "SessionStart"),
+        named_row("sessionEnd", &["SessionEnd"], "SessionEnd"),
+        named_row(
             "userPromptSubmitted",
             &["UserPromptSubmit"],
             "UserPromptSubmit",
         )
         .blocks()
         .rewrites(),
-        row("preToolUse", &["PreToolUse"], "PreToolUse")
+        named_row("preToolUse", &["PreToolUse"], "PreToolUse")
             .blocks()
             .rewrites(),
-        row("postToolUse", &["PostToolUse"], "PostToolUse")
+        named_row("postToolUse", &["PostToolUse"], "PostToolUse")
             .blocks()
             .rewrites(),
-        row("postToolUseFailure", &[], "PostToolUseFailure").members(&[("/error", "/tool/error")]),
-        row("permissionRequest", &[], "PermissionRequest").blocks(),
-        row("agentStop", &["Stop"], "Stop").blocks(),
-        row("subagentStart", &["SubagentStart"], "SubagentStart"),
-        row("subagentStop", &["SubagentStop"], "SubagentStop").blocks(),
-        row("preCompact", &["PreCompact"], "PreCompact"),
-        row("errorOccurred", &[], "ModelCallError")
+        named_row("postToolUseFailure", &[], "PostToolUseFailure")
+            .members(&[("/error", "/tool/error")]),
+        named_row("permissionRequest", &[], "PermissionRequest").blocks(),
+        named_row("agentStop", &["Stop"], "Stop").blocks(),
+        named_row("subagentStart", &["SubagentStart"], "SubagentStart"),
+        named_row("subagentStop", &["SubagentStop"], "SubagentStop").blocks(),
+        named_row("preCompact", &["PreCompact"], "PreCompact"),
+        named_row("errorOccurred", &[], "ModelCallError")
             .members(&[("/error", "/model/error")])
             .picks(|payload| {
                 payload
                     .get("errorContext")
                     .is_some_and(|it| it == "model_call")
             }),
-        row("errorOccurred", &[], "RunError").members(&[("/error", "/error")]),
-        row("notification", &[], "Notification"),
+        named_row("errorOccurred", &[], "RunError").members(&[("/error", "/error")]),
+        named_row("notification", &[], "Notification"),
     ],
     event_name: "/hook_event_name",
     members: &[
@@ -99,7 +101,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/agentName", "/agent/name"),
         ("/stop_hook_active", "/stopActive"),
     ],
-    complete,
+    complete: complete_event,
     reply: write_reply,
     files: Some(Files {
         recognises: |root| settings::has_handlers(root, |event| DIALECT.has_event(event)),
@@ -112,7 +114,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     }),
 };
 
-fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
+fn complete_event(_: &Value, event: &mut Value) -> Result<(), String> {
     let Some(Value::String(text)) = event.pointer("/tool/input") else {
         return Ok(());
     };
@@ -120,14 +122,14 @@ fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
         .pointer(TOOL_NAME)
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let input = arguments(tool, text)?;
+    let input = parse_arguments(tool, text)?;
     set_pointer(event, "/tool/input", input);
     Ok(())
 }
 
 /// Arguments may be a text that holds JSON, or a patch as it is. JSON that can't be read is
 /// refused: no guard could know what it says.
-fn arguments(tool: &str, text: &str) -> Result<Value, String> {
+fn parse_arguments(tool: &str, text: &str) -> Result<Value, String> {
     let input = if is_json(text) {
         parse(text)
             .map_err(|error| format!("`toolArgs` begins like JSON and can't be read: {error}"))?
@@ -146,20 +148,20 @@ fn is_json(text: &str) -> bool {
 }
 
 /// The patch of a call whose arguments are a patch as it is.
-fn patch(event: &Event) -> Option<&str> {
-    let payload = DIALECT.original(event)?;
+fn patch_text(event: &Event) -> Option<&str> {
+    let payload = DIALECT.original_payload(event)?;
     let text = ["toolArgs", "toolInput", "tool_input"]
         .iter()
         .find_map(|place| payload.get(place)?.as_str());
     text.filter(|text| !is_json(text) && event.tool_name() == Some("apply_patch"))
 }
 
-fn payload(event: &Event) -> Value {
-    let mut payload = DIALECT.write(event);
+fn write_payload(event: &Event) -> Value {
+    let mut payload = DIALECT.write_event(event);
     // Arguments that came as a text go on as one: the same if nothing has changed.
     for place in ["toolArgs", "toolInput", "tool_input"] {
         let before = DIALECT
-            .original(event)
+            .original_payload(event)
             .and_then(|it| it.get(place))
             .and_then(Value::as_str);
         let Some(input) = event.at("/tool/input").filter(|it| it.is_object()) else {
@@ -167,8 +169,8 @@ fn payload(event: &Event) -> Value {
         };
         if let Some(before) = before {
             let tool = event.tool_name().unwrap_or_default();
-            let same = arguments(tool, before).is_ok_and(|before| before == *input);
-            let patch = patch(event).and_then(|_| input.get("input")?.as_str());
+            let same = parse_arguments(tool, before).is_ok_and(|before| before == *input);
+            let patch = patch_text(event).and_then(|_| input.get("input")?.as_str());
             payload[place] = match patch {
                 _ if same => before.into(),
                 Some(patch) => patch.into(),
@@ -184,7 +186,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         "Stop" | "SubagentStop" => verdict.clone(),
         _ => stop_denies(verdict),
     };
-    let payload = DIALECT.original(event);
+    let payload = DIALECT.original_payload(event);
     let has = |key: &str| payload.is_some_and(|it| it.get(key).is_some_and(|it| !it.is_null()));
     let name = payload.and_then(|it| it.get("hook_event_name")?.as_str());
     let of_vs_code = DIALECT.row(&event.name).map_or(&[][..], |row| row.also);
@@ -205,7 +207,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
                 subject: None,
                 ..verdict
             },
-            Decision::Allow | Decision::Ask | Decision::Defer => denied(
+            Decision::Allow | Decision::Ask | Decision::Defer => denied_verdict(
                 &verdict,
                 "a hook rewrote this, and VS Code's Copilot isn't known to take a rewrite",
             ),
@@ -252,18 +254,18 @@ fn reply_of_vs_code(event: &Event, verdict: &Verdict) -> Map<String, Value> {
 fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
     let verdict = match (&*event.name, &verdict.subject, verdict.decision) {
         (_, None, _) | (_, Some(_), Decision::Deny) => verdict,
-        ("PreToolUse", Some(Value::Object(_)), _) if patch(event).is_some() => denied(
+        ("PreToolUse", Some(Value::Object(_)), _) if patch_text(event).is_some() => denied_verdict(
             &verdict,
             "a hook rewrote this, and Copilot isn't known to take another patch",
         ),
         ("PreToolUse", Some(Value::Object(_)), Decision::Allow) => verdict,
         ("PostToolUse" | "UserPromptSubmit", Some(_), _) => verdict,
         // Whether a person would be asked about the new arguments isn't known.
-        ("PreToolUse", Some(Value::Object(_)), _) => denied(
+        ("PreToolUse", Some(Value::Object(_)), _) => denied_verdict(
             &verdict,
             "a hook rewrote this, and Copilot isn't known to ask about a rewrite",
         ),
-        (_, Some(_), _) => denied(
+        (_, Some(_), _) => denied_verdict(
             &verdict,
             "a hook rewrote this, and Copilot takes no such rewrite",
         ),
@@ -282,20 +284,20 @@ fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
             };
             say("permissionDecision", decision.as_str());
             if decision != Decision::Allow || !reason.is_empty() {
-                say("permissionDecisionReason", &or(reason, BLOCKED));
+                say("permissionDecisionReason", &text_or(reason, BLOCKED));
             }
         }
         ("PermissionRequest", Decision::Allow) => say("behavior", "allow"),
         ("PermissionRequest", Decision::Deny) => {
             say("behavior", "deny");
-            say("message", &or(reason, BLOCKED));
+            say("message", &text_or(reason, BLOCKED));
         }
         (
             "Stop" | "SubagentStop" | "PostToolUse" | "UserPromptSubmit",
             Decision::Ask | Decision::Defer | Decision::Deny,
         ) if verdict.stop.is_none() || event.spec.subject.is_some() => {
             say("decision", "block");
-            say("reason", &or(reason, BLOCKED));
+            say("reason", &text_or(reason, BLOCKED));
         }
         // A question goes on to the person; the rest can't be blocked.
         _ => {}
@@ -307,7 +309,7 @@ fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
     {
         let (key, value) = match &*event.name {
             "PreToolUse" => ("modifiedArgs", subject.clone()),
-            "PostToolUse" => ("modifiedResult", result(event, subject)),
+            "PostToolUse" => ("modifiedResult", write_result(event, subject)),
             _ => ("modifiedPrompt", subject.clone()),
         };
         reply.insert(key.into(), value);
@@ -329,7 +331,7 @@ fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
 }
 
 /// A tool's result in the form that it takes: another one is passed over.
-fn result(event: &Event, subject: &Value) -> Value {
+fn write_result(event: &Event, subject: &Value) -> Value {
     let text = match subject {
         Value::Object(members)
             if members
@@ -350,7 +352,7 @@ fn result(event: &Event, subject: &Value) -> Value {
 }
 
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
-    let object = members(&value)?;
+    let object = reply_members(&value)?;
     if ["hookSpecificOutput", "continue"]
         .iter()
         .any(|key| object.contains_key(*key))
@@ -363,7 +365,7 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
         _ => ("decision", "reason"),
     };
     let answer = read_members(event, object, decision, reason)?;
-    understood(event, &value, &[&format!("/{decision}")], answer)
+    check_understood(event, &value, &[&format!("/{decision}")], answer)
 }
 
 fn read_members(
@@ -372,22 +374,24 @@ fn read_members(
     decision: &str,
     reason: &str,
 ) -> Result<Answer, String> {
-    let word = text(object, decision)?;
+    let word = text_member(object, decision)?;
     let decided = match word.as_deref() {
         None => None,
         Some("block") => Some(Decision::Deny),
         Some(word) => Some(
             Decision::from_word(word)
                 .filter(|it| *it != Decision::Defer)
-                .ok_or_else(|| unreadable(format_args!("`{decision}` is `{word}`")))?,
+                .ok_or_else(|| unreadable_reply(format_args!("`{decision}` is `{word}`")))?,
         ),
     };
     let mut answer = Answer {
         decision: decided,
-        reason: text(object, reason)?,
+        reason: text_member(object, reason)?,
         ..Answer::default()
     };
-    answer.additional_context = text(object, "additionalContext")?.into_iter().collect();
+    answer.additional_context = text_member(object, "additionalContext")?
+        .into_iter()
+        .collect();
     let (key, is_fit): (_, fn(&Value) -> bool) = match &*event.name {
         "PreToolUse" => ("modifiedArgs", Value::is_object),
         "PostToolUse" => ("modifiedResult", Value::is_object),
@@ -396,27 +400,28 @@ fn read_members(
     };
     answer.subject = match object.get(key).filter(|it| !it.is_null()) {
         // Arguments may be a text that holds JSON.
-        Some(Value::String(text)) if key == "modifiedArgs" => Some(
-            parse(text)
-                .map_err(|error| unreadable(format_args!("`{key}` can't be read: {error}")))?,
-        ),
+        Some(Value::String(text)) if key == "modifiedArgs" => {
+            Some(parse(text).map_err(|error| {
+                unreadable_reply(format_args!("`{key}` can't be read: {error}"))
+            })?)
+        }
         given => given.cloned(),
     };
     match &answer.subject {
-        Some(subject) if !is_fit(subject) => {
-            Err(unreadable(format_args!("`{key}` is not what it replaces")))
-        }
+        Some(subject) if !is_fit(subject) => Err(unreadable_reply(format_args!(
+            "`{key}` is not what it replaces"
+        ))),
         _ => Ok(answer),
     }
 }
 
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         // There the reason is lost; here it is told.
-        Some(2) => Ok(claude_code::block(
+        Some(2) => Ok(claude_code::block_event(
             &DIALECT,
             event,
-            or(exit.stderr.trim(), "the hook exited with code 2"),
+            text_or(exit.stderr.trim(), "the hook exited with code 2"),
         )),
         Some(_) | None => exit_of_reply(event, exit, read_reply),
     }

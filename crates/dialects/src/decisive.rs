@@ -2,10 +2,10 @@
 //! or a slip. It must not pass for silence, because a guard that says "no" in the wrong words would
 //! then never stop anything.
 //!
-//! Readers of coding agents' replies end with [`understood`]. The five systems whose documents say
+//! Readers of coding agents' replies end with [`check_understood`]. The five systems whose documents say
 //! that such a reply is an allow don't ask it.
 
-use super::written;
+use super::describe_pointer;
 use hookwire_base::event::{Event, Phase};
 use hookwire_base::support::json::parse;
 use hookwire_base::verdict::{Answer, Decision};
@@ -155,7 +155,7 @@ const SLIPS: [(usize, usize); 2] = [(12, 2), (7, 1)];
 ///
 /// # Errors
 /// Names the member.
-pub(super) fn understood(
+pub(super) fn check_understood(
     event: &Event,
     reply: &Value,
     read: &[&str],
@@ -167,7 +167,7 @@ pub(super) fn understood(
         return Ok(answer);
     }
     let mut found = Vec::new();
-    decisions(reply, "", read, &mut found);
+    collect_decisions(reply, "", read, &mut found);
     // Who speaks to several agents at once says the same to each.
     let unread = found
         .into_iter()
@@ -177,7 +177,7 @@ pub(super) fn understood(
     };
     let places: Vec<_> = read
         .iter()
-        .map(|place| format!("`{}`", written(place)))
+        .map(|place| format!("`{}`", describe_pointer(place)))
         .collect();
     let instead = match &places[..] {
         [] => "nothing decides here".to_string(),
@@ -185,7 +185,7 @@ pub(super) fn understood(
     };
     Err(format!(
         "read the reply: `{}` looks like a decision and isn't one; {instead}",
-        written(&member)
+        describe_pointer(&member)
     ))
 }
 
@@ -199,7 +199,10 @@ pub(super) fn is_plain_no(text: &str) -> bool {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let (first, rest) = first_word(text);
     let is_no = |word: &str, any: bool| {
-        matches!(self::word(word, any), Some(Decision::Deny | Decision::Ask))
+        matches!(
+            self::word_decision(word, any),
+            Some(Decision::Deny | Decision::Ask)
+        )
     };
     let ends =
         rest.is_empty() || rest.starts_with([':', ',', '.', ';', '!', '\n', '\r', '"', '\'']);
@@ -210,7 +213,7 @@ pub(super) fn is_plain_no(text: &str) -> bool {
         .trim_start_matches(['"', '\'', ' '])
         .strip_prefix([':', '=', '>']);
     let said = said.map(|it| first_word(it.trim_start_matches(|c: char| !c.is_alphanumeric())).0);
-    member(&plain(first)).is_some() && said.is_some_and(|said| is_no(said, true))
+    decisive_member(&plain_name(first)).is_some() && said.is_some_and(|said| is_no(said, true))
 }
 
 /// The word that a text begins with, and the rest.
@@ -222,7 +225,7 @@ fn first_word(text: &str) -> (&str, &str) {
 }
 
 /// How a member decides whose name is written so.
-fn member(name: &str) -> Option<Decides> {
+fn decisive_member(name: &str) -> Option<Decides> {
     MEMBERS
         .iter()
         .find(|(names, _)| names.contains(&name))
@@ -231,20 +234,20 @@ fn member(name: &str) -> Option<Decides> {
 
 /// The decisions in a reply that weren't read, each with its place. Only members that may hold one
 /// are looked into, which the parser's limit of depth bounds.
-fn decisions(value: &Value, at: &str, read: &[&str], found: &mut Vec<(String, Decision)>) {
+fn collect_decisions(value: &Value, at: &str, read: &[&str], found: &mut Vec<(String, Decision)>) {
     for (key, value) in value.as_object().into_iter().flatten() {
         let place = format!("{at}/{key}");
         if read.contains(&&*place) {
             continue;
         }
-        let name = plain(key);
-        let decides = member(&name).or_else(|| is_slip(&name).then_some(Decides::BySlip));
+        let name = plain_name(key);
+        let decides = decisive_member(&name).or_else(|| is_slip(&name).then_some(Decides::BySlip));
         let n_before = found.len();
-        if value.is_object() && (member(&name).is_some() || HOLDERS.contains(&&*name)) {
-            decisions(value, &place, read, found);
+        if value.is_object() && (decisive_member(&name).is_some() || HOLDERS.contains(&&*name)) {
+            collect_decisions(value, &place, read, found);
         }
         if found.len() == n_before
-            && let Some(says) = decides.and_then(|it| says(it, value))
+            && let Some(says) = decides.and_then(|it| value_decision(it, value))
         {
             found.push((place, says));
         }
@@ -252,7 +255,7 @@ fn decisions(value: &Value, at: &str, read: &[&str], found: &mut Vec<(String, De
 }
 
 /// What a member's value says, if that is a decision. What isn't understood is a no.
-fn says(decides: Decides, value: &Value) -> Option<Decision> {
+fn value_decision(decides: Decides, value: &Value) -> Option<Decision> {
     let is_empty = match value {
         Value::Null => true,
         Value::String(text) => text.trim().is_empty(),
@@ -272,7 +275,7 @@ fn says(decides: Decides, value: &Value) -> Option<Decision> {
         _ => None,
     };
     let text = value.as_str();
-    let known = text.and_then(|text| word(text, true));
+    let known = text.and_then(|text| word_decision(text, true));
     let yes = |is_yes: bool| {
         if is_yes {
             Decision::Allow
@@ -300,14 +303,18 @@ fn says(decides: Decides, value: &Value) -> Option<Decision> {
 /// Whether a value is a plain no or a question, or has one in a list or as a member.
 fn has_no(value: &Value) -> bool {
     let is_no = |text: &str| {
-        plain(text) == "no" || matches!(word(text, false), Some(Decision::Deny | Decision::Ask))
+        plain_name(text) == "no"
+            || matches!(
+                word_decision(text, false),
+                Some(Decision::Deny | Decision::Ask)
+            )
     };
     match value {
         Value::String(text) => is_no(text),
         Value::Array(items) => items.iter().any(has_no),
         Value::Object(members) => {
             let mut found = Vec::new();
-            decisions(value, "", &[], &mut found);
+            collect_decisions(value, "", &[], &mut found);
             let is_found = found.iter().any(|(_, says)| *says != Decision::Allow);
             is_found || members.values().filter_map(Value::as_str).any(is_no)
         }
@@ -316,7 +323,7 @@ fn has_no(value: &Value) -> bool {
 }
 
 /// What a word decides; `any`: also one that may mean something else elsewhere.
-fn word(text: &str, any: bool) -> Option<Decision> {
+fn word_decision(text: &str, any: bool) -> Option<Decision> {
     let word = text.trim().to_ascii_lowercase().replace('_', "-");
     let is_in = |words: &[&str]| words.contains(&&*word);
     match () {
@@ -327,7 +334,7 @@ fn word(text: &str, any: bool) -> Option<Decision> {
     }
 }
 
-fn plain(name: &str) -> String {
+fn plain_name(name: &str) -> String {
     name.trim().to_ascii_lowercase().replace(['_', '-'], "")
 }
 

@@ -4,12 +4,12 @@
 //! What a reply has no place for is a deny, where a deny is obeyed: a question, a rewrite, the end
 //! of the run.
 
-use super::claude_code::{self, block, reason_of_deny};
-use super::decisive::understood;
+use super::claude_code::{self, block_event, reason_of_deny};
+use super::decisive::check_understood;
 use super::native::AGENT;
 use super::replies::{
-    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, stop_denies, text,
-    unread, unreadable,
+    BLOCKED, bad_exit, denied_verdict, describe_unread, is_decided, parse_stdout, removes_members,
+    reply_members, stop_denies, text_member, text_or, unreadable_reply,
 };
 use super::{CodingAgent, Dialect, EventRow, McpNames, Refusal, Turn, settings};
 use hookwire_base::event::{Event, set_pointer, spec};
@@ -48,18 +48,18 @@ pub(super) fn by_name(name: &str) -> Option<&'static Dialect> {
 }
 
 /// All of them.
-pub(super) fn all() -> impl Iterator<Item = &'static Dialect> {
+pub(super) fn all_described() -> impl Iterator<Item = &'static Dialect> {
     MAKERS
         .iter()
         .filter_map(|make| make().map(|it| &it.dialect))
 }
 
 fn made<const N: usize>() -> Option<&'static Described> {
-    MADE[N].get_or_init(make::<N>).as_ref()
+    MADE[N].get_or_init(make_described::<N>).as_ref()
 }
 
 /// The facts of an agent live as long as the program, and so does what is made of them once.
-fn make<const N: usize>() -> Option<Described> {
+fn make_described<const N: usize>() -> Option<Described> {
     let agent = agents::by_name(DESCRIBED[N]).ok()?;
     let speech = agent.speaks.as_ref()?;
     let asks =
@@ -68,14 +68,14 @@ fn make<const N: usize>() -> Option<Described> {
         .event_names
         .iter()
         .map(|place| (&**place, super::EVENT));
-    let all: Vec<_> = names.chain(borrowed(&speech.members)).collect();
+    let all: Vec<_> = names.chain(borrow_pairs(&speech.members)).collect();
     let dialect = Dialect {
         about: &speech.about,
         contract: Contract {
             dialect: DESCRIBED[N],
             runs_equal_hooks_once: speech.runs_equal_hooks_once,
             matcher: MatcherRule::Search,
-            matched: matched::<N>,
+            matched: matcher_target::<N>,
             timeout: Duration::from_secs(if speech.timeout == 0 {
                 60
             } else {
@@ -83,15 +83,20 @@ fn make<const N: usize>() -> Option<Described> {
             }),
             decisions: if asks { &[Decision::Ask] } else { &[] },
             context_resumes: speech.context_resumes,
-            payload: payload::<N>,
+            payload: write_payload::<N>,
             reply: read_reply::<N>,
-            exit: exit::<N>,
+            exit: read_exit::<N>,
             ..AGENT
         },
-        events: speech.events.iter().map(row).collect::<Vec<_>>().leak(),
+        events: speech
+            .events
+            .iter()
+            .map(make_row)
+            .collect::<Vec<_>>()
+            .leak(),
         event_name: &speech.event_name,
         members: all.leak(),
-        complete: complete::<N>,
+        complete: complete_event::<N>,
         reply: write_reply::<N>,
         files: agent.file().map(|_| settings::FILES),
         agent: Some(CodingAgent {
@@ -121,7 +126,7 @@ fn make<const N: usize>() -> Option<Described> {
 
 /// What an event of a call has to do with a question that the agent puts to a person at another
 /// event of the same call.
-pub(super) fn turn(name: &str, event: &Event) -> Option<Turn> {
+pub(super) fn question_turn(name: &str, event: &Event) -> Option<Turn> {
     let it = MAKERS[DESCRIBED.iter().position(|it| *it == name)?]()?;
     let reply = it.reply_at(event)?;
     let tool = event.tool_name()?;
@@ -135,13 +140,13 @@ pub(super) fn turn(name: &str, event: &Event) -> Option<Turn> {
 
 type Pairs = Vec<(&'static str, &'static str)>;
 
-fn borrowed(pairs: &'static [Pair]) -> impl Iterator<Item = (&'static str, &'static str)> {
+fn borrow_pairs(pairs: &'static [Pair]) -> impl Iterator<Item = (&'static str, &'static str)> {
     pairs.iter().map(|(theirs, ours)| (&**theirs, &**ours))
 }
 
-fn row(moment: &'static Moment) -> EventRow {
+fn make_row(moment: &'static Moment) -> EventRow {
     let also: Vec<&str> = moment.also.iter().map(String::as_str).collect();
-    let members: Pairs = borrowed(&moment.members).collect();
+    let members: Pairs = borrow_pairs(&moment.members).collect();
     EventRow {
         also: also.leak(),
         near: moment.near.as_deref(),
@@ -173,7 +178,7 @@ impl Described {
     }
 }
 
-fn matched<const N: usize>(event: &str) -> Target {
+fn matcher_target<const N: usize>(event: &str) -> Target {
     let moment = made::<N>().and_then(|it| it.moment(it.dialect.row(event)?));
     match moment.and_then(|moment| moment.matcher.as_deref()) {
         Some(place) => Target::Member(place),
@@ -182,11 +187,11 @@ fn matched<const N: usize>(event: &str) -> Target {
     }
 }
 
-fn complete<const N: usize>(payload: &Value, event: &mut Value) -> Result<(), String> {
+fn complete_event<const N: usize>(payload: &Value, event: &mut Value) -> Result<(), String> {
     let Some(it) = made::<N>() else { return Ok(()) };
     let moment = it
         .dialect
-        .identify(payload)
+        .identify_event(payload)
         .ok()
         .and_then(|(row, _)| it.moment(row?));
     if let (Some(tool), None) = (
@@ -250,12 +255,12 @@ fn is_json(text: &str) -> bool {
 
 /// The payload as a hook of the agent reads it. Unless something has changed it is the one that
 /// came, to the letter.
-fn payload<const N: usize>(event: &Event) -> Value {
+fn write_payload<const N: usize>(event: &Event) -> Value {
     let Some(it) = made::<N>() else {
         return Value::Null;
     };
-    let Some(original) = it.dialect.original(event) else {
-        return it.dialect.write(event);
+    let Some(original) = it.dialect.original_payload(event) else {
+        return it.dialect.write_event(event);
     };
     let without_deadline = |event: &Event| {
         let mut data = event.data().clone();
@@ -263,13 +268,13 @@ fn payload<const N: usize>(event: &Event) -> Value {
             .and_then(|data| data.remove("deadlineMs"));
         data
     };
-    let again = it.dialect.read(original.clone());
+    let again = it.dialect.read_event(original.clone());
     if again.is_ok_and(|again| without_deadline(&again) == without_deadline(event))
         && event.unknown_gate().is_none()
     {
         return original.clone();
     }
-    let mut payload = it.dialect.write(event);
+    let mut payload = it.dialect.write_event(event);
     // What came as a text that holds JSON goes on as one.
     let own = it.dialect.row_of(event).map_or(&[][..], |row| row.members);
     for (theirs, ours) in own.iter().chain(it.dialect.members) {
@@ -288,7 +293,7 @@ fn payload<const N: usize>(event: &Event) -> Value {
 }
 
 /// A verdict without what the agent has no word for.
-fn stricter(it: &Described, reply: &Reply, event: &Event, verdict: &Verdict) -> Verdict {
+fn make_stricter(it: &Described, reply: &Reply, event: &Event, verdict: &Verdict) -> Verdict {
     let row = it.dialect.row_of(event);
     let blocks = row.is_some_and(|row| row.blocks);
     let mut verdict = match &verdict.stop {
@@ -306,7 +311,7 @@ fn stricter(it: &Described, reply: &Reply, event: &Event, verdict: &Verdict) -> 
         });
         let why = if reply.rewrite.is_none() || !row.is_some_and(|row| row.rewrites) || !is_like {
             Some("takes no such rewrite")
-        } else if reply.merges && before.is_some_and(|before| removes(before, after)) {
+        } else if reply.merges && before.is_some_and(|before| removes_members(before, after)) {
             Some("only adds and replaces members")
         } else if verdict.decision != Decision::Allow {
             Some("isn't known to ask about a rewrite")
@@ -315,7 +320,7 @@ fn stricter(it: &Described, reply: &Reply, event: &Event, verdict: &Verdict) -> 
         };
         if let Some(why) = why {
             verdict = match blocks {
-                true => denied(
+                true => denied_verdict(
                     &verdict,
                     &format!("a hook rewrote this, and {} {why}", it.agent.title),
                 ),
@@ -327,7 +332,9 @@ fn stricter(it: &Described, reply: &Reply, event: &Event, verdict: &Verdict) -> 
         }
     }
     // The agent puts it to a person at a later event of the call.
-    if verdict.decision == Decision::Ask && turn(it.dialect.name(), event) == Some(Turn::Leaves) {
+    if verdict.decision == Decision::Ask
+        && question_turn(it.dialect.name(), event) == Some(Turn::Leaves)
+    {
         return Verdict {
             decision: Decision::Allow,
             decided_by: None,
@@ -342,7 +349,7 @@ fn stricter(it: &Described, reply: &Reply, event: &Event, verdict: &Verdict) -> 
     };
     match has_word {
         true => verdict,
-        false => denied(&verdict, &format!("{} can't ask here", it.agent.title)),
+        false => denied_verdict(&verdict, &format!("{} can't ask here", it.agent.title)),
     }
 }
 
@@ -357,7 +364,7 @@ fn write_reply<const N: usize>(event: &Event, verdict: &Verdict) -> Value {
     let Some(reply) = it.reply_at(event) else {
         return silence();
     };
-    let verdict = stricter(it, reply, event, verdict);
+    let verdict = make_stricter(it, reply, event, verdict);
     let mut said = silence();
     for (place, value) in &reply.silence {
         set_pointer(&mut said, place, value.clone());
@@ -374,14 +381,14 @@ fn write_reply<const N: usize>(event: &Event, verdict: &Verdict) -> Value {
     let blocks = it.dialect.row_of(event).is_some_and(|row| row.blocks);
     match (verdict.decision, &reply.allow, &reply.ask, &reply.deny) {
         (Decision::Allow, Some(allow), ..) if is_decided(&verdict) => say(allow, reason),
-        (Decision::Ask, _, Some(ask), _) => say(ask, &or(reason, "A hook asks")),
+        (Decision::Ask, _, Some(ask), _) => say(ask, &text_or(reason, "A hook asks")),
         (Decision::Ask | Decision::Defer | Decision::Deny, _, _, Some(deny)) if blocks => {
-            say(deny, &or(reason, BLOCKED))
+            say(deny, &text_or(reason, BLOCKED))
         }
         _ => {}
     }
     if let (Some(stop), Some(end)) = (&verdict.stop, &reply.stop) {
-        say(end, &or(stop, "Stopped by hook"));
+        say(end, &text_or(stop, "Stopped by hook"));
     }
     if let (Some(place), Some(subject)) = (
         &reply.rewrite,
@@ -424,7 +431,7 @@ fn as_claude_code(it: &Described, event: &Event, verdict: &Verdict) -> Value {
     if verdict.subject.is_some() && !row.is_some_and(|row| row.rewrites) {
         let blocks = row.is_some_and(|row| row.blocks) && verdict.decision != Decision::Deny;
         verdict = match blocks {
-            true => denied(
+            true => denied_verdict(
                 &verdict,
                 &format!(
                     "a hook rewrote this, and {} takes no such rewrite",
@@ -438,7 +445,7 @@ fn as_claude_code(it: &Described, event: &Event, verdict: &Verdict) -> Value {
         };
     }
     if verdict.decision == Decision::Defer {
-        verdict = denied(
+        verdict = denied_verdict(
             &verdict,
             &format!("{} can't put a call off", it.agent.title),
         );
@@ -453,9 +460,9 @@ fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, Str
     if it.speech.replies_as_claude_code {
         return claude_code::read_reply(&it.dialect, event, value);
     }
-    let object = members(&value)?;
+    let object = reply_members(&value)?;
     let Some(reply) = it.reply_at(event) else {
-        return understood(event, &value, &[], Answer::default());
+        return check_understood(event, &value, &[], Answer::default());
     };
     let mut answer = Answer::default();
     let decisions = [
@@ -524,9 +531,9 @@ fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, Str
     if let Some((place, word)) = words()
         .find(|(place, word)| answer.decision.is_none() && !word.is_null() && !silent(place, word))
     {
-        return Err(unreadable(format_args!(
+        return Err(unreadable_reply(format_args!(
             "`{}` is {word}",
-            super::written(place)
+            super::describe_pointer(place)
         )));
     }
     if let Some(end) = &reply.stop
@@ -558,7 +565,8 @@ fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, Str
         None | Some(Value::Null) => {}
         Some(Value::String(text)) => answer.additional_context.push(text.clone()),
         Some(list) => {
-            answer.additional_context = serde_json::from_value(list.clone()).map_err(unreadable)?
+            answer.additional_context =
+                serde_json::from_value(list.clone()).map_err(unreadable_reply)?
         }
     }
     if let Some(message) = reply
@@ -566,7 +574,7 @@ fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, Str
         .as_deref()
         .and_then(|place| place.strip_prefix('/'))
     {
-        answer.user_messages.extend(text(object, message)?);
+        answer.user_messages.extend(text_member(object, message)?);
     }
     let ends = reply.stop.iter().flat_map(|end| &end.set);
     let read: Vec<&str> = decisions()
@@ -574,10 +582,10 @@ fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, Str
         .chain(ends)
         .map(|(place, _)| &**place)
         .collect();
-    understood(event, &value, &read, answer)
+    check_understood(event, &value, &read, answer)
 }
 
-fn exit<const N: usize>(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit<const N: usize>(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     let reply = stdout
         .starts_with('{')
@@ -595,13 +603,14 @@ fn exit<const N: usize>(event: &Event, exit: &Exit<'_>) -> Result<Answer, String
             let additional_context = prints.then(|| stdout.to_string()).into_iter().collect();
             Ok(Answer {
                 additional_context,
-                remarks: unread(event, stdout),
+                remarks: describe_unread(event, stdout),
                 ..Answer::default()
             })
         }),
         Some(2) => {
-            let reason = reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), BLOCKED));
-            Ok(block(&it.dialect, event, reason))
+            let reason =
+                reason_of_deny(reply).unwrap_or_else(|| text_or(exit.stderr.trim(), BLOCKED));
+            Ok(block_event(&it.dialect, event, reason))
         }
         Some(_) | None => Err(bad_exit(exit)),
     }

@@ -6,7 +6,7 @@ use hookwire_base::syntax::node::{Entry, Node, NodeValue, Span};
 use hookwire_base::syntax::problem::Problem;
 
 /// A mistake that keeps the hook or the file from being in force.
-pub(super) fn error(
+pub(super) fn error_at(
     span: &Span,
     code: &'static str,
     message: impl Into<String>,
@@ -19,7 +19,7 @@ pub(super) fn error(
 }
 
 /// A mistake that leaves the hook in force.
-pub(super) fn warning(
+pub(super) fn warning_at(
     span: &Span,
     code: &'static str,
     message: impl Into<String>,
@@ -33,7 +33,7 @@ pub(super) fn warning(
 
 /// A value of another type than it has to be.
 pub(super) fn wrong_type(node: &Node, what: &str, expected: &str) -> Problem {
-    error(
+    error_at(
         &node.span,
         "wrong-type",
         format!("{what} is {expected}, found {}", node.kind()),
@@ -42,7 +42,7 @@ pub(super) fn wrong_type(node: &Node, what: &str, expected: &str) -> Problem {
 }
 
 /// A word that isn't known, with the known one that is nearest.
-pub(super) fn unknown<'a>(
+pub(super) fn unknown_word<'a>(
     span: &Span,
     code: &'static str,
     message: String,
@@ -53,7 +53,7 @@ pub(super) fn unknown<'a>(
 }
 
 /// A member whose key and value stand at one place.
-pub(super) fn entry(key: &str, span: &Span, value: NodeValue) -> Entry {
+pub(super) fn make_entry(key: &str, span: &Span, value: NodeValue) -> Entry {
     Entry {
         key: key.to_string(),
         key_span: span.clone(),
@@ -65,7 +65,7 @@ pub(super) fn entry(key: &str, span: &Span, value: NodeValue) -> Entry {
 }
 
 /// A member under another key.
-pub(super) fn renamed(it: &Entry, key: &str) -> Entry {
+pub(super) fn rename_entry(it: &Entry, key: &str) -> Entry {
     Entry {
         key: key.to_string(),
         ..it.clone()
@@ -73,6 +73,6 @@ pub(super) fn renamed(it: &Entry, key: &str) -> Entry {
 }
 
 /// A text as a value.
-pub(super) fn text(text: impl Into<String>) -> NodeValue {
+pub(super) fn text_value(text: impl Into<String>) -> NodeValue {
     NodeValue::String(text.into())
 }

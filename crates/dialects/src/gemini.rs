@@ -9,11 +9,11 @@
 //! taken from the last one, which says why the model stopped.
 
 use super::claude_code;
-use super::decisive::understood;
+use super::decisive::check_understood;
 use super::native::AGENT;
 use super::replies::{
-    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, text, unread,
-    unreadable, whole,
+    BLOCKED, bad_exit, denied_verdict, describe_unread, is_decided, parse_stdout, removes_members,
+    reply_members, text_member, text_or, unreadable_reply, whole_reply,
 };
 use super::{CodingAgent, Dialect, EventRow, Files, McpNames, Refusal, settings};
 use hookwire_base::event::{Event, set_pointer, spec};
@@ -29,13 +29,13 @@ pub(super) static DIALECT: Dialect = Dialect {
         dialect: "gemini",
         runs_equal_hooks_once: true,
         matcher: MatcherRule::Search,
-        matched,
+        matched: matcher_target,
         timeout: Duration::from_secs(60),
         project_variables: &["GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
         decisions: &[Decision::Ask],
-        payload: |event| DIALECT.write(event),
+        payload: |event| DIALECT.write_event(event),
         reply: read_reply,
-        exit,
+        exit: read_exit,
         ..AGENT
     },
     events: &[
@@ -74,7 +74,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/llm_request", "/model/request"),
         ("/llm_response", "/model/response"),
     ],
-    complete,
+    complete: complete_event,
     reply: write_reply,
     files: Some(Files {
         // By an event that Claude Code hasn't.
@@ -98,7 +98,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     }),
 };
 
-fn matched(event: &str) -> Target {
+fn matcher_target(event: &str) -> Target {
     Target::Member(match event {
         _ if spec(event).is_some_and(|spec| spec.tool) => TOOL_NAME,
         "SessionStart" => "/source",
@@ -115,7 +115,7 @@ fn has_failed(payload: &Value) -> bool {
         .is_some_and(|error| !error.is_null())
 }
 
-fn complete(payload: &Value, event: &mut Value) -> Result<(), String> {
+fn complete_event(payload: &Value, event: &mut Value) -> Result<(), String> {
     let finished = payload
         .pointer("/llm_response/candidates/0/finishReason")
         .filter(|it| it.is_string());
@@ -161,7 +161,7 @@ fn complete(payload: &Value, event: &mut Value) -> Result<(), String> {
 }
 
 /// What takes a new value of the subject.
-fn changes(event: &Event) -> Option<&'static str> {
+fn rewrite_target(event: &Event) -> Option<&'static str> {
     match &*event.name {
         "PreToolUse" => Some("tool_input"),
         "PreModelCall" => Some("llm_request"),
@@ -178,29 +178,30 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let why = match (&verdict.subject, event.subject()) {
         (None, _) => None,
         _ if verdict.decision == Decision::Deny => None,
-        _ if changes(event).is_none() => {
+        _ if rewrite_target(event).is_none() => {
             Some("a hook rewrote this, and Gemini CLI takes no rewrite here")
         }
         (Some(after), before)
-            if !after.is_object() || before.is_some_and(|before| removes(before, after)) =>
+            if !after.is_object()
+                || before.is_some_and(|before| removes_members(before, after)) =>
         {
             Some("a hook took away a member, and Gemini CLI only adds and replaces members")
         }
         _ => None,
     };
     let why = why.filter(|_| row.is_some_and(|row| row.blocks));
-    let stricter = why.map(|why| denied(verdict, why));
+    let stricter = why.map(|why| denied_verdict(verdict, why));
     let verdict = stricter.as_ref().unwrap_or(verdict);
     let reason = verdict.reason.clone().unwrap_or_default();
     match (row, verdict.decision) {
         (_, Decision::Allow) if !is_decided(verdict) => {}
         (Some(row), Decision::Ask) if row.canonical == "PreToolUse" => {
             reply.insert("decision".into(), json!("ask"));
-            reply.insert("reason".into(), json!(or(&reason, "A hook asks")));
+            reply.insert("reason".into(), json!(text_or(&reason, "A hook asks")));
         }
         (Some(row), Decision::Ask | Decision::Defer | Decision::Deny) if row.blocks => {
             reply.insert("decision".into(), json!("deny"));
-            reply.insert("reason".into(), json!(or(&reason, BLOCKED)));
+            reply.insert("reason".into(), json!(text_or(&reason, BLOCKED)));
         }
         (Some(row), Decision::Allow) if row.canonical == "PreToolUse" => {
             reply.insert("decision".into(), json!("allow"));
@@ -211,12 +212,12 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         // No tools are what comes nearest to a no.
         (None, _) if DIALECT.name_of(event) == "BeforeToolSelection" => {
             specific.insert("toolConfig".into(), json!({"mode": "NONE"}));
-            messages.push(or(&reason, BLOCKED));
+            messages.push(text_or(&reason, BLOCKED));
         }
-        (..) => messages.push(or(&reason, BLOCKED)),
+        (..) => messages.push(text_or(&reason, BLOCKED)),
     }
     if let (Some(key), Some(subject), true) = (
-        changes(event),
+        rewrite_target(event),
         &verdict.subject,
         verdict.decision != Decision::Deny,
     ) {
@@ -237,44 +238,47 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     }
     if let Some(stop) = &verdict.stop {
         reply.insert("continue".into(), json!(false));
-        reply.insert("stopReason".into(), json!(or(stop, "Stopped by hook")));
+        reply.insert("stopReason".into(), json!(text_or(stop, "Stopped by hook")));
     }
-    whole(reply, specific, &messages, DIALECT.name_of(event))
+    whole_reply(reply, specific, &messages, DIALECT.name_of(event))
 }
 
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
-    let answer = read_members(event, members(&value)?)?;
-    understood(event, &value, &["/decision"], answer)
+    let answer = read_members(event, reply_members(&value)?)?;
+    check_understood(event, &value, &["/decision"], answer)
 }
 
 fn read_members(event: &Event, object: &Map<String, Value>) -> Result<Answer, String> {
     let mut answer = Answer::default();
     if object.get("continue") == Some(&json!(false)) {
-        answer.stop = Some(text(object, "stopReason")?.unwrap_or_default());
+        answer.stop = Some(text_member(object, "stopReason")?.unwrap_or_default());
     }
-    answer.user_messages.extend(text(object, "systemMessage")?);
-    answer.reason = text(object, "reason")?;
-    answer.decision = match text(object, "decision")?.as_deref() {
+    answer
+        .user_messages
+        .extend(text_member(object, "systemMessage")?);
+    answer.reason = text_member(object, "reason")?;
+    answer.decision = match text_member(object, "decision")?.as_deref() {
         None => None,
         Some("allow" | "approve") => Some(Decision::Allow),
         Some("ask") => Some(Decision::Ask),
         Some("deny" | "block") => Some(Decision::Deny),
-        Some(other) => return Err(unreadable(format_args!("`decision` is `{other}`"))),
+        Some(other) => return Err(unreadable_reply(format_args!("`decision` is `{other}`"))),
     };
     let specific = match object.get("hookSpecificOutput") {
         None | Some(Value::Null) => return Ok(answer),
         Some(Value::Object(specific)) => specific,
-        Some(_) => return Err(unreadable("`hookSpecificOutput` is not an object")),
+        Some(_) => return Err(unreadable_reply("`hookSpecificOutput` is not an object")),
     };
     answer
         .additional_context
-        .extend(text(specific, "additionalContext")?);
-    if let Some((key, change)) = changes(event).and_then(|key| Some((key, specific.get(key)?)))
+        .extend(text_member(specific, "additionalContext")?);
+    if let Some((key, change)) =
+        rewrite_target(event).and_then(|key| Some((key, specific.get(key)?)))
         && !change.is_null()
     {
         let change = change
             .as_object()
-            .ok_or_else(|| unreadable(format_args!("`{key}` is not an object")))?;
+            .ok_or_else(|| unreadable_reply(format_args!("`{key}` is not an object")))?;
         let mut merged = event
             .subject()
             .and_then(Value::as_object)
@@ -286,7 +290,7 @@ fn read_members(event: &Event, object: &Map<String, Value>) -> Result<Answer, St
     Ok(answer)
 }
 
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let (stdout, stderr) = (exit.stdout.trim(), exit.stderr.trim());
     match exit.code {
         Some(0) if stdout.starts_with('{') => read_reply(event, parse_stdout(stdout)?),
@@ -295,11 +299,11 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
                 .into_iter()
                 .filter(|it| !it.is_empty())
                 .collect(),
-            remarks: unread(event, stdout),
+            remarks: describe_unread(event, stdout),
             ..Answer::default()
         }),
         // The documentation has 2 only; the client takes every other code but 1 for a deny too.
-        Some(code) if code != 1 => Ok(Answer::decide(Decision::Deny, or(stderr, BLOCKED))),
+        Some(code) if code != 1 => Ok(Answer::decide(Decision::Deny, text_or(stderr, BLOCKED))),
         Some(_) | None => Err(bad_exit(exit)),
     }
 }

@@ -65,14 +65,14 @@ pub use native::CONTRACT;
 pub use settings::in_one_form;
 
 /// The event in the params of a `hooks/dispatch` that was judged in a dialect.
-pub fn sent(mut params: Value, dialect: &str) -> Option<Event> {
+pub fn read_sent_event(mut params: Value, dialect: &str) -> Option<Event> {
     if let Value::Array(items) = &mut params {
         params = items.pop().filter(|_| items.is_empty())?;
     }
     let Some(payload) = params.get_mut("payload").map(Value::take) else {
         return Event::from_json(params).ok();
     };
-    let mut event = by_name(dialect).ok()?.read(payload).ok()?;
+    let mut event = by_name(dialect).ok()?.read_event(payload).ok()?;
     if let Some(deadline) = params
         .get_mut("deadlineMs")
         .map(Value::take)
@@ -186,7 +186,7 @@ pub fn native() -> &'static Dialect {
 
 /// Every dialect.
 pub static DIALECTS: LazyLock<Vec<&'static Dialect>> =
-    LazyLock::new(|| built_in().chain(described::all()).collect());
+    LazyLock::new(|| built_in().chain(described::all_described()).collect());
 
 /// The dialects that have a file of their own here.
 fn built_in() -> impl Iterator<Item = &'static Dialect> {
@@ -389,12 +389,12 @@ pub struct EventRow {
 }
 
 /// An event that has its canonical name.
-const fn same(name: &'static str) -> EventRow {
+const fn canonical_row(name: &'static str) -> EventRow {
     EventRow::new(name, name)
 }
 
 /// An event with other names beside its own.
-const fn row(
+const fn named_row(
     name: &'static str,
     also: &'static [&'static str],
     canonical: &'static str,
@@ -525,19 +525,19 @@ impl Dialect {
             self.facts()
                 .is_some_and(|agent| agent.runs_asked(payload, false))
         };
-        self.original(event).is_some_and(runs)
+        self.original_payload(event).is_some_and(runs)
     }
 
     /// What an event has to do with a question that its agent is asked at one event of a call and
     /// not at another, and what tells the call from others.
     pub fn turn(&self, event: &Event) -> Option<(Turn, String)> {
-        let turn = described::turn(self.name(), event)?;
+        let turn = described::question_turn(self.name(), event)?;
         Some((turn, event.at("/tool/input/command")?.as_str()?.to_string()))
     }
 
     /// Whether it has an event of this name.
     fn has_event(&self, name: &str) -> bool {
-        self.named(name).next().is_some()
+        self.rows_named(name).next().is_some()
     }
 
     /// Whether a member at the top of a payload names the event.
@@ -553,7 +553,7 @@ impl Dialect {
     }
 
     /// The rows that a text names.
-    fn named<'a>(&self, name: &'a str) -> impl Iterator<Item = &'static EventRow> + use<'a> {
+    fn rows_named<'a>(&self, name: &'a str) -> impl Iterator<Item = &'static EventRow> + use<'a> {
         self.events
             .iter()
             .filter(move |row| row.name == name || row.also.contains(&name))
@@ -570,8 +570,8 @@ impl Dialect {
             return self.row(&event.name);
         }
         let read = self
-            .original(event)
-            .and_then(|payload| self.identify(payload).ok());
+            .original_payload(event)
+            .and_then(|payload| self.identify_event(payload).ok());
         read.map_or_else(|| self.row(&event.name), |(row, _)| row)
     }
 
@@ -585,7 +585,7 @@ impl Dialect {
     }
 
     /// Why an agent isn't told to ask hookwire at an event of this name, if it isn't.
-    pub fn unasked(&self, name: &str) -> Option<&'static str> {
+    pub fn why_unasked(&self, name: &str) -> Option<&'static str> {
         self.facts()?
             .unasked
             .iter()
@@ -599,7 +599,7 @@ impl Dialect {
             .events
             .iter()
             .map(|row| row.name)
-            .filter(|name| self.unasked(name).is_none())
+            .filter(|name| self.why_unasked(name).is_none())
             .collect();
         names.dedup();
         names
@@ -609,7 +609,7 @@ impl Dialect {
     /// names the tool and has its input, nothing in it has come of a call, and the name doesn't say
     /// that something has happened.
     pub fn is_unknown_gate(&self, payload: &Value) -> bool {
-        self.identify(payload).is_ok_and(|(row, canonical)| {
+        self.identify_event(payload).is_ok_and(|(row, canonical)| {
             row.is_none() && self.gate_like(&canonical, payload).is_some()
         })
     }
@@ -703,7 +703,7 @@ impl Dialect {
         if moment.is_unknown_gate {
             return Said::no_by_exit(reason);
         }
-        let (Some(agent), Some(row)) = (&self.agent, self.refusable(&moment.name)) else {
+        let (Some(agent), Some(row)) = (&self.agent, self.refusable_row(&moment.name)) else {
             return Said::default();
         };
         match agent.refusal {
@@ -724,11 +724,11 @@ impl Dialect {
 
     /// What a command says that got this reply for an event, by the agent's name; nothing if hooks
     /// have nothing to say.
-    pub fn say(&self, reply: &Value, event: &str) -> Said {
+    pub fn say_reply(&self, reply: &Value, event: &str) -> Said {
         let is_deny = reply.get("decision").is_some_and(|it| it == "block");
         if let Some(text) = reply
             .get(PRINTED)
-            .filter(|_| self.named(event).any(|row| row.prints_context))
+            .filter(|_| self.rows_named(event).any(|row| row.prints_context))
         {
             return Said {
                 stdout: text.as_str().unwrap_or_default().into(),
@@ -737,7 +737,7 @@ impl Dialect {
         }
         // Of an event that isn't known nothing else is known to be a "no".
         let is_unknown = !event.is_empty() && !self.has_event(event);
-        if is_deny && (is_unknown || self.named(event).any(|row| row.denies_by_exit)) {
+        if is_deny && (is_unknown || self.rows_named(event).any(|row| row.denies_by_exit)) {
             return Said::no_by_exit(
                 reply
                     .get("reason")
@@ -746,7 +746,7 @@ impl Dialect {
             );
         }
         Said {
-            stdout: asked::said(reply),
+            stdout: asked::text_for_agent(reply),
             ..Said::default()
         }
     }
@@ -759,7 +759,7 @@ impl Dialect {
             verdict.to_mut().make_readable();
         }
         let verdict = &*verdict;
-        if event.unknown_gate().is_none() || self.original(event).is_none() {
+        if event.unknown_gate().is_none() || self.original_payload(event).is_none() {
             return (self.reply)(event, verdict);
         }
         match (verdict.decision, &verdict.stop) {
@@ -777,7 +777,7 @@ impl Dialect {
         if moment.is_unknown_gate {
             return Some(unknown_no(reason));
         }
-        let row = self.refusable(&moment.name)?;
+        let row = self.refusable_row(&moment.name)?;
         let event =
             Event::from_json(json!({"event": row.canonical, "tool": {"name": "unknown"}})).ok()?;
         let mut verdict = Verdict::silent(Decision::Deny, 0, "".into(), event.id.clone());
@@ -786,13 +786,13 @@ impl Dialect {
     }
 
     /// The row of an event that may be refused; see [`Dialect::refuse`].
-    fn refusable(&self, event: &str) -> Option<&'static EventRow> {
+    fn refusable_row(&self, event: &str) -> Option<&'static EventRow> {
         let event = if event.is_empty() {
             "PreToolUse"
         } else {
             event
         };
-        let row = self.named(event).next().or_else(|| self.row(event));
+        let row = self.rows_named(event).next().or_else(|| self.row(event));
         let rests = |row: &EventRow| {
             spec(row.canonical).is_some_and(|spec| spec.rest || spec.closes && !spec.tool)
         };
@@ -800,7 +800,7 @@ impl Dialect {
     }
 
     /// The payload that an event was read from, if it came in this vocabulary.
-    fn original<'a>(&self, event: &'a Event) -> Option<&'a Value> {
+    fn original_payload<'a>(&self, event: &'a Event) -> Option<&'a Value> {
         event
             .original
             .as_ref()
@@ -812,7 +812,7 @@ impl Dialect {
     ///
     /// # Errors
     /// Says what is missing, and the nearest name for an unknown event.
-    pub fn read(&'static self, payload: Value) -> Result<Event, NotAnEvent> {
+    pub fn read_event(&'static self, payload: Value) -> Result<Event, NotAnEvent> {
         if self.name() == NATIVE {
             return Event::from_json(payload);
         }
@@ -822,7 +822,7 @@ impl Dialect {
                 self.name()
             )));
         };
-        let (row, name) = self.identify(&payload)?;
+        let (row, name) = self.identify_event(&payload)?;
         let gate = if row.is_none() {
             self.gate_like(&name, &payload)
         } else {
@@ -883,7 +883,7 @@ impl Dialect {
             && !may_lack_tool
             && let Some((theirs, _)) = self.members.iter().rfind(|(_, ours)| *ours == TOOL_NAME)
         {
-            return Err(no_tool(&written(theirs)));
+            return Err(no_tool(&describe_pointer(theirs)));
         }
         let tool = self
             .agent
@@ -902,7 +902,10 @@ impl Dialect {
     }
 
     /// The row of a payload's event, if the table has it, and the event's canonical name.
-    fn identify(&self, payload: &Value) -> Result<(Option<&'static EventRow>, String), NotAnEvent> {
+    fn identify_event(
+        &self,
+        payload: &Value,
+    ) -> Result<(Option<&'static EventRow>, String), NotAnEvent> {
         let others = self
             .members
             .iter()
@@ -918,12 +921,12 @@ impl Dialect {
                 Some(_) => {
                     return Err(NotAnEvent(format!(
                         "`{}`: the name of the event is a string",
-                        written(place)
+                        describe_pointer(place)
                     )));
                 }
             };
             let row = self
-                .named(&name)
+                .rows_named(&name)
                 .find(|row| row.picks.is_none_or(|picks| picks(payload)));
             let canonical = || {
                 row.map_or_else(
@@ -951,7 +954,7 @@ impl Dialect {
         let missing = || {
             NotAnEvent(format!(
                 "`{}` is missing: the name of the event",
-                written(self.event_name)
+                describe_pointer(self.event_name)
             ))
         };
         found
@@ -981,10 +984,10 @@ impl Dialect {
 
     /// An event as a hook of this dialect reads it: the payload that it was read from, as far as
     /// nothing has changed.
-    fn write(&self, event: &Event) -> Value {
+    fn write_event(&self, event: &Event) -> Value {
         let own = self.row_of(event).map_or(&[][..], |row| row.members);
         let pairs = || own.iter().chain(self.members);
-        let original = self.original(event);
+        let original = self.original_payload(event);
         let mut payload = original
             .cloned()
             .unwrap_or_else(|| Value::Object(Map::new()));
@@ -1030,11 +1033,11 @@ fn is_before(canonical: &str) -> bool {
 
 /// A "no" at an event that isn't known, in the words that mostly are one.
 fn unknown_no(reason: &str) -> Value {
-    json!({ "decision": "block", "reason": replies::or(reason, replies::BLOCKED) })
+    json!({ "decision": "block", "reason": replies::text_or(reason, replies::BLOCKED) })
 }
 
 /// A place in a payload, as people write it.
-fn written(pointer: &str) -> String {
+fn describe_pointer(pointer: &str) -> String {
     pointer.trim_start_matches('/').replace('/', ".")
 }
 
@@ -1043,13 +1046,13 @@ fn written(pointer: &str) -> String {
 fn two_values(first: &str, second: &str) -> NotAnEvent {
     NotAnEvent(format!(
         "`{}` and `{}` differ: send one of them",
-        written(first),
-        written(second)
+        describe_pointer(first),
+        describe_pointer(second)
     ))
 }
 
 /// The names of all.
-pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+pub fn dialect_names() -> impl Iterator<Item = &'static str> + Clone {
     DIALECTS.iter().map(|dialect| dialect.name())
 }
 
@@ -1064,13 +1067,16 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
     }
     Err(UnknownName {
         message: format!("unknown dialect `{name}`"),
-        nearest: closest(name, names()),
-        otherwise: format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+        nearest: closest(name, dialect_names()),
+        otherwise: format!(
+            "there are {}",
+            dialect_names().collect::<Vec<_>>().join(", ")
+        ),
     })
 }
 
 /// The dialect of a definition file that names none but has the form of that system's own files.
-pub fn recognise(root: &Node) -> Option<&'static Dialect> {
+pub fn recognise_file(root: &Node) -> Option<&'static Dialect> {
     // Gemini's files may have events of Claude Code's, too.
     let mut dialects = std::iter::once(&gemini::DIALECT).chain(built_in());
     dialects.find(|dialect| {
@@ -1084,9 +1090,12 @@ pub fn recognise(root: &Node) -> Option<&'static Dialect> {
 ///
 /// # Errors
 /// Names the nearest one.
-pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, UnknownName> {
+pub fn canonical_names(name: &str, own: &str) -> Result<Vec<Arc<str>>, UnknownName> {
     let events = |dialect: &&'static Dialect| {
-        let names: Vec<Arc<str>> = dialect.named(name).map(|row| row.meant().into()).collect();
+        let names: Vec<Arc<str>> = dialect
+            .rows_named(name)
+            .map(|row| row.meant().into())
+            .collect();
         (!names.is_empty()).then_some(names)
     };
     if let Some(names) = by_name(own).ok().and_then(|dialect| events(&dialect)) {

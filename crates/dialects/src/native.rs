@@ -1,6 +1,8 @@
 //! hookwire's own vocabulary: nothing is translated.
 
-use super::replies::{bad_exit, excerpt, members, or, parse_stdout, unreadable};
+use super::replies::{
+    bad_exit, first_line_excerpt, parse_stdout, reply_members, text_or, unreadable_reply,
+};
 use super::{Dialect, NATIVE};
 use hookwire_base::event::{CONTEXT_MEMBERS, Event, Phase};
 use hookwire_base::support::nearest::closest;
@@ -42,10 +44,10 @@ pub const CONTRACT: Contract = Contract {
     is_unfound: |_| false,
     // A default would send events to somewhere that nobody has named.
     has_small_model: false,
-    reply,
+    reply: read_reply,
     returned: None,
     failed: |_, _| None,
-    exit,
+    exit: read_exit,
     unstarted: |_, error| Err(error),
     trace: None,
     tally: None,
@@ -72,28 +74,28 @@ pub(super) static DIALECT: Dialect = Dialect {
     agent: None,
 };
 
-fn reply(_: &Event, value: Value) -> Result<Answer, String> {
-    let own = members(&value)?;
+fn read_reply(_: &Event, value: Value) -> Result<Answer, String> {
+    let own = reply_members(&value)?;
     if own.contains_key("hookSpecificOutput") {
-        return Err(unreadable(
+        return Err(unreadable_reply(
             "it is Claude Code's; give the hook `dialect: claude-code`",
         ));
     }
     // Whoever has no opinion leaves it out; a null is what became of a decision that got lost.
     if own.get("decision") == Some(&Value::Null) {
-        return Err(unreadable("`decision` is null"));
+        return Err(unreadable_reply("`decision` is null"));
     }
     Answer::deserialize(&value).map_err(|error| {
-        let unknown = members(&value)
+        let unknown = reply_members(&value)
             .ok()
             .and_then(|it| it.keys().find(|key| !MEMBERS_OF_REPLIES.contains(&&***key)));
         let near =
             unknown.and_then(|unknown| Some((unknown, closest(unknown, MEMBERS_OF_REPLIES)?)));
         match near {
             Some((unknown, near)) => {
-                unreadable(format!("unknown field `{unknown}`; did you mean `{near}`?"))
+                unreadable_reply(format!("unknown field `{unknown}`; did you mean `{near}`?"))
             }
-            None => unreadable(error.to_string()),
+            None => unreadable_reply(error.to_string()),
         }
     })
 }
@@ -114,12 +116,12 @@ const MEMBERS_OF_REPLIES: [&str; 10] = [
 
 /// 0 is fine and stdout may hold a reply, 2 is a deny with stderr as the reason, anything else
 /// failed.
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) => read_stdout(event, exit.stdout.trim()),
         Some(2) => Ok(Answer::decide(
             Decision::Deny,
-            or(exit.stderr.trim(), "the hook denied it without a reason"),
+            text_or(exit.stderr.trim(), "the hook denied it without a reason"),
         )),
         Some(_) | None => Err(bad_exit(exit)),
     }
@@ -128,12 +130,12 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
     match stdout.chars().next() {
         None => Ok(Answer::default()),
-        Some('{') => reply(event, parse_stdout(stdout)?),
+        Some('{') => read_reply(event, parse_stdout(stdout)?),
         // A gate's reply is a decision: a banner before it must not void it in silence. Elsewhere
         // commands are tools that print, such as linters.
         Some(_) if event.spec.phase == Phase::Gate => Err(format!(
             "read the reply on stdout: it is not a JSON object (write other output to stderr): {}",
-            excerpt(stdout)
+            first_line_excerpt(stdout)
         )),
         Some(_) => Ok(Answer::default()),
     }

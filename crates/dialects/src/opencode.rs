@@ -4,9 +4,12 @@
 //! A deny is an exception there, and the only no; that one keeps a prompt from the model is not
 //! proven.
 
-use super::decisive::understood;
+use super::decisive::check_understood;
 use super::native::AGENT;
-use super::replies::{BLOCKED, denied, exit_of_reply, members, or, stop_denies, text, unreadable};
+use super::replies::{
+    BLOCKED, denied_verdict, exit_of_reply, reply_members, stop_denies, text_member, text_or,
+    unreadable_reply,
+};
 use super::{CodingAgent, Dialect, EventRow, Refusal};
 use hookwire_base::event::Event;
 use hookwire_base::verdict::{Answer, Decision, Verdict};
@@ -17,7 +20,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     about: ", by a plug-in",
     contract: Contract {
         dialect: "opencode",
-        payload: |event| DIALECT.write(event),
+        payload: |event| DIALECT.write_event(event),
         reply: read_reply,
         exit: |event, exit| exit_of_reply(event, exit, read_reply),
         ..AGENT
@@ -56,7 +59,7 @@ pub(super) static DIALECT: Dialect = Dialect {
 };
 
 /// What takes a new value of the subject.
-fn changes(event: &Event) -> Option<&'static str> {
+fn rewrite_target(event: &Event) -> Option<&'static str> {
     match &*event.name {
         "PreToolUse" => Some("args"),
         "PostToolUse" => Some("output"),
@@ -67,7 +70,7 @@ fn changes(event: &Event) -> Option<&'static str> {
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let blocks = DIALECT.row_of(event).is_some_and(|row| row.blocks);
     let mut verdict = stop_denies(verdict);
-    let fits = |subject: &Value| match changes(event) {
+    let fits = |subject: &Value| match rewrite_target(event) {
         Some("args") => subject.is_object(),
         Some(_) => subject.is_string(),
         None => false,
@@ -78,18 +81,18 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             .as_ref()
             .is_some_and(|subject| !fits(subject))
     {
-        verdict = denied(
+        verdict = denied_verdict(
             &verdict,
             "a hook rewrote this, and OpenCode takes no such rewrite",
         );
     }
     let mut reply = Map::new();
-    match (verdict.decision, verdict.subject.zip(changes(event))) {
+    match (verdict.decision, verdict.subject.zip(rewrite_target(event))) {
         (Decision::Allow, None) => {}
         (Decision::Allow, Some((subject, key))) => drop(reply.insert(key.into(), subject)),
         (Decision::Ask | Decision::Defer | Decision::Deny, _) if blocks => {
             let reason = verdict.reason.as_deref().unwrap_or_default();
-            reply.insert("deny".into(), json!(or(reason, BLOCKED)));
+            reply.insert("deny".into(), json!(text_or(reason, BLOCKED)));
         }
         (Decision::Ask | Decision::Defer | Decision::Deny, _) => {}
     }
@@ -100,18 +103,18 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 }
 
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
-    let object = members(&value)?;
+    let object = reply_members(&value)?;
     let mut answer = Answer::default();
-    if let Some(reason) = text(object, "deny")? {
-        answer = Answer::decide(Decision::Deny, or(&reason, BLOCKED));
+    if let Some(reason) = text_member(object, "deny")? {
+        answer = Answer::decide(Decision::Deny, text_or(&reason, BLOCKED));
     }
-    answer.subject = changes(event)
+    answer.subject = rewrite_target(event)
         .and_then(|key| object.get(key))
         .filter(|it| !it.is_null())
         .cloned();
     answer.additional_context = match object.get("context") {
         None | Some(Value::Null) => Vec::new(),
-        Some(context) => serde_json::from_value(context.clone()).map_err(unreadable)?,
+        Some(context) => serde_json::from_value(context.clone()).map_err(unreadable_reply)?,
     };
-    understood(event, &value, &["/deny"], answer)
+    check_understood(event, &value, &["/deny"], answer)
 }

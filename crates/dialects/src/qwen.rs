@@ -8,8 +8,8 @@
 
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::AGENT;
-use super::replies::{BLOCKED, bad_exit, denied, or};
-use super::{CodingAgent, Dialect, Refusal, same, settings};
+use super::replies::{BLOCKED, bad_exit, denied_verdict, text_or};
+use super::{CodingAgent, Dialect, Refusal, canonical_row, settings};
 use hookwire_base::event::{Event, Phase};
 use hookwire_base::verdict::{Answer, Decision, Verdict};
 use hookwire_rules::contract::{Contract, Exit};
@@ -23,7 +23,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         dialect: "qwen",
         runs_equal_hooks_once: true,
         matcher: MatcherRule::Search,
-        matched: claude_code::matched,
+        matched: claude_code::matcher_target,
         timeout: Duration::from_secs(60),
         project_variables: &[
             "QWEN_PROJECT_DIR",
@@ -32,34 +32,34 @@ pub(super) static DIALECT: Dialect = Dialect {
         ],
         decisions: &[Decision::Ask],
         context_resumes: true,
-        payload: |event| DIALECT.write(event),
+        payload: |event| DIALECT.write_event(event),
         reply: |event, reply| claude_code::read_reply(&DIALECT, event, reply),
-        exit,
+        exit: read_exit,
         ..AGENT
     },
     events: &[
-        same("SessionStart"),
-        same("SessionEnd"),
-        same("UserPromptSubmit").blocks(),
-        same("UserPromptExpansion").blocks(),
-        same("InstructionsLoaded"),
-        same("PreToolUse").blocks(),
-        same("PermissionRequest").blocks(),
-        same("PermissionDenied"),
-        same("PostToolUse").blocks(),
-        same("PostToolUseFailure").blocks().members(&[
+        canonical_row("SessionStart"),
+        canonical_row("SessionEnd"),
+        canonical_row("UserPromptSubmit").blocks(),
+        canonical_row("UserPromptExpansion").blocks(),
+        canonical_row("InstructionsLoaded"),
+        canonical_row("PreToolUse").blocks(),
+        canonical_row("PermissionRequest").blocks(),
+        canonical_row("PermissionDenied"),
+        canonical_row("PostToolUse").blocks(),
+        canonical_row("PostToolUseFailure").blocks().members(&[
             ("/error", "/tool/error"),
             ("/is_interrupt", "/tool/isInterrupt"),
         ]),
-        same("PostToolBatch").blocks(),
-        same("Notification"),
-        same("MessageDisplay"),
-        same("Stop").blocks(),
-        same("StopFailure").members(&[("/error", "/error")]),
-        same("SubagentStart"),
-        same("SubagentStop").blocks(),
-        same("PreCompact").blocks(),
-        same("PostCompact"),
+        canonical_row("PostToolBatch").blocks(),
+        canonical_row("Notification"),
+        canonical_row("MessageDisplay"),
+        canonical_row("Stop").blocks(),
+        canonical_row("StopFailure").members(&[("/error", "/error")]),
+        canonical_row("SubagentStart"),
+        canonical_row("SubagentStop").blocks(),
+        canonical_row("PreCompact").blocks(),
+        canonical_row("PostCompact"),
     ],
     event_name: "/hook_event_name",
     members: &[
@@ -99,7 +99,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
                 && event.spec.phase != Phase::Note
                 && verdict.decision != Decision::Deny =>
         {
-            let denied = denied(
+            let denied = denied_verdict(
                 verdict,
                 "a hook rewrote this, and Qwen Code ignores rewrites",
             );
@@ -116,14 +116,15 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     }
 }
 
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     let reply = reply_on_stdout(event, stdout, DIALECT.contract.reply);
     match exit.code {
         Some(0) => reply.unwrap_or_else(|| Ok(plain_stdout(event, stdout))),
         Some(2) => {
-            let reason = reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), BLOCKED));
-            Ok(claude_code::block(&DIALECT, event, reason))
+            let reason =
+                reason_of_deny(reply).unwrap_or_else(|| text_or(exit.stderr.trim(), BLOCKED));
+            Ok(claude_code::block_event(&DIALECT, event, reason))
         }
         Some(_) | None => Err(bad_exit(exit)),
     }

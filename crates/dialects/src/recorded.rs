@@ -1,7 +1,7 @@
 //! An event in a file of recorded ones: a line of JSON in some vocabulary, by itself, as a capture
 //! of an agent's hooks wraps it, or with its verdict as `hookwire tail` writes it.
 
-use super::{Dialect, by_name, sent};
+use super::{Dialect, by_name, read_sent_event};
 use hookwire_base::event::Event;
 use hookwire_base::verdict::Verdict;
 use serde_json::Value;
@@ -25,21 +25,21 @@ pub fn is_remark(line: &str) -> bool {
 
 impl Recorded {
     /// Reads a line. `dialect` is the vocabulary of one that doesn't say.
-    pub fn read(line: &str, dialect: &'static Dialect) -> Result<Recorded, String> {
-        Recorded::of(
+    pub fn read_line(line: &str, dialect: &'static Dialect) -> Result<Recorded, String> {
+        Recorded::from_value(
             hookwire_base::support::json::parse(line).map_err(|error| error.to_string())?,
             dialect,
         )
     }
 
     /// The same of a line that was parsed.
-    pub fn of(mut value: Value, dialect: &'static Dialect) -> Result<Recorded, String> {
+    pub fn from_value(mut value: Value, dialect: &'static Dialect) -> Result<Recorded, String> {
         let spoken = value["dialect"]
             .as_str()
             .filter(|_| value.get("verdict").is_some());
         let Some(spoken) = spoken.map(by_name) else {
             let event = dialect
-                .read(unwrap_capture(value))
+                .read_event(unwrap_capture(value))
                 .map_err(|error| error.to_string())?;
             return Ok(Recorded {
                 event,
@@ -48,7 +48,7 @@ impl Recorded {
             });
         };
         let dialect = spoken.map_err(|error| error.to_string())?;
-        let event = sent(value["params"].take(), dialect.name())
+        let event = read_sent_event(value["params"].take(), dialect.name())
             .ok_or("the event wasn't recorded whole")?;
         let verdict =
             serde_json::from_value(value["verdict"].take()).map_err(|error| error.to_string())?;

@@ -12,19 +12,19 @@ use std::fmt::Display;
 pub(super) const BLOCKED: &str = "Blocked by hook";
 
 /// A reply that can't be read.
-pub(super) fn unreadable(what: impl Display) -> String {
+pub(super) fn unreadable_reply(what: impl Display) -> String {
     format!("read the reply: {what}")
 }
 
 /// The members of a reply.
-pub(super) fn members(reply: &Value) -> Result<&Map<String, Value>, String> {
+pub(super) fn reply_members(reply: &Value) -> Result<&Map<String, Value>, String> {
     reply
         .as_object()
-        .ok_or_else(|| unreadable("it is not a JSON object"))
+        .ok_or_else(|| unreadable_reply("it is not a JSON object"))
 }
 
 /// A reply with the messages for the person, and what is special to its event.
-pub(super) fn whole(
+pub(super) fn whole_reply(
     mut reply: Map<String, Value>,
     mut specific: Map<String, Value>,
     messages: &[String],
@@ -41,11 +41,14 @@ pub(super) fn whole(
 }
 
 /// A text among the members; null is absent.
-pub(super) fn text(members: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+pub(super) fn text_member(
+    members: &Map<String, Value>,
+    key: &str,
+) -> Result<Option<String>, String> {
     match members.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(unreadable(format_args!("`{key}` is not a string"))),
+        Some(_) => Err(unreadable_reply(format_args!("`{key}` is not a string"))),
     }
 }
 
@@ -93,7 +96,7 @@ pub(super) fn unread_reply(stdout: &str) -> Vec<String> {
 }
 
 /// The same of an agent's hook, whose text may also be a word for a decision.
-pub(super) fn unread(event: &Event, stdout: &str) -> Vec<String> {
+pub(super) fn describe_unread(event: &Event, stdout: &str) -> Vec<String> {
     let mut remarks = unread_reply(stdout);
     if event.spec.tool && event.spec.phase == Phase::Gate && is_plain_no(stdout) {
         remarks.push("its stdout looks like a decision, and a reply is a JSON object".to_string());
@@ -112,7 +115,7 @@ pub(super) fn exit_of_reply(
     match exit.code {
         Some(0) if stdout.starts_with('{') => read(event, parse_stdout(stdout)?),
         Some(0) => Ok(Answer {
-            remarks: unread(event, stdout),
+            remarks: describe_unread(event, stdout),
             ..Answer::default()
         }),
         Some(_) | None => Err(bad_exit(exit)),
@@ -123,7 +126,7 @@ pub(super) fn exit_of_reply(
 pub(super) fn bad_exit(exit: &Exit<'_>) -> String {
     let cause = match exit.stderr.trim().lines().last() {
         // The cause usually is at the end of stderr.
-        Some(line) => format!(": {}", excerpt(line)),
+        Some(line) => format!(": {}", first_line_excerpt(line)),
         None => String::new(),
     };
     match exit.code {
@@ -133,23 +136,25 @@ pub(super) fn bad_exit(exit: &Exit<'_>) -> String {
 }
 
 /// The beginning of a text's first line.
-pub(super) fn excerpt(text: &str) -> String {
+pub(super) fn first_line_excerpt(text: &str) -> String {
     first_line_cut(text, 200)
 }
 
 /// Whether members of the one are gone in the other. Recursion is bounded by the depth limit of the
 /// parser that read the values.
-pub(super) fn removes(before: &Value, after: &Value) -> bool {
+pub(super) fn removes_members(before: &Value, after: &Value) -> bool {
     match (before, after) {
-        (Value::Object(before), Value::Object(after)) => before
-            .iter()
-            .any(|(key, value)| after.get(key).is_none_or(|after| removes(value, after))),
+        (Value::Object(before), Value::Object(after)) => before.iter().any(|(key, value)| {
+            after
+                .get(key)
+                .is_none_or(|after| removes_members(value, after))
+        }),
         _ => false,
     }
 }
 
 /// The text, or the default if it is empty.
-pub(super) fn or(text: &str, default: &str) -> String {
+pub(super) fn text_or(text: &str, default: &str) -> String {
     if text.is_empty() {
         default.to_string()
     } else {
@@ -164,7 +169,7 @@ pub(super) fn is_decided(verdict: &Verdict) -> bool {
 
 /// The same verdict as a deny, because the agent has no word for what it says; the reason says
 /// which.
-pub(super) fn denied(verdict: &Verdict, why: &str) -> Verdict {
+pub(super) fn denied_verdict(verdict: &Verdict, why: &str) -> Verdict {
     let reason = match verdict
         .reason
         .as_deref()
@@ -195,12 +200,12 @@ pub(super) fn stop_denies(verdict: &Verdict) -> Verdict {
             }
         }
         Some(stop) => {
-            let stop = or(stop, "A hook ends the run.");
+            let stop = text_or(stop, "A hook ends the run.");
             let verdict = &Verdict {
                 reason: None,
                 ..verdict.clone()
             };
-            denied(
+            denied_verdict(
                 verdict,
                 &format!("{stop} (the run is to end, and the agent can't be told so here)"),
             )

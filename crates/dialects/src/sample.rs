@@ -23,7 +23,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         // Its clients can take nothing but a rewritten subject; `metadata` is for hooks only.
         context: &["metadata"],
         // The payload that its hooks read. The translator follows the tables below.
-        payload: |event| DIALECT.write(event),
+        payload: |event| DIALECT.write_event(event),
         // Reads a reply, over stdout, HTTP or a callback. An `Err` finishes "failed to ..."
         // and counts in the hook's failure direction.
         reply: |_, value| match value.get("ok") {
@@ -72,7 +72,7 @@ pub(super) static DIALECT: Dialect = Dialect {
 #[test]
 fn translates_both_ways() {
     let payload = json!({"kind": "before_tool", "conversation": "c1", "tool": "Bash", "args": {"command": "ls"}, "extra": 1});
-    let event = DIALECT.read(payload.clone()).unwrap();
+    let event = DIALECT.read_event(payload.clone()).unwrap();
     assert_eq!(
         event.data().clone(),
         json!({

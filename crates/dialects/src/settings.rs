@@ -5,7 +5,9 @@
 //! What the agent does without a word, such as passing over a handler that it doesn't know, is told
 //! here.
 
-use super::files::{entry, error, renamed, text, unknown, warning, wrong_type};
+use super::files::{
+    error_at, make_entry, rename_entry, text_value, unknown_word, warning_at, wrong_type,
+};
 use super::{Dialect, Files, NO_FILES, OwnKeys};
 use hookwire_base::support::nearest::closest;
 use hookwire_base::support::shell_word::argument;
@@ -50,17 +52,17 @@ pub(super) fn has_groups(root: &Node, is_event: fn(&str) -> bool) -> bool {
             Some(NodeValue::Seq(_))
         )
     };
-    lists(root).any(|(event, items)| is_event(event) && items.iter().any(is_group))
+    event_lists(root).any(|(event, items)| is_event(event) && items.iter().any(is_group))
 }
 
 /// Whether a file has hooks without groups for one of these events.
 pub(super) fn has_handlers(root: &Node, is_event: fn(&str) -> bool) -> bool {
     let is_handler = |item: &Node| item.get("type").is_some() && item.get("hooks").is_none();
-    lists(root).any(|(event, items)| is_event(event) && items.iter().any(is_handler))
+    event_lists(root).any(|(event, items)| is_event(event) && items.iter().any(is_handler))
 }
 
 /// The events of a file, with what is listed for each.
-fn lists(root: &Node) -> impl Iterator<Item = (&str, &[Node])> {
+fn event_lists(root: &Node) -> impl Iterator<Item = (&str, &[Node])> {
     let events = root.get("hooks").map(Node::entries).unwrap_or_default();
     events.iter().filter_map(|event| match &event.value.value {
         NodeValue::Seq(items) => Some((event.key.as_str(), &items[..])),
@@ -69,7 +71,10 @@ fn lists(root: &Node) -> impl Iterator<Item = (&str, &[Node])> {
 }
 
 /// Files that look like another agent's, so that they have to say whose they are.
-pub(super) const FILES: Files = Files { read, ..NO_FILES };
+pub(super) const FILES: Files = Files {
+    read: read_settings,
+    ..NO_FILES
+};
 
 /// Settings with their hooks as most agents have them: `{hooks: {EVENT: [..]}}`, where each hook
 /// has its type. Settings that have them so stay as they are.
@@ -84,7 +89,7 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
         .map(|it| &mut it.value.value)
     {
         Some(NodeValue::Seq(list)) => list.push(item),
-        _ => events.push(entry(
+        _ => events.push(make_entry(
             &event.key,
             &event.key_span,
             NodeValue::Seq(vec![item]),
@@ -118,10 +123,13 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
                     .and_then(|it| Some((it, it.value.text()?)));
                 match named {
                     Some((it, event)) => add(
-                        &entry(event, &it.value.span, NodeValue::Null),
+                        &make_entry(event, &it.value.span, NodeValue::Null),
                         in_form(file, item),
                     ),
-                    None => add(&entry(NO_EVENT, &item.span, NodeValue::Null), item.clone()),
+                    None => add(
+                        &make_entry(NO_EVENT, &item.span, NodeValue::Null),
+                        item.clone(),
+                    ),
                 }
             }
         }
@@ -150,7 +158,7 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
     let others = entries
         .iter()
         .filter(|it| it.key != HOOKS && file.at == HOOKS);
-    let hooks = entry(HOOKS, place, NodeValue::Map(events));
+    let hooks = make_entry(HOOKS, place, NodeValue::Map(events));
     Node {
         span: root.span.clone(),
         value: NodeValue::Map(others.cloned().chain([hooks]).collect()),
@@ -160,11 +168,11 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
 /// Whether a hook of a list in which `member` names the event is in hookwire's own form.
 fn is_native(item: &Node, member: &str) -> bool {
     let has = |key: &str| item.get(key).is_some();
-    !has(member) && (has("on") || has("name") && slip(item, member).is_none())
+    !has(member) && (has("on") || has("name") && misspelt_member(item, member).is_none())
 }
 
 /// What was meant to be a member of a hook.
-fn slip<'a>(item: &'a Node, member: &str) -> Option<&'a Entry> {
+fn misspelt_member<'a>(item: &'a Node, member: &str) -> Option<&'a Entry> {
     let mut members = item.entries().iter();
     members.find(|entry| closest(&entry.key, [member]).is_some())
 }
@@ -182,18 +190,24 @@ fn in_form(file: &HookFile, item: &Node) -> Node {
         match (member.key.as_str(), &member.value.value) {
             (HOOKS, NodeValue::Seq(handlers)) => {
                 let handlers = handlers.iter().map(|it| in_form(file, it)).collect();
-                own.push(entry(HOOKS, &member.key_span, NodeValue::Seq(handlers)));
+                own.push(make_entry(
+                    HOOKS,
+                    &member.key_span,
+                    NodeValue::Seq(handlers),
+                ));
             }
             // Kiro's commands are within one, and what it calls an agent is the one that asks.
             ("action", NodeValue::Map(action)) => {
                 own.extend(action.iter().map(|it| match it.value.text() {
-                    Some("agent") if it.key == TYPE => {
-                        entry(TYPE, &it.value.span, text("prompt for the agent itself"))
-                    }
+                    Some("agent") if it.key == TYPE => make_entry(
+                        TYPE,
+                        &it.value.span,
+                        text_value("prompt for the agent itself"),
+                    ),
                     _ => it.clone(),
                 }))
             }
-            ("working_directory", _) => own.push(renamed(member, "cwd")),
+            ("working_directory", _) => own.push(rename_entry(member, "cwd")),
             // No limit.
             ("timeout", NodeValue::Int(0)) => {}
             _ => own.push(member.clone()),
@@ -202,7 +216,7 @@ fn in_form(file: &HookFile, item: &Node) -> Node {
     let has_type = own
         .iter()
         .any(|it| [TYPE, HOOKS].contains(&it.key.as_str()));
-    own.extend((!has_type).then(|| entry(TYPE, &item.span, text("command"))));
+    own.extend((!has_type).then(|| make_entry(TYPE, &item.span, text_value("command"))));
     Node {
         span: item.span.clone(),
         value: NodeValue::Map(own),
@@ -210,7 +224,12 @@ fn in_form(file: &HookFile, item: &Node) -> Node {
 }
 
 /// hookwire's definitions of these settings. A list of hooks is hookwire's own already.
-fn read(dialect: &Dialect, root: &Node, own_keys: OwnKeys, problems: &mut Vec<Problem>) -> Node {
+fn read_settings(
+    dialect: &Dialect,
+    root: &Node,
+    own_keys: OwnKeys,
+    problems: &mut Vec<Problem>,
+) -> Node {
     let Some((agent, file)) = dialect
         .facts()
         .and_then(|agent| Some((agent, agent.file()?)))
@@ -242,17 +261,19 @@ fn read(dialect: &Dialect, root: &Node, own_keys: OwnKeys, problems: &mut Vec<Pr
             NodeValue::Seq(items) if file.groups(&event.key) => {
                 items
                     .iter()
-                    .for_each(|group| reading.group(event, group, &mut found));
+                    .for_each(|group| reading.read_group(event, group, &mut found));
             }
-            NodeValue::Seq(items) => {
-                found.extend(items.iter().map(|item| reading.hook(event, None, item)))
-            }
+            NodeValue::Seq(items) => found.extend(
+                items
+                    .iter()
+                    .map(|item| reading.read_hook(event, None, item)),
+            ),
             NodeValue::Null => {}
             _ => {
                 let message = format!("`{}` holds no list of hooks", event.key);
                 reading
                     .problems
-                    .push(warning(&event.key_span, "not-read", message, None));
+                    .push(warning_at(&event.key_span, "not-read", message, None));
             }
         }
     }
@@ -261,18 +282,18 @@ fn read(dialect: &Dialect, root: &Node, own_keys: OwnKeys, problems: &mut Vec<Pr
             "these settings switch all hooks off, in {} and so here",
             agent.title
         );
-        problems.push(warning(&hooks.span, "not-read", message, None));
+        problems.push(warning_at(&hooks.span, "not-read", message, None));
         for hook in &mut found {
             let NodeValue::Map(members) = &mut hook.value else {
                 continue;
             };
-            members.push(entry("enabled", &hook.span, NodeValue::Bool(false)));
+            members.push(make_entry("enabled", &hook.span, NodeValue::Bool(false)));
         }
     }
     // The rest of the file is for the agent only.
     let is_own = |it: &&Entry| matches!(it.key.as_str(), "dialect" | "defaults");
     let mut native: Vec<Entry> = entries.iter().filter(is_own).cloned().collect();
-    native.push(entry("hooks", &hooks.span, NodeValue::Seq(found)));
+    native.push(make_entry("hooks", &hooks.span, NodeValue::Seq(found)));
     Node {
         span: root.span.clone(),
         value: NodeValue::Map(native),
@@ -292,18 +313,18 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn group(&mut self, event: &Entry, group: &Node, found: &mut Vec<Node>) {
+    fn read_group(&mut self, event: &Entry, group: &Node, found: &mut Vec<Node>) {
         let handlers = match group.get("hooks").map(|it| &it.value) {
             Some(NodeValue::Seq(handlers)) => &handlers[..],
             _ => {
                 self.name = self.free_name(event, None);
-                self.wrong(error(
+                self.report_problem(error_at(
                     &group.span,
                     "missing-handler",
                     "a group of hooks needs a list of `hooks`",
                     None,
                 ));
-                let members = vec![self.named(&group.span), on(event)];
+                let members = vec![self.name_entry(&group.span), on_entry(event)];
                 return found.push(Node {
                     span: group.span.clone(),
                     value: NodeValue::Map(members),
@@ -319,7 +340,7 @@ impl Reading<'_> {
                 "unknown field `{}`: these hooks are for every tool",
                 member.key
             );
-            let problem = warning(&member.key_span, "unknown-field", message, None);
+            let problem = warning_at(&member.key_span, "unknown-field", message, None);
             self.problems
                 .push(problem.did_you_mean(&member.key, Some("matcher")));
         }
@@ -327,7 +348,7 @@ impl Reading<'_> {
         found.extend(
             handlers
                 .iter()
-                .map(|handler| self.hook(event, Some(group), handler)),
+                .map(|handler| self.read_hook(event, Some(group), handler)),
         );
         let sequential = group
             .entry("sequential")
@@ -335,11 +356,11 @@ impl Reading<'_> {
         if let (Some(it), true) = (sequential, found.len() > first + 1) {
             let message =
                 "these hooks run one after another there; here none sees what another one changed";
-            self.wrong(warning(&it.key_span, "not-read", message, None));
+            self.report_problem(warning_at(&it.key_span, "not-read", message, None));
         }
     }
 
-    fn hook(&mut self, event: &Entry, group: Option<&Node>, item: &Node) -> Node {
+    fn read_hook(&mut self, event: &Entry, group: Option<&Node>, item: &Node) -> Node {
         let matcher = group
             .unwrap_or(item)
             .entry("matcher")
@@ -348,7 +369,7 @@ impl Reading<'_> {
             Some(name) if !name.trim().is_empty() => name.to_string(),
             _ => self.free_name(event, matcher.and_then(|it| it.value.text())),
         };
-        let mut native = vec![self.named(&item.span), on(event)];
+        let mut native = vec![self.name_entry(&item.span), on_entry(event)];
         native.extend(matcher.cloned());
         if let Some(matcher) =
             matcher.filter(|it| self.is_by_command(event) && it.value.text() != Some(""))
@@ -358,7 +379,7 @@ impl Reading<'_> {
                 self.agent.title, event.key
             );
             let help = "write it as `if: Bash(...)` in a hook of hookwire".to_string();
-            self.wrong(error(
+            self.report_problem(error_at(
                 &matcher.key_span,
                 "missing-handler",
                 message,
@@ -372,20 +393,20 @@ impl Reading<'_> {
         match (&item.value, item.get("type").and_then(Node::text)) {
             (NodeValue::Map(members), Some(kind)) => {
                 for member in members {
-                    native.extend(self.common(kind, member));
+                    native.extend(self.read_common(kind, member));
                 }
-                native.extend(self.handler(kind, item));
+                native.extend(self.read_handler(kind, item));
             }
             (NodeValue::Map(_), None) => {
                 let help = Some("write `\"type\": \"command\"` or another type".to_string());
-                self.wrong(error(
+                self.report_problem(error_at(
                     &item.span,
                     "missing-handler",
                     "a hook needs a `type`",
                     help,
                 ));
             }
-            _ => self.wrong(wrong_type(item, "a hook", "a map with `type`")),
+            _ => self.report_problem(wrong_type(item, "a hook", "a map with `type`")),
         }
         Node {
             span: item.span.clone(),
@@ -400,11 +421,12 @@ impl Reading<'_> {
         if is_native(item, member) {
             return item.clone();
         }
-        if let Some((slip, event)) = slip(item, member).and_then(|it| Some((it, it.value.text()?)))
+        if let Some((slip, event)) =
+            misspelt_member(item, member).and_then(|it| Some((it, it.value.text()?)))
         {
             let meant = |it: &Entry| {
                 if it.key == slip.key {
-                    renamed(it, member)
+                    rename_entry(it, member)
                 } else {
                     it.clone()
                 }
@@ -417,19 +439,19 @@ impl Reading<'_> {
                     value: NodeValue::Map(members),
                 },
             );
-            let hook = self.hook(
-                &entry(event, &slip.value.span, NodeValue::Null),
+            let hook = self.read_hook(
+                &make_entry(event, &slip.value.span, NodeValue::Null),
                 None,
                 &item,
             );
             let message = format!("unknown field `{}`", slip.key);
-            self.wrong(
-                error(&slip.key_span, "unknown-field", message, None)
+            self.report_problem(
+                error_at(&slip.key_span, "unknown-field", message, None)
                     .did_you_mean(&slip.key, Some(member)),
             );
             return hook;
         }
-        self.name = self.free_name(&entry("hook", &item.span, NodeValue::Null), None);
+        self.name = self.free_name(&make_entry("hook", &item.span, NodeValue::Null), None);
         if let NodeValue::Map(_) = &item.value {
             let message = format!(
                 "a hook of {} needs `{member}`: the event that it is for",
@@ -437,9 +459,9 @@ impl Reading<'_> {
             );
             let help =
                 format!("add `{member}`, or write it in hookwire's own form, with `name` and `on`");
-            self.wrong(error(&item.span, "missing-on", message, Some(help)));
+            self.report_problem(error_at(&item.span, "missing-on", message, Some(help)));
         } else {
-            self.wrong(wrong_type(
+            self.report_problem(wrong_type(
                 item,
                 "a hook",
                 &format!("a map with `{member}`"),
@@ -447,7 +469,7 @@ impl Reading<'_> {
         }
         Node {
             span: item.span.clone(),
-            value: NodeValue::Map(vec![self.named(&item.span)]),
+            value: NodeValue::Map(vec![self.name_entry(&item.span)]),
         }
     }
 
@@ -458,10 +480,10 @@ impl Reading<'_> {
     }
 
     /// What a member is among those that all of hookwire's hooks may have.
-    fn common(&mut self, kind: &str, member: &Entry) -> Option<Entry> {
+    fn read_common(&mut self, kind: &str, member: &Entry) -> Option<Entry> {
         let value = &member.value.value;
         match member.key.as_str() {
-            "timeout" | "timeoutSec" => Some(self.timeout(kind, member)),
+            "timeout" | "timeoutSec" => Some(self.read_timeout(kind, member)),
             key if self
                 .file
                 .fails_closed
@@ -473,12 +495,12 @@ impl Reading<'_> {
                     .fails_closed
                     .as_ref()
                     .is_some_and(|it| it.value == member.value.to_json());
-                is_closed.then(|| entry("fail", &member.value.span, text("closed")))
+                is_closed.then(|| make_entry("fail", &member.value.span, text_value("closed")))
             }
             "asyncRewake" if *value == NodeValue::Bool(true) => {
                 let message = "it can't wake the model here: it runs beside the agent, and what it says is logged";
-                self.wrong(warning(&member.key_span, "not-read", message, None));
-                Some(renamed(member, "async"))
+                self.report_problem(warning_at(&member.key_span, "not-read", message, None));
+                Some(rename_entry(member, "async"))
             }
             // Only skills' and http hooks of some agents know it; elsewhere they pass over it.
             "once" if kind != "http" => None,
@@ -501,8 +523,8 @@ impl Reading<'_> {
                     .iter()
                     .copied()
                     .chain(["if", "timeout", "async"]);
-                let problem = unknown(&member.key_span, "unknown-field", message, key, known);
-                self.wrong(Problem {
+                let problem = unknown_word(&member.key_span, "unknown-field", message, key, known);
+                self.report_problem(Problem {
                     severity: Severity::Warning,
                     fixes: Vec::new(),
                     ..problem
@@ -512,7 +534,7 @@ impl Reading<'_> {
         }
     }
 
-    fn timeout(&mut self, kind: &str, member: &Entry) -> Entry {
+    fn read_timeout(&mut self, kind: &str, member: &Entry) -> Entry {
         let number = match member.value.value {
             NodeValue::Int(number) => Some(number as f64),
             NodeValue::Float(number) => Some(number),
@@ -531,55 +553,55 @@ impl Reading<'_> {
                     let message = format!(
                         "{written} is read as seconds, as {agent} does since {since}; before, it was milliseconds"
                     );
-                    self.wrong(Problem::hint(&member.value.span, "unclear-unit", message));
+                    self.report_problem(Problem::hint(&member.value.span, "unclear-unit", message));
                 }
                 is_short || says_seconds
             }
         };
         let value = match (&member.value.value, is_seconds) {
-            (NodeValue::Int(number), false) => text(format!("{number}ms")),
-            (NodeValue::Float(number), false) => text(format!("{}ms", number.round())),
+            (NodeValue::Int(number), false) => text_value(format!("{number}ms")),
+            (NodeValue::Float(number), false) => text_value(format!("{}ms", number.round())),
             (other, _) => other.clone(),
         };
-        entry("timeout", &member.value.span, value)
+        make_entry("timeout", &member.value.span, value)
     }
 
-    fn handler(&mut self, kind: &str, item: &Node) -> Option<Entry> {
+    fn read_handler(&mut self, kind: &str, item: &Node) -> Option<Entry> {
         match kind {
-            "command" => self.command(item),
-            "http" => self.http(item),
-            "prompt" if self.file.has_groups => self.prompt(item, "prompt", "text"),
-            "agent" => self.prompt(item, "agent", "task"),
+            "command" => self.read_command(item),
+            "http" => self.read_http(item),
+            "prompt" if self.file.has_groups => self.read_prompt(item, "prompt", "text"),
+            "agent" => self.read_prompt(item, "agent", "task"),
             "mcp_tool" => {
                 let message = format!(
                     "the MCP server `{}` is the agent's own",
-                    shown(item, "server")
+                    shown_text(item, "server")
                 );
                 let help = Some("write it as `mcp:` with the program of the server".to_string());
-                self.wrong(error(&item.span, "missing-handler", message, help));
+                self.report_problem(error_at(&item.span, "missing-handler", message, help));
                 None
             }
             other => {
                 let at = item.get("type").unwrap_or(item);
                 let message = format!("a hook of type `{other}` has no counterpart here");
-                self.wrong(error(&at.span, "missing-handler", message, None));
+                self.report_problem(error_at(&at.span, "missing-handler", message, None));
                 None
             }
         }
     }
 
-    fn command(&mut self, item: &Node) -> Option<Entry> {
+    fn read_command(&mut self, item: &Node) -> Option<Entry> {
         let Some(written) = item.entry("command").or(item.entry("bash")) else {
             let message = match item.get("powershell") {
                 Some(_) => "it has a text for PowerShell and none for a shell of this system",
                 None => "a hook of type `command` needs a `command`",
             };
-            self.wrong(error(&item.span, "missing-handler", message, None));
+            self.report_problem(error_at(&item.span, "missing-handler", message, None));
             return None;
         };
         let place = &written.value.span;
         let Some(command) = written.value.text() else {
-            self.wrong(wrong_type(
+            self.report_problem(wrong_type(
                 &written.value,
                 &format!("`{}`", written.key),
                 "a text",
@@ -587,7 +609,7 @@ impl Reading<'_> {
             return None;
         };
         if item.get("shell").and_then(Node::text) == Some("powershell") {
-            self.wrong(error(
+            self.report_problem(error_at(
                 place,
                 "missing-handler",
                 "it is for PowerShell",
@@ -600,7 +622,7 @@ impl Reading<'_> {
             let words = [command]
                 .into_iter()
                 .chain(args.iter().filter_map(Node::text))
-                .map(word);
+                .map(word_for_shell);
             run = words.collect::<Vec<_>>().join(" ");
         }
         // It starts at the project's root there, and at the file's directory in hookwire's own
@@ -620,29 +642,29 @@ impl Reading<'_> {
         let env = item
             .entry("env")
             .filter(|it| it.value.value != NodeValue::Null);
-        let inherited = self.inherited(&run, item, place);
+        let inherited = self.inherited_variables(&run, item, place);
         let value = match (env, &inherited[..]) {
-            (None, []) if run == command => return Some(renamed(written, "command")),
-            (None, []) => text(run),
+            (None, []) if run == command => return Some(rename_entry(written, "command")),
+            (None, []) => text_value(run),
             _ => {
-                let mut members = vec![entry("run", place, text(run))];
+                let mut members = vec![make_entry("run", place, text_value(run))];
                 members.extend(env.cloned());
-                members.extend(
-                    (!inherited.is_empty())
-                        .then(|| entry("inheritEnv", place, texts(&inherited, place))),
-                );
+                members
+                    .extend((!inherited.is_empty()).then(|| {
+                        make_entry("inheritEnv", place, list_of_texts(&inherited, place))
+                    }));
                 NodeValue::Map(members)
             }
         };
-        Some(entry("command", place, value))
+        Some(make_entry("command", place, value))
     }
 
     /// The variables of the agent's environment that a text uses, which a command of hookwire has
     /// only by name.
-    fn inherited(&mut self, run: &str, item: &Node, place: &Span) -> Vec<String> {
+    fn inherited_variables(&mut self, run: &str, item: &Node, place: &Span) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         let contract = &self.dialect.contract;
-        for name in variables(run) {
+        for name in shell_variables(run) {
             let is_set = item.get("env").is_some_and(|env| env.get(name).is_some())
                 || run.contains(&format!("{name}="))
                 || contract.project_variables.contains(&name)
@@ -663,7 +685,12 @@ impl Reading<'_> {
                     }
                     _ => "set it with `env`",
                 };
-                self.wrong(warning(place, "unset-variable", message, Some(help.into())));
+                self.report_problem(warning_at(
+                    place,
+                    "unset-variable",
+                    message,
+                    Some(help.into()),
+                ));
             } else {
                 names.push(name.to_string());
             }
@@ -671,9 +698,9 @@ impl Reading<'_> {
         names
     }
 
-    fn http(&mut self, item: &Node) -> Option<Entry> {
+    fn read_http(&mut self, item: &Node) -> Option<Entry> {
         let Some(url) = item.entry("url") else {
-            self.wrong(error(
+            self.report_problem(error_at(
                 &item.span,
                 "missing-handler",
                 "a hook of type `http` needs a `url`",
@@ -688,38 +715,42 @@ impl Reading<'_> {
         };
         if let Some(headers) = item.entry("headers") {
             let NodeValue::Map(list) = &headers.value.value else {
-                self.wrong(wrong_type(&headers.value, "`headers`", "a map"));
+                self.report_problem(wrong_type(&headers.value, "`headers`", "a map"));
                 return None;
             };
             let mut used = Vec::new();
             let header = |it: &Entry| match it.value.text() {
-                Some(value) => entry(
+                Some(value) => make_entry(
                     &it.key,
                     &it.value.span,
-                    text(expanded(value, &allowed, &mut used)),
+                    text_value(expand_header(value, &allowed, &mut used)),
                 ),
                 None => it.clone(),
             };
             let list: Vec<Entry> = list.iter().map(header).collect();
-            members.push(entry("headers", &headers.value.span, NodeValue::Map(list)));
+            members.push(make_entry(
+                "headers",
+                &headers.value.span,
+                NodeValue::Map(list),
+            ));
             used.sort();
             used.dedup();
             members.extend((!used.is_empty()).then(|| {
-                entry(
+                make_entry(
                     "inheritEnv",
                     &headers.value.span,
-                    texts(&used, &headers.value.span),
+                    list_of_texts(&used, &headers.value.span),
                 )
             }));
         }
-        Some(entry("http", &item.span, NodeValue::Map(members)))
+        Some(make_entry("http", &item.span, NodeValue::Map(members)))
     }
 
     /// A prompt for a model, or a task for a sub-agent.
-    fn prompt(&mut self, item: &Node, kind: &str, member: &str) -> Option<Entry> {
+    fn read_prompt(&mut self, item: &Node, kind: &str, member: &str) -> Option<Entry> {
         let Some(prompt) = item.entry("prompt").filter(|it| it.value.text().is_some()) else {
             let message = format!("a hook of type `{kind}` needs a `prompt`");
-            self.wrong(error(&item.span, "missing-handler", message, None));
+            self.report_problem(error_at(&item.span, "missing-handler", message, None));
             return None;
         };
         let place = &prompt.value.span;
@@ -732,17 +763,21 @@ impl Reading<'_> {
         let instructions = instructions
             .replace("$ARGUMENTS", "the event below")
             .replace('\u{0}', "$");
-        let mut members = vec![entry(member, place, text(instructions))];
+        let mut members = vec![make_entry(member, place, text_value(instructions))];
         match item.get("model").and_then(Node::text) {
             Some(name) if name.starts_with("claude-") => {
-                members.push(entry("model", place, text(format!("anthropic:{name}"))));
+                members.push(make_entry(
+                    "model",
+                    place,
+                    text_value(format!("anthropic:{name}")),
+                ));
             }
             Some(name) => {
                 let message = format!("which model `{name}` is, is the agent's matter");
                 let help = Some(
                     "name one as `anthropic:NAME`, or start hookwire with `--model`".to_string(),
                 );
-                self.wrong(warning(place, "not-read", message, help));
+                self.report_problem(warning_at(place, "not-read", message, help));
             }
             None => {}
         }
@@ -750,16 +785,16 @@ impl Reading<'_> {
             && item.get("continueOnBlock").map(|it| &it.value) != Some(&NodeValue::Bool(true))
         {
             let message = "a no ends the turn there; here the agent is told why and goes on";
-            self.wrong(Problem {
+            self.report_problem(Problem {
                 severity: Severity::Hint,
-                ..warning(place, "not-read", message, None)
+                ..warning_at(place, "not-read", message, None)
             });
         }
-        Some(entry(kind, place, NodeValue::Map(members)))
+        Some(make_entry(kind, place, NodeValue::Map(members)))
     }
 
-    fn named(&self, place: &Span) -> Entry {
-        entry("name", place, text(&*self.name))
+    fn name_entry(&self, place: &Span) -> Entry {
+        make_entry("name", place, text_value(&*self.name))
     }
 
     fn free_name(&mut self, event: &Entry, matcher: Option<&str>) -> String {
@@ -772,7 +807,7 @@ impl Reading<'_> {
         format!("{base}#{count}")
     }
 
-    fn wrong(&mut self, problem: Problem) {
+    fn report_problem(&mut self, problem: Problem) {
         self.problems.push(problem.in_hook(&self.name));
     }
 }
@@ -787,29 +822,29 @@ fn own_members(kind: &str) -> &'static [&'static str] {
     }
 }
 
-fn on(event: &Entry) -> Entry {
-    entry("on", &event.key_span, text(&*event.key))
+fn on_entry(event: &Entry) -> Entry {
+    make_entry("on", &event.key_span, text_value(&*event.key))
 }
 
-fn texts(names: &[String], place: &Span) -> NodeValue {
+fn list_of_texts(names: &[String], place: &Span) -> NodeValue {
     NodeValue::Seq(
         names
             .iter()
             .map(|name| Node {
                 span: place.clone(),
-                value: text(&**name),
+                value: text_value(&**name),
             })
             .collect(),
     )
 }
 
-fn shown<'n>(item: &'n Node, key: &str) -> &'n str {
+fn shown_text<'n>(item: &'n Node, key: &str) -> &'n str {
     item.get(key).and_then(Node::text).unwrap_or_default()
 }
 
 /// A word of a program's arguments for a shell: what the agent puts in for `${CLAUDE_...}`, the
 /// shell does.
-fn word(text: &str) -> String {
+fn word_for_shell(text: &str) -> String {
     if !text.contains("${CLAUDE_") {
         return argument(text);
     }
@@ -833,7 +868,7 @@ fn word(text: &str) -> String {
 }
 
 /// The variables that a shell text names, in capitals as those of an environment are.
-fn variables(text: &str) -> impl Iterator<Item = &str> {
+fn shell_variables(text: &str) -> impl Iterator<Item = &str> {
     text.split('$').skip(1).filter_map(|rest| {
         let rest = rest.strip_prefix('{').unwrap_or(rest);
         let end = rest
@@ -845,7 +880,7 @@ fn variables(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A header's value with the variables that it may hold in hookwire's words. The others are empty.
-fn expanded(value: &str, allowed: &[&str], used: &mut Vec<String>) -> String {
+fn expand_header(value: &str, allowed: &[&str], used: &mut Vec<String>) -> String {
     let mut parts = value.split('$');
     let mut expanded = parts.next().unwrap_or_default().to_string();
     for part in parts {
@@ -874,7 +909,7 @@ fn expanded(value: &str, allowed: &[&str], used: &mut Vec<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::{by_name, recognise};
+    use crate::{by_name, recognise_file};
     use hookwire_base::syntax::node::Node;
     use hookwire_testing::rows;
     use serde::Deserialize;
@@ -1062,7 +1097,7 @@ mod tests {
             (json!({"hooks": {"FutureEvent": group()}}), None),
             (json!({"hooks": [{"name": "a"}]}), None),
         ] {
-            let found = recognise(&Node::from_json(&settings)).map(|it| it.name());
+            let found = recognise_file(&Node::from_json(&settings)).map(|it| it.name());
             assert_eq!(found, expected, "{settings}");
         }
     }

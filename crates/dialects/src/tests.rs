@@ -19,7 +19,7 @@ fn payloads_that_say_two_things_are_refused() {
         told: String,
     }
     rows::compare("dialects/payloads.jsonl", |row: Row| {
-        let event = by_name(&row.dialect).unwrap().read(row.payload);
+        let event = by_name(&row.dialect).unwrap().read_event(row.payload);
         let tool = |event: Event| event.tool_name().unwrap_or_default().to_string();
         (event.map_or_else(|error| error.0, tool), row.told)
     });
@@ -41,7 +41,7 @@ fn no_reply_shows_what_only_observes() {
             let event =
                 json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {}}});
             let payload = (dialect.contract.payload)(&Event::from_json(event).unwrap());
-            let event = dialect.read(payload).unwrap();
+            let event = dialect.read_event(payload).unwrap();
             let without = dialect.reply_to(&event, &verdict(json!([enforced])));
             let with = dialect.reply_to(&event, &verdict(json!([observed, enforced, observed])));
             assert_eq!(with, without, "{} {}", dialect.name(), row.canonical);
@@ -76,7 +76,7 @@ fn nothing_foreign_is_read_as_native() {
             let payload = (dialect.contract.payload)(&Event::from_json(event).unwrap());
             let read = |payload: &Value| {
                 dialect
-                    .read(payload.clone())
+                    .read_event(payload.clone())
                     .map(|event| event.data().clone())
             };
             let expected = read(&payload).unwrap();
@@ -117,7 +117,7 @@ fn an_agents_payload_goes_there_and_back() {
         ));
         for line in std::fs::read_to_string(path).unwrap_or_default().lines() {
             let payload: Value = serde_json::from_str(line).unwrap();
-            let event = dialect.read(payload.clone()).unwrap();
+            let event = dialect.read_event(payload.clone()).unwrap();
             assert_eq!(
                 (dialect.contract.payload)(&event),
                 payload,
@@ -136,7 +136,7 @@ fn an_agents_payload_goes_there_and_back() {
     ] {
         let payload =
             json!({"hook_event_name": "preToolUse", "toolName": "apply_patch", "toolArgs": args});
-        let event = copilot::DIALECT.read(payload.clone()).unwrap();
+        let event = copilot::DIALECT.read_event(payload.clone()).unwrap();
         assert!(
             event
                 .text("/tool/input/input")
@@ -171,7 +171,7 @@ fn commands_are_understood_as_the_agent_does() {
     rows::compare("dialects/exits.jsonl", |row: Row| {
         let dialect = by_name(&row.dialect).unwrap();
         let canonical = dialect
-            .named(&row.event)
+            .rows_named(&row.event)
             .next()
             .map_or(&*row.event, |it| it.canonical);
         let event =
@@ -249,17 +249,17 @@ fn no_agent_is_left_without_a_word() {
     let mut table = String::new();
     for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
         for name in dialect.asked_events() {
-            let row = dialect.named(name).next().unwrap();
+            let row = dialect.rows_named(name).next().unwrap();
             let event = json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {"a": 1}}});
             let mut payload = (dialect.contract.payload)(&Event::from_json(event).unwrap());
             set_pointer(&mut payload, dialect.event_name, name.into());
-            let event = dialect.read(payload).unwrap();
+            let event = dialect.read_event(payload).unwrap();
             let say = |decision: Decision, subject: Option<Value>| {
                 let mut verdict = Verdict::silent(decision, 0, "".into(), event.id.clone());
                 verdict.reason = Some("WHY".into()).filter(|_| decision != Decision::Allow);
                 verdict.decided_by = Some("h".into()).filter(|_| decision != Decision::Allow);
                 verdict.subject = subject;
-                shown(&dialect.say(&dialect.reply_to(&event, &verdict), name))
+                shown(&dialect.say_reply(&dialect.reply_to(&event, &verdict), name))
             };
             let moment = Moment {
                 name: name.into(),
@@ -326,9 +326,10 @@ fn whatever_form_a_payload_has_it_is_judged() {
         for mark in ["", "\u{feff}", "\u{feff}\u{feff}"] {
             let mut moment = Moment::default();
             let read =
-                asked::read(dialect, &mut moment, format!("{mark}{text}\r\n").as_bytes()).unwrap();
-            assert_eq!(asked::speaker(dialect, &read).name(), dialect.name());
-            let event = dialect.read(read).unwrap();
+                asked::read_payload(dialect, &mut moment, format!("{mark}{text}\r\n").as_bytes())
+                    .unwrap();
+            assert_eq!(asked::find_speaker(dialect, &read).name(), dialect.name());
+            let event = dialect.read_event(read).unwrap();
             assert_eq!(&*event.name, "PreToolUse", "{}", dialect.name());
             assert_eq!(
                 event.text("/tool/input/command").map(str::len),
@@ -369,7 +370,7 @@ fn who_asks_is_known_by_the_payload() {
             .filter(|it| it.get("session_id").is_none())
         {
             assert_eq!(
-                asked::speaker(by_name(registered).unwrap(), payload).name(),
+                asked::find_speaker(by_name(registered).unwrap(), payload).name(),
                 speaks,
                 "{payload}"
             );
@@ -398,7 +399,7 @@ fn a_command_denies_by_its_exit_where_nothing_else_is_a_no() {
         ("TaskCreated", &block, by_reply(&block)),
     ] {
         assert_eq!(
-            claude_code::DIALECT.say(reply, event),
+            claude_code::DIALECT.say_reply(reply, event),
             expected,
             "{event} {reply}"
         );
@@ -422,7 +423,7 @@ fn an_agent_is_not_blocked_by_what_is_not_known() {
         ] {
             let mut payload = json!({"extra": 1});
             set_pointer(&mut payload, dialect.event_name, name.into());
-            let event = dialect.read(payload.clone()).unwrap();
+            let event = dialect.read_event(payload.clone()).unwrap();
             assert_eq!(
                 (&*event.name, &event.data()["extra"]),
                 (expected, &json!(1))
@@ -535,7 +536,7 @@ fn an_unknown_gate_is_known_by_its_members() {
             dialect.refuse("Down.", &moment).exit,
             if expected { 2 } else { 0 }
         );
-        let Ok(event) = dialect.read(payload.clone()) else {
+        let Ok(event) = dialect.read_event(payload.clone()) else {
             continue;
         };
         assert_eq!(event.unknown_gate().is_some(), expected, "{payload}");

@@ -74,7 +74,7 @@ impl<'t> Here<'t> {
     pub(super) fn new(root: &'t Node, path: &[Step<'t>], text: &str) -> Here<'t> {
         let of_file = match root.get("dialect") {
             Some(node) => node.text().and_then(|name| dialects::by_name(name).ok()),
-            None => dialect_line(text).or_else(|| dialects::recognise(root)),
+            None => dialect_line(text).or_else(|| dialects::recognise_file(root)),
         };
         let of_file = of_file.unwrap_or_else(dialects::native);
         let mut node = Some(root);
@@ -88,7 +88,7 @@ impl<'t> Here<'t> {
                 let is_below = previous.contains(&Step::Key("hooks"));
                 if previous == [Step::Key("hooks")] {
                     found = Some((at, hook, None));
-                } else if is_below && dialects::canonical(list, of_file.name()).is_ok() {
+                } else if is_below && dialects::canonical_names(list, of_file.name()).is_ok() {
                     found = Some((at, hook, Some(list)));
                 }
             }
@@ -147,7 +147,7 @@ impl<'t> Here<'t> {
         }
         let names = names
             .iter()
-            .filter_map(|name| dialects::canonical(name, self.dialect.name()).ok())
+            .filter_map(|name| dialects::canonical_names(name, self.dialect.name()).ok())
             .flatten();
         let names: Vec<_> = names.collect();
         (!names.is_empty()).then_some(names)

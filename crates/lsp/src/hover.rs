@@ -389,7 +389,7 @@ fn about_field(path: &[Step<'_>]) -> Option<String> {
 
 /// An event by whatever name.
 fn about_events(name: &str, own: &Dialect) -> Option<String> {
-    let names = dialects::canonical(name, own.name()).ok()?;
+    let names = dialects::canonical_names(name, own.name()).ok()?;
     let all: Vec<String> = names
         .iter()
         .filter_map(|canonical| about_one(name, canonical))

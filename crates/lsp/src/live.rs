@@ -305,7 +305,7 @@ fn read(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc
 
 /// An event as `hooks/dispatch` reads it.
 fn sent(params: &str, dialect: &str) -> Option<Event> {
-    dialects::sent(hookwire_base::support::json::parse(params).ok()?, dialect)
+    dialects::read_sent_event(hookwire_base::support::json::parse(params).ok()?, dialect)
 }
 
 /// Follows the running hosts of the workspaces, and those that start later, until this is dropped.

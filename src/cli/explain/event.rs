@@ -99,7 +99,7 @@ impl EventArgs {
             }
         }
         self.dialect
-            .read(unwrap_capture(value))
+            .read_event(unwrap_capture(value))
             .map_err(|error| Failure(error.to_string()))
     }
 }

@@ -182,7 +182,7 @@ impl Found {
             event,
             dialect,
             verdict: Some(was),
-        }) = Recorded::of(record, native())
+        }) = Recorded::from_value(record, native())
         else {
             self.left_out.other += 1;
             return;

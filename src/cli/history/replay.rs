@@ -156,7 +156,7 @@ async fn replayed(
             event,
             dialect,
             verdict: was,
-        } = match Recorded::read(&line, args.dialect) {
+        } = match Recorded::read_line(&line, args.dialect) {
             Ok(recorded) => recorded,
             Err(problem) => {
                 n_bad += 1;

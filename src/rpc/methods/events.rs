@@ -92,10 +92,13 @@ pub(super) async fn answer(
         deadline_ms,
         sent,
     } = decode_params(&sent)?;
-    let mut asked = Asked::new(asked::agent(&agent).map_err(RpcError::params)?, event);
+    let mut asked = Asked::new(
+        asked::agent_dialect(&agent).map_err(RpcError::params)?,
+        event,
+    );
     asked.fails_open = fails_open;
     asked.time_limit = deadline_ms.map_or(asked.time_limit, Duration::from_millis);
-    let judged = match asked.read(sent.as_bytes(), asked::EVENT) {
+    let judged = match asked.read_payload(sent.as_bytes(), asked::EVENT) {
         Ok(payload) => {
             let judged = judge_and_note(
                 session,
@@ -147,7 +150,7 @@ pub(crate) async fn judge_and_note(
         .map_err(RpcError::internal)?;
     let text = String::from_utf8(text).map_err(RpcError::internal)?;
     let is_marked = MARKS.iter().any(|mark| payload.get(mark).is_some());
-    let event = Arc::new(asked::event(agent, payload, time_limit).map_err(RpcError::params)?);
+    let event = Arc::new(asked::read_event(agent, payload, time_limit).map_err(RpcError::params)?);
     let judge = async {
         let judged = judge(session, event.clone(), agent, text.len()).await?;
         let mut written = Vec::new();
@@ -309,7 +312,7 @@ fn read_event(session: &Session, mut params: Value) -> RpcResult<(Event, &'stati
         Some(name) => dialects::by_name(&name).map_err(RpcError::params)?,
         None => session.dialect(),
     };
-    let mut event = dialect.read(payload).map_err(RpcError::params)?;
+    let mut event = dialect.read_event(payload).map_err(RpcError::params)?;
     if let Some(deadline) = deadline_ms {
         event.change(|data| data["deadlineMs"] = deadline.into());
     }
@@ -363,8 +366,8 @@ pub(super) fn recent(session: &Session, params: RecentParams) -> RpcResult<Recen
         after,
     } = params;
     // No event has a name that no dialect knows.
-    let events =
-        event.map(|name| dialects::canonical(&name, session.dialect().name()).unwrap_or_default());
+    let events = event
+        .map(|name| dialects::canonical_names(&name, session.dialect().name()).unwrap_or_default());
     let is_wanted = |name: &str| {
         events
             .as_ref()

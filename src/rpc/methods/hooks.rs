@@ -33,7 +33,8 @@ pub(super) async fn list(
     let all = hooks.files.hooks.iter().chain(registered);
     let client = session.dialect();
     // There is no hook for an event that no dialect knows.
-    let events = event.map(|name| dialects::canonical(&name, client.name()).unwrap_or_default());
+    let events =
+        event.map(|name| dialects::canonical_names(&name, client.name()).unwrap_or_default());
     let is_asked = |hook: &&Arc<Hook>| {
         events
             .as_ref()

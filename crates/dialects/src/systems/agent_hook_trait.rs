@@ -5,9 +5,9 @@
 //! action. Durations are in seconds.
 
 use super::other_name;
-use crate::files::{error, renamed, text, wrong_type};
+use crate::files::{error_at, rename_entry, text_value, wrong_type};
 use crate::native::CONTRACT;
-use crate::replies::{bad_exit, or, parse_stdout, unreadable};
+use crate::replies::{bad_exit, parse_stdout, text_or, unreadable_reply};
 use crate::{Dialect, EventRow, Files, NO_FILES, OwnKeys};
 use hookwire_base::event::{Event, Phase, set_pointer};
 use hookwire_base::syntax::node::{Entry, Node, NodeValue};
@@ -21,7 +21,7 @@ use std::time::Duration;
 type Members = &'static [(&'static str, &'static str)];
 
 /// A method that returns an action.
-const fn method(name: &'static str, canonical: &'static str, members: Members) -> EventRow {
+const fn method_row(name: &'static str, canonical: &'static str, members: Members) -> EventRow {
     EventRow::new(name, canonical)
         .blocks()
         .rewrites()
@@ -29,7 +29,7 @@ const fn method(name: &'static str, canonical: &'static str, members: Members) -
 }
 
 /// A method that doesn't.
-const fn notice(name: &'static str, canonical: &'static str, members: Members) -> EventRow {
+const fn notice_row(name: &'static str, canonical: &'static str, members: Members) -> EventRow {
     EventRow::new(name, canonical).members(members)
 }
 
@@ -44,30 +44,30 @@ pub static DIALECT: Dialect = Dialect {
         tool_naming: ToolNaming::Own,
         decisions: &[],
         context: &["metadata"],
-        payload,
+        payload: write_payload,
         reply: read_reply,
-        exit,
+        exit: read_exit,
         ..CONTRACT
     },
     events: &[
         // By the design only a failure blocks it; an explicit deny counts too.
         EventRow {
             rewrites: false,
-            ..method("on_session_start", "SessionStart", &[])
+            ..method_row("on_session_start", "SessionStart", &[])
         },
-        notice("on_session_end", "SessionEnd", &[]),
-        method("pre_turn", "RunStart", &[("/input/message", "/prompt")]),
-        method(
+        notice_row("on_session_end", "SessionEnd", &[]),
+        method_row("pre_turn", "RunStart", &[("/input/message", "/prompt")]),
+        method_row(
             "post_turn",
             "RunEnd",
             &[("/input/message", "/prompt"), ("/output", "/result")],
         ),
-        method(
+        method_row(
             "on_turn_error",
             "RunError",
             &[("/input/message", "/prompt"), ("/output", "/result")],
         ),
-        method(
+        method_row(
             "pre_llm_call",
             "PreModelCall",
             &[
@@ -75,7 +75,7 @@ pub static DIALECT: Dialect = Dialect {
                 ("/tools", "/model/request/tools"),
             ],
         ),
-        method(
+        method_row(
             "post_llm_call",
             "PostModelCall",
             &[("/response", "/model/response")],
@@ -83,13 +83,13 @@ pub static DIALECT: Dialect = Dialect {
         // The decision is its own member of a verdict, not a rewritten subject.
         EventRow {
             rewrites: false,
-            ..method(
+            ..method_row(
                 "on_llm_error",
                 "ModelCallError",
                 &[("/error", "/model/error"), ("/attempt", "/model/attempt")],
             )
         },
-        method(
+        method_row(
             "pre_tool_call",
             "PreToolUse",
             &[
@@ -100,7 +100,7 @@ pub static DIALECT: Dialect = Dialect {
                 ("/grant/calls_left", "/grant/callsLeft"),
             ],
         ),
-        method(
+        method_row(
             "post_tool_call",
             "PostToolUseFailure",
             &[
@@ -110,12 +110,12 @@ pub static DIALECT: Dialect = Dialect {
             ],
         )
         .picks(|payload| payload.pointer("/result/Err").is_some()),
-        method(
+        method_row(
             "post_tool_call",
             "PostToolUse",
             &[("/args", "/tool/input"), ("/result/Ok", "/tool/output")],
         ),
-        method(
+        method_row(
             "pre_compaction",
             "PreCompact",
             &[
@@ -124,7 +124,7 @@ pub static DIALECT: Dialect = Dialect {
                 ("/hint", "/compaction"),
             ],
         ),
-        notice(
+        notice_row(
             "post_compaction",
             "PostCompact",
             &[
@@ -144,7 +144,7 @@ pub static DIALECT: Dialect = Dialect {
     ],
     complete: |theirs, ours| {
         check_arguments(theirs)?;
-        complete(theirs, ours);
+        complete_event(theirs, ours);
         Ok(())
     },
     files: Some(Files {
@@ -173,12 +173,12 @@ fn read_file(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) 
         }
         let fail = if is_open { Fail::Open } else { Fail::Closed };
         let value = Node {
-            value: text(fail.as_str()),
+            value: text_value(fail.as_str()),
             ..entry.value.clone()
         };
         Entry {
             value,
-            ..renamed(entry, "fail")
+            ..rename_entry(entry, "fail")
         }
     };
     let mut map = |node: &Node| match &node.value {
@@ -186,7 +186,7 @@ fn read_file(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) 
             if let (Some(fail), Some(_)) = (node.entry("fail"), node.get("fail_open")) {
                 let help =
                     Some("leave one of them out: `fail_open: false` is `fail: closed`".to_string());
-                let problem = error(
+                let problem = error_at(
                     &fail.key_span,
                     "contradiction",
                     "`fail` stands beside `fail_open`",
@@ -261,7 +261,7 @@ fn check_arguments(payload: &Value) -> Result<(), String> {
 }
 
 /// Adds members under the names that guards and hooks of other vocabularies read.
-fn complete(payload: &Value, data: &mut Value) {
+fn complete_event(payload: &Value, data: &mut Value) {
     for (theirs, ours) in [
         ("/response/usage/input_tokens", "/model/usage/inputTokens"),
         ("/response/usage/output_tokens", "/model/usage/outputTokens"),
@@ -278,8 +278,8 @@ fn complete(payload: &Value, data: &mut Value) {
     }
 }
 
-fn payload(event: &Event) -> Value {
-    let mut payload = DIALECT.write(event);
+fn write_payload(event: &Event) -> Value {
+    let mut payload = DIALECT.write_event(event);
     if let Some(grant) = payload.get_mut("grant") {
         *grant = write_grant(grant.take());
     }
@@ -316,7 +316,7 @@ pub(crate) fn write_grant(mut grant: Value) -> Value {
 /// An action: `{"action": "Continue" | "Transform" | "Reject" | "Replace", "value", "reason"}`.
 fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     let Value::Object(mut reply) = reply else {
-        return Err(unreadable("it is not a JSON object"));
+        return Err(unreadable_reply("it is not a JSON object"));
     };
     let (value, reason) = (reply.remove("value"), reply.remove("reason"));
     let replace = match reply.get("action").and_then(Value::as_str) {
@@ -326,22 +326,22 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
                 .as_ref()
                 .and_then(Value::as_str)
                 .unwrap_or("rejected without a reason");
-            return Ok(reject(event, reason));
+            return Ok(reject_operation(event, reason));
         }
         Some("Transform") => false,
         Some("Replace") => true,
         Some(other) => {
-            return Err(unreadable(format_args!(
+            return Err(unreadable_reply(format_args!(
                 "`action` is `{other}`, not Continue, Transform, Reject or Replace"
             )));
         }
         None => {
-            return Err(unreadable(
+            return Err(unreadable_reply(
                 "`action` is missing: Continue, Transform, Reject or Replace",
             ));
         }
     };
-    let value = value.ok_or_else(|| unreadable("`value` is missing"))?;
+    let value = value.ok_or_else(|| unreadable_reply("`value` is missing"))?;
     Ok(match &*event.name {
         "ModelCallError" => Answer {
             retry: Some(read_retry(&value)?),
@@ -350,7 +350,8 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         },
         "RunStart" => {
             let message = value.get("message").and_then(Value::as_str);
-            let message = message.ok_or_else(|| unreadable("`value.message` is not a string"))?;
+            let message =
+                message.ok_or_else(|| unreadable_reply("`value.message` is not a string"))?;
             Answer {
                 replace,
                 ..Answer::rewrite(message)
@@ -364,7 +365,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
 }
 
 /// The operation fails; what has come of it so far is withheld.
-fn reject(event: &Event, reason: &str) -> Answer {
+fn reject_operation(event: &Event, reason: &str) -> Answer {
     let answer = Answer::deny(reason);
     match event.spec.phase {
         Phase::After if event.spec.subject.is_some() => Answer {
@@ -396,20 +397,20 @@ fn read_retry(value: &Value) -> Result<Retry, String> {
     match name {
         "Retry" => {
             let after = of.get("after").and_then(Value::as_f64);
-            retry(RetryAction::Retry, after.map(millis), None)
+            retry(RetryAction::Retry, after.map(millis_from), None)
         }
         "Fail" => retry(RetryAction::Fail, None, None),
         "Fallback" => {
             let model = of.get("model").and_then(Value::as_str).map(str::to_string);
-            let model = model.ok_or_else(|| unreadable("`Fallback` has no `model`"))?;
+            let model = model.ok_or_else(|| unreadable_reply("`Fallback` has no `model`"))?;
             retry(RetryAction::Fallback, None, Some(model))
         }
-        _ => Err(unreadable("`value` is not Retry, Fail or Fallback")),
+        _ => Err(unreadable_reply("`value` is not Retry, Fail or Fallback")),
     }
 }
 
 /// A time that is out of range becomes the nearest that isn't.
-fn millis(seconds: f64) -> u64 {
+fn millis_from(seconds: f64) -> u64 {
     let nearest = if seconds < 0.0 {
         Duration::ZERO
     } else {
@@ -481,14 +482,14 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 }
 
 /// As hookwire's own, with an action on stdout.
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     match exit.code {
         Some(0) if stdout.is_empty() => Ok(Answer::default()),
         Some(0) => read_reply(event, parse_stdout(stdout)?),
-        Some(2) => Ok(reject(
+        Some(2) => Ok(reject_operation(
             event,
-            &or(exit.stderr.trim(), "rejected without a reason"),
+            &text_or(exit.stderr.trim(), "rejected without a reason"),
         )),
         Some(_) | None => Err(bad_exit(exit)),
     }

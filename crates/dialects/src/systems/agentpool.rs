@@ -12,7 +12,7 @@ mod files;
 
 use super::{other_name, unknown_reply};
 use crate::native::CONTRACT;
-use crate::replies::{bad_exit, or, unreadable};
+use crate::replies::{bad_exit, text_or, unreadable_reply};
 use crate::{Dialect, EventRow, Files, NO_FILES};
 use hookwire_base::event::{Event, spec};
 use hookwire_base::template::{Placeholders, Style};
@@ -33,25 +33,25 @@ pub(super) static DIALECT: Dialect = Dialect {
         takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::Search,
-        matched,
+        matched: matcher_target,
         timeout: Duration::from_secs(60),
         decisions: &[Decision::Ask],
         context: &["metadata"],
-        payload,
-        environment,
+        payload: write_payload,
+        environment: command_environment,
         placeholders: Placeholders {
             style: Style::Dollars,
             names: &VALUES,
             knows: |name| VALUES.contains(&name),
-            value,
+            value: placeholder_value,
         },
         judgement: Judgement::AllowOrDeny,
         has_small_model: true,
         reply: read_reply,
         returned: Some(read_returned),
         is_unfound,
-        failed,
-        exit,
+        failed: describe_failure,
+        exit: read_exit,
         belongs_to_agents: true,
         ..CONTRACT
     },
@@ -96,22 +96,22 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     reply: write_reply,
     files: Some(Files {
-        recognises: files::recognises,
+        recognises: files::recognises_file,
         marks: &["type", "import_path", "arguments"],
         members: &files::MEMBERS,
         has_such_lists: |dialect, hooks| {
             let mut events = hooks.entries().iter();
-            events.any(|event| dialect.named(&event.key).next().is_some())
+            events.any(|event| dialect.rows_named(&event.key).next().is_some())
         },
         form: Some("write it as there, under `agents` and the agent's name"),
-        read: |_, root, own, problems| files::read(root, own, problems),
+        read: |_, root, own, problems| files::read_agents(root, own, problems),
         ..NO_FILES
     }),
     agent: None,
 };
 
 /// A matcher is held against the tool's name at those of its own events that are about a tool.
-fn matched(event: &str) -> Target {
+fn matcher_target(event: &str) -> Target {
     match DIALECT.row(event).and_then(|row| spec(row.canonical)) {
         Some(spec) if spec.tool => Target::Member(TOOL_NAME),
         _ => Target::Nothing,
@@ -120,8 +120,8 @@ fn matched(event: &str) -> Target {
 
 /// The payload of a hook. Functions take these members as keywords, so every one of them is there,
 /// even if another system's client sent the event.
-fn payload(event: &Event) -> Value {
-    let mut payload = DIALECT.write(event);
+fn write_payload(event: &Event) -> Value {
+    let mut payload = DIALECT.write_event(event);
     let members: &[(&str, Value)] = match &*event.name {
         "RunStart" => &[("prompt", json!(""))],
         "RunEnd" => &[("prompt", json!("")), ("result", Value::Null)],
@@ -142,7 +142,7 @@ fn payload(event: &Event) -> Value {
     payload
 }
 
-fn environment(_: &Event, cwd: &Path) -> Vec<(String, String)> {
+fn command_environment(_: &Event, cwd: &Path) -> Vec<(String, String)> {
     let dir = std::env::var("PROJECT_DIR").unwrap_or_else(|_| cwd.to_string_lossy().into_owned());
     vec![("PROJECT_DIR".into(), dir)]
 }
@@ -158,8 +158,8 @@ const VALUES: [&str; 7] = [
     "EVENT",
 ];
 
-fn value(event: &Event, name: &str) -> Option<Value> {
-    let payload = payload(event);
+fn placeholder_value(event: &Event, name: &str) -> Option<Value> {
+    let payload = write_payload(event);
     let member = |name: &str, none: Value| payload.get(name).cloned().unwrap_or(none);
     Some(match name {
         "INPUT" => payload,
@@ -197,7 +197,7 @@ const REPLY: [&str; 11] = [
 /// nested is read.
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     let Value::Object(reply) = value else {
-        return Err(unreadable("it is not a JSON object"));
+        return Err(unreadable_reply("it is not a JSON object"));
     };
     let either = |first: &str, second: &str| {
         reply
@@ -224,7 +224,7 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
         .into_iter()
         .zip(members)
         .filter_map(|(name, value)| Some((name.to_string(), value?)));
-    let mut answer = answer(event, said.collect())?;
+    let mut answer = read_answer(event, said.collect())?;
     answer.remarks.extend(unknown_reply(event, &reply, &REPLY));
     if reply.contains_key("hookSpecificOutput") {
         answer.remarks.push(
@@ -256,12 +256,12 @@ fn read_returned(event: &Event, value: Value) -> Result<Answer, String> {
             Map::new()
         }
     };
-    let mut answer = answer(event, said)?;
+    let mut answer = read_answer(event, said)?;
     answer.remarks.extend(remark);
     Ok(answer)
 }
 
-fn answer(event: &Event, said: Map<String, Value>) -> Result<Answer, String> {
+fn read_answer(event: &Event, said: Map<String, Value>) -> Result<Answer, String> {
     let mut answer = Answer::default();
     let mut unfit = |name: &str, what: &str| {
         answer
@@ -330,16 +330,16 @@ fn is_true(value: &Value) -> bool {
 }
 
 /// 0 is fine, 2 is a deny, anything else failed and decides nothing.
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) => read_stdout(event, exit.stdout.trim()),
         Some(2) => {
-            let reason = or(exit.stderr.trim(), "Hook denied the operation");
+            let reason = text_or(exit.stderr.trim(), "Hook denied the operation");
             let said = [
                 ("decision".into(), json!(Decision::Deny)),
                 ("reason".into(), json!(reason)),
             ];
-            answer(event, Map::from_iter(said))
+            read_answer(event, Map::from_iter(said))
         }
         Some(_) | None => Err(bad_exit(exit)),
     }
@@ -347,7 +347,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 
 fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
     match hookwire_base::support::json::parse(stdout) {
-        _ if stdout.is_empty() => answer(event, Map::new()),
+        _ if stdout.is_empty() => read_answer(event, Map::new()),
         Ok(value @ Value::Object(_)) => read_reply(event, value),
         Ok(_) => Err("read the reply on stdout: it is JSON, but not an object".into()),
         // JSON that can be read in two ways.
@@ -355,7 +355,7 @@ fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
             Err(format!("read the reply on stdout: {error}"))
         }
         Err(error) => {
-            let mut answer = answer(
+            let mut answer = read_answer(
                 event,
                 Map::from_iter([("additional_context".into(), json!(stdout))]),
             )?;
@@ -390,7 +390,7 @@ fn is_unfound(error: &str) -> bool {
 
 /// agentpool gives the error of a function or a prompt as a reason, that of a command to the log
 /// only.
-fn failed(kind: &str, error: &str) -> Option<Value> {
+fn describe_failure(kind: &str, error: &str) -> Option<Value> {
     let reason = match kind {
         "callable" => error.split_once("`: ").map_or(error, |(_, error)| error),
         "callback" => error.strip_prefix("call back: ").unwrap_or(error),
@@ -402,7 +402,7 @@ fn failed(kind: &str, error: &str) -> Option<Value> {
 
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let mut decision = verdict.decision;
-    let mut reasons: Vec<&str> = verdict.outcomes.iter().filter_map(reason).collect();
+    let mut reasons: Vec<&str> = verdict.outcomes.iter().filter_map(given_reason).collect();
     // Where no hook decided this, the host did, for its client, or a person.
     if verdict
         .outcomes
@@ -456,7 +456,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         && let Some(why) = foreign_stop(verdict)
         && decision != Decision::Deny
     {
-        refusals.push(or(why, "a hook ended the run"));
+        refusals.push(text_or(why, "a hook ended the run"));
     }
     if !refusals.is_empty() {
         decision = Decision::Deny;
@@ -503,7 +503,7 @@ fn foreign_stop(verdict: &Verdict) -> Option<&str> {
 
 /// The reason that a hook itself gave; that of a failed hook, which says no decision, counts only
 /// if the failure decided something.
-fn reason(outcome: &Outcome) -> Option<&str> {
+fn given_reason(outcome: &Outcome) -> Option<&str> {
     let text = match &outcome.said {
         _ if matches!(outcome.status, Status::Skipped | Status::Started) => None,
         Some(said)

@@ -10,7 +10,7 @@ mod quotes;
 use super::{other_name, unknown_reply};
 use crate::claude_code;
 use crate::native::CONTRACT;
-use crate::replies::{bad_exit, or, unreadable};
+use crate::replies::{bad_exit, text_or, unreadable_reply};
 use crate::{Dialect, EventRow, Files, NO_FILES, have_field};
 use hookwire_base::event::{CUSTOM_PREFIX, Event, set_pointer};
 use hookwire_base::support::amounts::rfc3339;
@@ -23,15 +23,15 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::SystemTime;
 
-const fn note(name: &'static str) -> EventRow {
+const fn note_row(name: &'static str) -> EventRow {
     EventRow::new(name, name)
 }
-const fn gate(name: &'static str) -> EventRow {
-    note(name).blocks()
+const fn gate_row(name: &'static str) -> EventRow {
+    note_row(name).blocks()
 }
 /// A gate or an after-event with a subject that its clients take back.
-const fn rewritten(name: &'static str) -> EventRow {
-    gate(name).rewrites()
+const fn rewritten_row(name: &'static str) -> EventRow {
+    gate_row(name).rewrites()
 }
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -43,62 +43,62 @@ pub(super) static DIALECT: Dialect = Dialect {
         takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::WholeName,
-        matched: claude_code::matched,
+        matched: claude_code::matcher_target,
         takes_other_events: true,
         decisions: &[],
         context: &["metadata"],
-        payload,
-        environment,
+        payload: write_payload,
+        environment: command_environment,
         placeholders: Placeholders {
             style: Style::Dollars,
             names: &NAMES,
-            knows,
-            value,
+            knows: is_known_name,
+            value: placeholder_value,
         },
         judgement: Judgement::YesDenies,
         has_small_model: true,
         reply: read_reply,
-        exit,
+        exit: read_exit,
         ..CONTRACT
     },
     events: &[
         // There `model` is a name, in hookwire an object.
-        gate("SessionStart").members(&[("/model", "/model/name")]),
-        note("SessionEnd"),
-        note("Setup"),
-        note("InstructionsLoaded"),
-        rewritten("UserPromptSubmit"),
-        rewritten("UserPromptExpansion"),
-        rewritten("PreToolUse"),
-        rewritten("PermissionRequest"),
-        note("PermissionDenied"),
-        rewritten("PostToolUse"),
-        rewritten("PostToolUseFailure").members(&[
+        gate_row("SessionStart").members(&[("/model", "/model/name")]),
+        note_row("SessionEnd"),
+        note_row("Setup"),
+        note_row("InstructionsLoaded"),
+        rewritten_row("UserPromptSubmit"),
+        rewritten_row("UserPromptExpansion"),
+        rewritten_row("PreToolUse"),
+        rewritten_row("PermissionRequest"),
+        note_row("PermissionDenied"),
+        rewritten_row("PostToolUse"),
+        rewritten_row("PostToolUseFailure").members(&[
             ("/error", "/tool/error"),
             ("/is_interrupt", "/tool/isInterrupt"),
         ]),
-        gate("PostToolBatch"),
-        note("Notification"),
-        gate("MessageDisplay").members(&[("/delta", "/lastMessage")]),
-        gate("Stop"),
-        note("StopFailure").members(&[("/error", "/error")]),
-        rewritten("SubagentStart"),
-        gate("SubagentStop"),
-        gate("TaskCreated"),
-        gate("TaskCompleted"),
-        gate("TeammateIdle"),
-        gate("PreCompact"),
-        note("PostCompact"),
-        gate("PreModelSwitch"),
-        note("PostModelSwitch"),
-        gate("ConfigChange"),
-        note("CwdChanged"),
-        note("DirectoryAdded"),
-        note("FileChanged"),
-        gate("WorktreeCreate"),
-        note("WorktreeRemove"),
-        gate("Elicitation"),
-        gate("ElicitationResult"),
+        gate_row("PostToolBatch"),
+        note_row("Notification"),
+        gate_row("MessageDisplay").members(&[("/delta", "/lastMessage")]),
+        gate_row("Stop"),
+        note_row("StopFailure").members(&[("/error", "/error")]),
+        rewritten_row("SubagentStart"),
+        gate_row("SubagentStop"),
+        gate_row("TaskCreated"),
+        gate_row("TaskCompleted"),
+        gate_row("TeammateIdle"),
+        gate_row("PreCompact"),
+        note_row("PostCompact"),
+        gate_row("PreModelSwitch"),
+        note_row("PostModelSwitch"),
+        gate_row("ConfigChange"),
+        note_row("CwdChanged"),
+        note_row("DirectoryAdded"),
+        note_row("FileChanged"),
+        gate_row("WorktreeCreate"),
+        note_row("WorktreeRemove"),
+        gate_row("Elicitation"),
+        gate_row("ElicitationResult"),
     ],
     event_name: "/event",
     members: &[
@@ -118,12 +118,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/last_assistant_message", "/lastMessage"),
         ("/compact_summary", "/summary"),
     ],
-    complete,
+    complete: complete_event,
     files: Some(Files {
         marks: &MARKS,
         has_such_lists: |_, hooks| have_field(hooks, "mode"),
         has_canonical_tools: true,
-        read: |_, root, own, problems| files::read(root, own, problems),
+        read: |_, root, own, problems| files::read_configs(root, own, problems),
         ..NO_FILES
     }),
     reply: write_reply,
@@ -139,7 +139,7 @@ const MARKS: [&str; 5] = [
 ];
 
 /// Takes members that stand in `context` and not beside it.
-fn complete(payload: &Value, data: &mut Value) -> Result<(), String> {
+fn complete_event(payload: &Value, data: &mut Value) -> Result<(), String> {
     if payload["event"] == "UserPromptSubmit" {
         other_name(payload, "prompt", &["user_prompt", "input"])?;
     }
@@ -166,9 +166,9 @@ fn complete(payload: &Value, data: &mut Value) -> Result<(), String> {
 /// Members of a payload's `context`: theirs, ours.
 const IN_CONTEXT: [(&str, &str); 2] = [("session_id", "session"), ("cwd", "cwd")];
 
-fn payload(event: &Event) -> Value {
-    let mut payload = DIALECT.write(event);
-    payload["event"] = json!(name(event));
+fn write_payload(event: &Event) -> Value {
+    let mut payload = DIALECT.write_event(event);
+    payload["event"] = json!(client_name(event));
     if payload.get("context").is_none_or(Value::is_object) {
         for (theirs, ours) in IN_CONTEXT {
             if let Some(value) = event.data().get(ours) {
@@ -180,7 +180,7 @@ fn payload(event: &Event) -> Value {
 }
 
 /// The event's name as clients have it.
-fn name(event: &Event) -> &str {
+fn client_name(event: &Event) -> &str {
     event
         .name
         .strip_prefix(CUSTOM_PREFIX)
@@ -210,14 +210,14 @@ const NAMES: [&str; 9] = [
     "tool_input_path",
 ];
 
-fn knows(name: &str) -> bool {
+fn is_known_name(name: &str) -> bool {
     NAMES.contains(&name)
         || ["tool_input_", "tool_output_"]
             .iter()
             .any(|it| name.len() > it.len() && name.starts_with(it))
 }
 
-fn value(event: &Event, name: &str) -> Option<Value> {
+fn placeholder_value(event: &Event, name: &str) -> Option<Value> {
     let path = || match Row::of(event.tool_name()?).main_path(event.at("/tool/input")?) {
         MainArgument::Is(path) => Some(path),
         MainArgument::Unclear | MainArgument::Absent => None,
@@ -230,7 +230,7 @@ fn value(event: &Event, name: &str) -> Option<Value> {
         })
     };
     match name {
-        "event" => Some(json!(self::name(event))),
+        "event" => Some(json!(self::client_name(event))),
         "timestamp" => Some(json!(rfc3339(SystemTime::now()))),
         "session_id" => event.at("/session").cloned(),
         "tool_name" => event.at("/tool/name").cloned(),
@@ -247,7 +247,7 @@ fn value(event: &Event, name: &str) -> Option<Value> {
                 Some(field) => ("/tool/input", field),
                 None => ("/tool/output", name.strip_prefix("tool_output_")?),
             };
-            member(event.at(of)?, field).cloned()
+            find_member(event.at(of)?, field).cloned()
         }
     }
 }
@@ -255,7 +255,7 @@ fn value(event: &Event, name: &str) -> Option<Value> {
 /// A member as variables name it: what no name may hold is `_`, as is the step into a map. A key
 /// that is named as it stands counts first. Recursion is bounded by the depth limit of the parser
 /// that read the event.
-fn member<'v>(value: &'v Value, field: &str) -> Option<&'v Value> {
+fn find_member<'v>(value: &'v Value, field: &str) -> Option<&'v Value> {
     let members = value.as_object()?;
     let search = |exact: bool| {
         members.iter().find_map(|(key, value)| {
@@ -268,7 +268,7 @@ fn member<'v>(value: &'v Value, field: &str) -> Option<&'v Value> {
                 .filter(|_| exact == (name == *key))?
             {
                 "" => Some(value),
-                rest => member(value, rest.strip_prefix('_')?),
+                rest => find_member(value, rest.strip_prefix('_')?),
             }
         })
     };
@@ -279,8 +279,8 @@ fn member<'v>(value: &'v Value, field: &str) -> Option<&'v Value> {
 }
 
 /// The variables of commands beside those that every event has.
-fn environment(event: &Event, _: &Path) -> Vec<(String, String)> {
-    let text = |name: &str| match value(event, name)? {
+fn command_environment(event: &Event, _: &Path) -> Vec<(String, String)> {
+    let text = |name: &str| match placeholder_value(event, name)? {
         Value::String(text) => Some((name.to_string(), text)),
         other => Some((name.to_string(), other.to_string())),
     };
@@ -303,7 +303,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     let text = |key: &str| match said(key) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(unreadable(format_args!("`{key}` is not a string"))),
+        Some(_) => Err(unreadable_reply(format_args!("`{key}` is not a string"))),
     };
     let texts = |key: &str| match said(key) {
         None => Ok(Vec::new()),
@@ -313,14 +313,14 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             .filter_map(Value::as_str)
             .map(str::to_string)
             .collect()),
-        Some(_) => Err(unreadable(format_args!(
+        Some(_) => Err(unreadable_reply(format_args!(
             "`{key}` is not a string or a list of strings"
         ))),
     };
     let mut blocks = match said("blocked") {
         None => false,
         Some(Value::Bool(blocks)) => *blocks,
-        Some(_) => return Err(unreadable("`blocked` is not a boolean")),
+        Some(_) => return Err(unreadable_reply("`blocked` is not a boolean")),
     };
     // Services tell with a number or an `ok` that they have it.
     if let Some(Value::String(status)) = said("status") {
@@ -336,7 +336,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             }
             Some(Status::Skipped | Status::Started) | None => {
                 let statuses = STATUSES.map(Status::as_str).join(", ");
-                return Err(unreadable(format_args!(
+                return Err(unreadable_reply(format_args!(
                     "`status` is `{status}`, not one of {statuses}"
                 )));
             }
@@ -347,7 +347,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         reasons.extend(text("reason")?);
         (answer.decision, answer.reason) = (
             Some(Decision::Deny),
-            Some(or(&reasons.join("; "), NO_REASON)),
+            Some(text_or(&reasons.join("; "), NO_REASON)),
         );
     }
     for (key, pointer) in [
@@ -359,16 +359,16 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             // A hook may give back what it has read.
             Some(value) if event.at(pointer) == Some(value) => {}
             Some(_) if event.spec.subject != Some(pointer) => {
-                return Err(unreadable(format_args!(
+                return Err(unreadable_reply(format_args!(
                     "`{key}` can't be changed at {}",
-                    self::name(event)
+                    self::client_name(event)
                 )));
             }
             Some(value) if key == "tool_input" && !value.is_object() => {
-                return Err(unreadable("`tool_input` is not an object"));
+                return Err(unreadable_reply("`tool_input` is not an object"));
             }
             Some(value) if key == "prompt" && !value.is_string() => {
-                return Err(unreadable("`prompt` is not a string"));
+                return Err(unreadable_reply("`prompt` is not a string"));
             }
             Some(value) => answer.subject = Some(value.clone()),
             None => {}
@@ -418,11 +418,11 @@ const STATUSES: [Status; 4] = [
 const NO_REASON: &str = "the hook blocked it without a reason";
 
 /// 0 is fine, 2 blocks, anything else failed unless a reply says what is meant. (Claude Code.)
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     match (exit.code, claude_code::reply_on_stdout(event, stdout, read_reply)) {
         (Some(2), reply) => {
-            let reason = claude_code::reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), NO_REASON));
+            let reason = claude_code::reason_of_deny(reply).unwrap_or_else(|| text_or(exit.stderr.trim(), NO_REASON));
             Ok(Answer::decide(Decision::Deny, reason))
         }
         (Some(0), reply) => reply.unwrap_or_else(|| {
@@ -447,17 +447,17 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         .as_ref()
         .filter(|_| DIALECT.row(&event.name).is_none_or(|row| row.blocks));
     let is_rest = event.spec.rest;
-    let mut reasons = reasons(verdict);
+    let mut reasons = block_reasons(verdict);
     reasons.extend(
         stop.filter(|_| !is_rest)
-            .map(|reason| or(reason, "a hook ends the run")),
+            .map(|reason| text_or(reason, "a hook ends the run")),
     );
     let blocked =
         (verdict.decision != Decision::Allow || stop.is_some()) && !(is_rest && stop.is_some());
     if !blocked {
         reasons.clear();
     }
-    let outcomes: Vec<Value> = verdict.outcomes.iter().map(outcome).collect();
+    let outcomes: Vec<Value> = verdict.outcomes.iter().map(write_outcome).collect();
     let mut reply = json!({ "blocked": blocked, "reasons": reasons, "outcomes": outcomes });
     if let Some(subject) = &verdict.subject {
         reply[subject_member(event)] = subject.clone();
@@ -474,7 +474,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 }
 
 /// The reason of every hook that blocks, in order.
-fn reasons(verdict: &Verdict) -> Vec<String> {
+fn block_reasons(verdict: &Verdict) -> Vec<String> {
     let blocks = |outcome: &&Outcome| {
         outcome
             .decision
@@ -496,7 +496,7 @@ fn reasons(verdict: &Verdict) -> Vec<String> {
     blocking.iter().map(reason).collect()
 }
 
-fn outcome(outcome: &Outcome) -> Value {
+fn write_outcome(outcome: &Outcome) -> Value {
     // It has no word for a hook that was selected and then left out, and none for one that was only
     // started.
     let status = match outcome.status {
@@ -545,7 +545,7 @@ mod tests {
 
     fn event(event: &str) -> Event {
         DIALECT
-            .read(json!({
+            .read_event(json!({
                 "event": event, "tool_name": "Bash", "tool_input": {"command": "ls", "a-b": {"c": 1}, "a": null},
                 "tool_output": "out", "prompt": "Go.", "context": {"session_id": "s1", "cwd": "/p", "turn": 3},
             }))
@@ -805,7 +805,7 @@ mod tests {
             ("UserPromptSubmit", Some(0), "a fact", "", " + a fact"),
             ("PermissionRequest", Some(2), "", "r", "deny r"),
         ] {
-            let answer = exit(
+            let answer = read_exit(
                 &event(name),
                 &Exit {
                     code,
@@ -836,13 +836,17 @@ mod tests {
             ("tool_input_path", json!(null)),
             ("tool_input_x", json!(null)),
         ] {
-            assert!(knows(name));
-            assert_eq!(value(&event, name).unwrap_or_default(), expected, "{name}");
+            assert!(is_known_name(name));
+            assert_eq!(
+                placeholder_value(&event, name).unwrap_or_default(),
+                expected,
+                "{name}"
+            );
         }
         for unknown in ["HOME", "tool_input_", "tool", "events", ""] {
-            assert!(!knows(unknown), "{unknown}");
+            assert!(!is_known_name(unknown), "{unknown}");
         }
-        let payload = payload(&event);
+        let payload = write_payload(&event);
         assert_eq!(
             payload["context"],
             json!({"session_id": "s1", "cwd": "/p", "turn": 3})
@@ -861,14 +865,18 @@ mod tests {
             json!({"a-b": {"path": "decoy"}, "file": {"path": "real"}, "file-path": "decoy"}),
             json!({"file-path": "real"}),
         ] {
-            assert_eq!(member(&input, "file_path"), Some(&json!("real")), "{input}");
+            assert_eq!(
+                find_member(&input, "file_path"),
+                Some(&json!("real")),
+                "{input}"
+            );
         }
     }
 
     #[test]
     fn what_is_null_is_in_the_context() {
         let event = json!({"event": "Stop", "cwd": null, "session_id": null, "context": {"cwd": "/p", "session_id": "s"}});
-        let event = DIALECT.read(event).unwrap();
+        let event = DIALECT.read_event(event).unwrap();
         assert_eq!((event.text("/cwd"), event.session()), (Some("/p"), "s"));
     }
 

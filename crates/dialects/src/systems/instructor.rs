@@ -9,8 +9,8 @@ mod files;
 
 use super::other_name;
 use crate::native::CONTRACT;
-use crate::replies::{bad_exit, unreadable};
-use crate::{Dialect, Files, NO_FILES, row};
+use crate::replies::{bad_exit, unreadable_reply};
+use crate::{Dialect, Files, NO_FILES, named_row};
 use hookwire_base::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
 use hookwire_base::support::amounts::rfc3339;
 use hookwire_base::support::json::whole;
@@ -43,42 +43,42 @@ pub(super) static DIALECT: Dialect = Dialect {
         gates_fail: Fail::Closed,
         decisions: &[],
         context: &CONTEXT_MEMBERS,
-        payload: write,
+        payload: write_context,
         reply: read_reply,
-        exit,
-        trace: Some(trace),
-        tally: Some(tally),
+        exit: read_exit,
+        trace: Some(trace_patch),
+        tally: Some(read_tally),
         ..CONTRACT
     },
     events: &[
-        row("before_execution", &["BeforeExecution"], "RunStart"),
-        row("before_step", &["BeforeStep"], "StepStart"),
-        row(
+        named_row("before_execution", &["BeforeExecution"], "RunStart"),
+        named_row("before_step", &["BeforeStep"], "StepStart"),
+        named_row(
             "before_inference_request",
             &["BeforeInferenceRequest"],
             "PreModelCall",
         )
         .rewrites(),
-        row(
+        named_row(
             "after_inference_response",
             &["AfterInferenceResponse"],
             "PostModelCall",
         )
         .rewrites(),
-        row("before_tool_use", &["BeforeToolUse"], "PreToolUse")
+        named_row("before_tool_use", &["BeforeToolUse"], "PreToolUse")
             .blocks()
             .rewrites(),
-        row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure")
+        named_row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure")
             .rewrites()
             .members(EXECUTED)
             .picks(has_failed),
-        row("after_tool_use", &["AfterToolUse"], "PostToolUse")
+        named_row("after_tool_use", &["AfterToolUse"], "PostToolUse")
             .rewrites()
             .members(EXECUTED),
-        row("after_step", &["AfterStep"], "StepEnd"),
-        row("on_stop", &["OnStop"], "Stop"),
-        row("after_execution", &["AfterExecution"], "RunEnd"),
-        row("on_error", &["OnError"], "RunError"),
+        named_row("after_step", &["AfterStep"], "StepEnd"),
+        named_row("on_stop", &["OnStop"], "Stop"),
+        named_row("after_execution", &["AfterExecution"], "RunEnd"),
+        named_row("on_error", &["OnError"], "RunError"),
     ],
     event_name: "/triggerType",
     members: &[
@@ -101,13 +101,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     complete: |theirs, ours| {
         check_count(theirs)?;
-        complete(theirs, ours);
+        complete_event(theirs, ours);
         Ok(())
     },
     files: Some(Files {
-        recognises: files::recognises,
+        recognises: files::recognises_file,
         members: &files::CAPABILITIES,
-        read: files::read,
+        read: files::read_capabilities,
         ..NO_FILES
     }),
     reply: write_reply,
@@ -166,7 +166,7 @@ fn check_count(theirs: &Value) -> Result<(), String> {
     other_name(state, "stepCount", &["step_count", "stepcount"])
         .map_err(|error| format!("`state`: {error}"))?;
     match state.get("stepCount").filter(|it| !it.is_null()) {
-        Some(steps) if count(steps).is_none() => {
+        Some(steps) if read_count(steps).is_none() => {
             Err("`state.stepCount` is not a whole number".into())
         }
         Some(_) | None => Ok(()),
@@ -174,12 +174,12 @@ fn check_count(theirs: &Value) -> Result<(), String> {
 }
 
 /// A count, however PHP writes it.
-fn count(value: &Value) -> Option<u64> {
+fn read_count(value: &Value) -> Option<u64> {
     whole(value).or_else(|| value.as_str()?.trim().parse().ok())
 }
 
 /// Completes the native event with what the tables can't say of a context.
-fn complete(theirs: &Value, ours: &mut Value) {
+fn complete_event(theirs: &Value, ours: &mut Value) {
     if let Some(ours) = ours.as_object_mut() {
         // As `tool` and `state`; of what was said about an earlier event, nothing.
         let twice = [
@@ -290,7 +290,7 @@ fn complete(theirs: &Value, ours: &mut Value) {
         ours["parentSession"] = parent.clone();
     }
     let steps = state("stepCount")
-        .and_then(count)
+        .and_then(read_count)
         .filter(|_| within_step.contains(&&*event));
     if let Some(step) = state("currentStep")
         .and_then(Value::as_u64)
@@ -339,8 +339,8 @@ fn complete(theirs: &Value, ours: &mut Value) {
 }
 
 /// A context as its hooks read it.
-fn write(event: &Event) -> Value {
-    let mut context = DIALECT.write(event);
+fn write_context(event: &Event) -> Value {
+    let mut context = DIALECT.write_event(event);
     let mut default = |pointer: &str, value: Value| {
         if context.pointer(pointer).is_none_or(Value::is_null) {
             set_pointer(&mut context, pointer, value);
@@ -354,8 +354,11 @@ fn write(event: &Event) -> Value {
         // A hook has turned the failure into a success.
         set_pointer(&mut context, "/toolExecution/error", Value::Null);
     }
-    let blocked = blocked(event);
-    if blocked.is_none() && DIALECT.original(event).is_none() && &*event.name == "PreToolUse" {
+    let blocked = block_reason(event);
+    if blocked.is_none()
+        && DIALECT.original_payload(event).is_none()
+        && &*event.name == "PreToolUse"
+    {
         // No hook blocked it, so a hook that returns such an exception means it.
         let errors = context["errorList"].as_array_mut();
         errors
@@ -376,12 +379,12 @@ fn write(event: &Event) -> Value {
 }
 
 /// Why a tool is blocked, if it is: by a hook before, or since the context arrived so.
-fn blocked(event: &Event) -> Option<String> {
+fn block_reason(event: &Event) -> Option<String> {
     if let Some(message) = event.text(&format!("/{MARK}")) {
         return Some(message.to_string());
     }
     let theirs = DIALECT
-        .original(event)
+        .original_payload(event)
         .filter(|_| event.name.contains("ToolUse"))?;
     let errors = theirs
         .get("errorList")
@@ -406,25 +409,25 @@ fn error_text(error: &Value) -> Option<String> {
         .map(str::to_string)
 }
 
-fn object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, String> {
+fn expect_object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, String> {
     value
         .as_object()
-        .ok_or_else(|| unreadable(format_args!("`{what}` is not an object")))
+        .ok_or_else(|| unreadable_reply(format_args!("`{what}` is not an object")))
 }
 
 /// Reads a reply by comparing it with the context that the hook was given.
 fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     let reply = reply
         .as_object()
-        .ok_or_else(|| unreadable("it is not a HookContext, a JSON object"))?;
-    let given = write(event);
+        .ok_or_else(|| unreadable_reply("it is not a HookContext, a JSON object"))?;
+    let given = write_context(event);
     let mut answer = Answer::default();
     let mut patch = Map::new();
     let mut blocks = false;
     for (key, value) in reply {
         if !MEMBERS.contains(&key.as_str()) && given.get(key).is_none() {
             let nearest = did_you_mean(closest(key, MEMBERS));
-            return Err(unreadable(format_args!(
+            return Err(unreadable_reply(format_args!(
                 "a HookContext has no `{key}`{nearest}"
             )));
         }
@@ -433,29 +436,34 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         let says_no =
             key == "isToolExecutionBlocked" && event.data().get(MARK).is_none() && *value == true;
         if says_no && before == true && &*event.name == "PreToolUse" {
-            answer.reason = answer.reason.or_else(|| blocked(event));
+            answer.reason = answer.reason.or_else(|| block_reason(event));
             blocks = true;
         }
         if value.is_null() || value == before {
             continue;
         }
         match (key.as_str(), &*event.name) {
-            ("state", _) => read_state(object(value, "state")?, before, &mut patch, &mut answer)?,
+            ("state", _) => read_state(
+                expect_object(value, "state")?,
+                before,
+                &mut patch,
+                &mut answer,
+            )?,
             ("stopSignals", _) => read_signals(value, &given["state"]["stopSignals"], &mut answer)?,
             ("metadata", _) => set(
                 &mut patch,
                 "eventMetadata",
-                entries(object(value, "metadata")?, before),
+                changed_entries(expect_object(value, "metadata")?, before),
             ),
             ("errorList", _) => {
                 let errors = value
                     .as_array()
-                    .ok_or_else(|| unreadable("`errorList` is not a list"))?;
+                    .ok_or_else(|| unreadable_reply("`errorList` is not a list"))?;
                 patch.insert("errors".into(), value.clone());
                 // An exception of this kind blocks, flag or no flag.
                 let new = errors
                     .iter()
-                    .find(|it| it["type"] == BLOCKED && !has(before, it));
+                    .find(|it| it["type"] == BLOCKED && !contains_item(before, it));
                 if let Some(new) = new.filter(|_| &*event.name == "PreToolUse") {
                     blocks = true;
                     let text = error_text(new).unwrap_or_default();
@@ -476,10 +484,14 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
                 }
                 // Once blocked, it stays so.
                 Value::Bool(false) => {}
-                _ => return Err(unreadable("`isToolExecutionBlocked` is not true or false")),
+                _ => {
+                    return Err(unreadable_reply(
+                        "`isToolExecutionBlocked` is not true or false",
+                    ));
+                }
             },
             ("toolCall", "PreToolUse") => {
-                let call = object(value, "toolCall")?;
+                let call = expect_object(value, "toolCall")?;
                 let changed = |key: &str| {
                     call.get(key)
                         .filter(|it| !it.is_null() && **it != before[key])
@@ -495,7 +507,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             }
             ("toolExecution", "PreToolUse") => {
                 // Without a block, an execution before the call is not a result.
-                let message = object(value, "toolExecution")?
+                let message = expect_object(value, "toolExecution")?
                     .get("error")
                     .and_then(error_text);
                 if let Some(message) = message.filter(|it| before["error"] != **it) {
@@ -504,7 +516,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
                 }
             }
             ("toolExecution", "PostToolUse" | "PostToolUseFailure") => {
-                let execution = object(value, "toolExecution")?;
+                let execution = expect_object(value, "toolExecution")?;
                 let changed = |key: &str| {
                     execution
                         .get(key)
@@ -565,25 +577,25 @@ fn read_state(
             "metadata" => set(
                 patch,
                 key,
-                entries(object(value, "state.metadata")?, before),
+                changed_entries(expect_object(value, "state.metadata")?, before),
             ),
             "systemPrompt" if !value.is_string() => {
-                return Err(unreadable("`state.systemPrompt` is not a string"));
+                return Err(unreadable_reply("`state.systemPrompt` is not a string"));
             }
             "messages" if !value.is_array() => {
-                return Err(unreadable("`state.messages` is not a list"));
+                return Err(unreadable_reply("`state.messages` is not a list"));
             }
             "systemPrompt" | "messages" | "responseFormat" => {
-                drop(patch.insert(key.clone(), difference(before, value)))
+                drop(patch.insert(key.clone(), patch_between(before, value)))
             }
             "stopSignals" => read_signals(value, before, answer)?,
             key if given.get(key).is_none() && !STATE.contains(&key) => {
-                if let Some(complaint) = misplaced(key) {
-                    return Err(unreadable(complaint));
+                if let Some(complaint) = describe_misplaced(key) {
+                    return Err(unreadable_reply(complaint));
                 }
                 others.insert(key.to_string(), value.clone());
             }
-            _ => drop(others.insert(key.clone(), difference(before, value))),
+            _ => drop(others.insert(key.clone(), patch_between(before, value))),
         }
     }
     set(patch, "state", others);
@@ -592,7 +604,7 @@ fn read_state(
 
 /// What is wrong with a new member of the state, to which an agent may add what it likes: a name
 /// that is nearly one of its own, or that blocks a tool in the context.
-fn misplaced(key: &str) -> Option<String> {
+fn describe_misplaced(key: &str) -> Option<String> {
     if ["isToolExecutionBlocked", "toolExecution", "errorList"].contains(&key) {
         return Some(format!("`{key}` stands beside the state, not in it"));
     }
@@ -606,15 +618,15 @@ fn misplaced(key: &str) -> Option<String> {
 fn read_signals(signals: &Value, before: &Value, answer: &mut Answer) -> Result<(), String> {
     let signals = signals
         .as_array()
-        .ok_or_else(|| unreadable("`stopSignals` is not a list"))?;
+        .ok_or_else(|| unreadable_reply("`stopSignals` is not a list"))?;
     for (n, signal) in signals
         .iter()
         .enumerate()
-        .filter(|(_, signal)| !has(before, signal))
+        .filter(|(_, signal)| !contains_item(before, signal))
     {
         let signal = StopSignal::deserialize(signal);
-        let signal =
-            signal.map_err(|error| unreadable(format_args!("`stopSignals[{n}]`: {error}")))?;
+        let signal = signal
+            .map_err(|error| unreadable_reply(format_args!("`stopSignals[{n}]`: {error}")))?;
         if !answer.signals.contains(&signal) {
             answer.signals.push(signal);
         }
@@ -622,7 +634,7 @@ fn read_signals(signals: &Value, before: &Value, answer: &mut Answer) -> Result<
     Ok(())
 }
 
-fn has(list: &Value, item: &Value) -> bool {
+fn contains_item(list: &Value, item: &Value) -> bool {
     list.as_array().is_some_and(|list| list.contains(item))
 }
 
@@ -636,17 +648,17 @@ fn set(patch: &mut Map<String, Value>, key: &str, members: Map<String, Value>) {
 }
 
 /// The entries that were set; the others stay.
-fn entries(after: &Map<String, Value>, before: &Value) -> Map<String, Value> {
+fn changed_entries(after: &Map<String, Value>, before: &Value) -> Map<String, Value> {
     let changed = after
         .iter()
         .filter(|(key, value)| before.get(key) != Some(value));
     changed
-        .map(|(key, value)| (key.clone(), difference(&before[key], value)))
+        .map(|(key, value)| (key.clone(), patch_between(&before[key], value)))
         .collect()
 }
 
 /// A merge patch that makes one value another. As deep as the parser let them be.
-fn difference(before: &Value, after: &Value) -> Value {
+fn patch_between(before: &Value, after: &Value) -> Value {
     let (Value::Object(before), Value::Object(after)) = (before, after) else {
         return after.clone();
     };
@@ -658,7 +670,7 @@ fn difference(before: &Value, after: &Value) -> Value {
         .iter()
         .filter(|(key, value)| before.get(*key) != Some(value));
     let changed = changed.map(|(key, value)| match before.get(key) {
-        Some(present) => (key.clone(), difference(present, value)),
+        Some(present) => (key.clone(), patch_between(present, value)),
         None => (key.clone(), value.clone()),
     });
     gone.chain(changed).collect()
@@ -666,12 +678,12 @@ fn difference(before: &Value, after: &Value) -> Value {
 
 /// A command is no hook of that system: it gives a context back on stdout, or nothing if it changes
 /// none. Any other end than with 0 is what an exception is there.
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) if exit.stdout.trim().is_empty() => Ok(Answer::default()),
         Some(0) => {
             let reply = hookwire_base::support::json::parse(exit.stdout)
-                .map_err(|error| unreadable(format_args!("stdout: {error}")))?;
+                .map_err(|error| unreadable_reply(format_args!("stdout: {error}")))?;
             read_reply(event, reply)
         }
         Some(_) | None => Err(bad_exit(exit)),
@@ -679,7 +691,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 }
 
 /// The marks of a block in the context: the message, and one error in the place of all.
-fn block(event: &Event, message: Option<&str>) -> Value {
+fn block_patch(event: &Event, message: Option<&str>) -> Value {
     let tool = event.tool_name().unwrap_or_default();
     let arguments = event
         .at("/tool/input")
@@ -696,12 +708,12 @@ fn block(event: &Event, message: Option<&str>) -> Value {
 }
 
 /// A merge patch that shows a block and signals to later hooks.
-fn trace(event: &Event, answer: &Answer) -> Option<Value> {
+fn trace_patch(event: &Event, answer: &Answer) -> Option<Value> {
     let mut patch = json!({});
     let denies = answer.decision == Some(Decision::Deny);
     let stop = foreign_stop(answer.stop.as_deref(), &answer.signals);
     if (denies || stop.is_some()) && &*event.name == "PreToolUse" {
-        patch = block(
+        patch = block_patch(
             event,
             if denies {
                 answer.reason.as_deref()
@@ -741,16 +753,16 @@ fn all_signals(event: &Event, new: &[StopSignal]) -> Vec<Value> {
 }
 
 /// The counts of the execution so far, from the state.
-fn tally(event: &Event) -> Tally {
+fn read_tally(event: &Event) -> Tally {
     let usage = |key: &str| {
         event
             .at("/state/usage")
             .and_then(|usage| usage.get(key))
-            .and_then(count)
+            .and_then(read_count)
     };
     let sum = || Some(usage("input").unwrap_or(0).saturating_add(usage("output")?));
     Tally {
-        steps: event.at("/state/stepCount").and_then(count),
+        steps: event.at("/state/stepCount").and_then(read_count),
         tokens: usage("total").or_else(sum),
         started_ms: event.at("/state/executionStartedAt").and_then(since_1970),
         now_ms: event.at("/createdAt").and_then(since_1970),
@@ -808,14 +820,14 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     }
     let denied = verdict.decision == Decision::Deny;
     let is_gate_of_tool = &*event.name == "PreToolUse";
-    let mut new = signals(verdict);
+    let mut new = given_signals(verdict);
     let mut refusal = None;
     let stop = verdict
         .outcomes
         .iter()
         .find_map(|it| foreign_stop(it.stop.as_deref(), &it.stop_signals));
     if is_gate_of_tool && (denied || stop.is_some()) {
-        let mark = block(
+        let mark = block_patch(
             event,
             if denied {
                 verdict.reason.as_deref()
@@ -827,13 +839,13 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         // Errors that came after the block stay.
         if !after
             .at("/errors")
-            .is_some_and(|errors| has(errors, &mark["errors"][0]))
+            .is_some_and(|errors| contains_item(errors, &mark["errors"][0]))
         {
             after.change(|data| merge_patch(data, &json!({"errors": mark["errors"]})));
         }
         after.change(|data| merge_patch(data, &json!({MARK: mark[MARK]})));
-    } else if let Some(message) = blocked(event).filter(|_| is_gate_of_tool) {
-        let mark = block(event, Some(&message));
+    } else if let Some(message) = block_reason(event).filter(|_| is_gate_of_tool) {
+        let mark = block_patch(event, Some(&message));
         refusal = mark[MARK].as_str().map(str::to_string);
         after.change(|data| merge_patch(data, &json!({MARK: mark[MARK]})));
     } else if denied && is_post_tool(event) {
@@ -863,7 +875,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     if !new.is_empty() {
         after.change(|data| set_pointer(data, "/state/stopSignals", all.clone().into()));
     }
-    let mut context = match DIALECT.original(event) {
+    let mut context = match DIALECT.original_payload(event) {
         // No hook changed it.
         Some(original) if after.data() == event.data() => original.clone(),
         Some(_) | None => {
@@ -875,19 +887,19 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             if let Some(ended) = ended {
                 after.change(|data| data["updatedAt"] = rfc3339(ended).into());
             }
-            let mut context = write(&after);
+            let mut context = write_context(&after);
             // A client that sends the subject as a member of its own reads it there again.
             let own = event.spec.subject.map(|it| it.trim_start_matches('/'));
             if let (Some(key @ ("lastMessage" | "result")), Some(subject)) = (own, &verdict.subject)
                 && context.get(key).is_some()
             {
                 context[key] = if subject.is_null() {
-                    emptied(&context[key])
+                    empty_response(&context[key])
                 } else {
                     subject.clone()
                 };
             }
-            if let Some(original) = DIALECT.original(event) {
+            if let Some(original) = DIALECT.original_payload(event) {
                 keep_nulls(original, &mut context);
             }
             context
@@ -919,7 +931,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         verdict
             .outcomes
             .iter()
-            .filter_map(|outcome| executed(event, outcome))
+            .filter_map(|outcome| hook_executed(event, outcome))
             .collect(),
     );
     if let Some(context) = context.as_object_mut() {
@@ -951,7 +963,7 @@ fn write_subject(event: &Event, after: &mut Event, subject: &Value) {
     match event.spec.subject {
         Some("/model/response") if subject.is_null() => {
             let given = event.subject().unwrap_or(&Value::Null);
-            after.change(|data| set_pointer(data, "/model/response", emptied(given)));
+            after.change(|data| set_pointer(data, "/model/response", empty_response(given)));
         }
         Some("/lastMessage" | "/result") => {
             let last = |event: &Event| {
@@ -982,7 +994,7 @@ fn write_subject(event: &Event, after: &mut Event, subject: &Value) {
 }
 
 /// A response with nothing in it, in its own shape; why it ended and what it cost stay.
-fn emptied(response: &Value) -> Value {
+fn empty_response(response: &Value) -> Value {
     let Value::Object(members) = response else {
         return if response.is_string() {
             "".into()
@@ -1004,7 +1016,7 @@ fn emptied(response: &Value) -> Value {
 }
 
 /// The signals that hooks of any vocabulary gave at an event.
-fn signals(verdict: &Verdict) -> Vec<StopSignal> {
+fn given_signals(verdict: &Verdict) -> Vec<StopSignal> {
     let mut signals: Vec<StopSignal> = Vec::new();
     let asked = |stop: &str| StopSignal {
         reason: StopReason::StopRequested,
@@ -1037,7 +1049,7 @@ fn signals(verdict: &Verdict) -> Vec<StopSignal> {
 }
 
 /// `HookExecuted`, for a hook that returned and not for one that threw.
-fn executed(event: &Event, outcome: &Outcome) -> Option<Value> {
+fn hook_executed(event: &Event, outcome: &Outcome) -> Option<Value> {
     let (start, end) = outcome.times().filter(|_| outcome.error.is_none())?;
     Some(json!({
         "triggerType": DIALECT.name_of(event),

@@ -9,8 +9,8 @@
 
 use super::none_known;
 use crate::native::CONTRACT;
-use crate::replies::unreadable;
-use crate::{Dialect, row};
+use crate::replies::unreadable_reply;
+use crate::{Dialect, named_row};
 use hookwire_base::event::{Event, Phase, spec};
 use hookwire_base::template::{Placeholders, Style};
 use hookwire_base::verdict::{Answer, Decision, Outcome, Status, Verdict};
@@ -31,27 +31,27 @@ pub(super) static DIALECT: Dialect = Dialect {
         has_one_list: true,
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::SearchOnly,
-        matched: |_| Target::Texts(targets),
+        matched: |_| Target::Texts(matcher_targets),
         matcher_names_events: true,
         is_for_others: Some(is_for_others),
         gates_fail: Fail::Closed,
         decisions: &[],
         context: &["metadata"],
-        payload: context,
-        stdin: Some(stdin),
+        payload: write_context,
+        stdin: Some(write_stdin),
         placeholders: Placeholders {
             style: Style::Braces,
             names: &PLACEHOLDERS,
             knows: |name| PLACEHOLDERS.contains(&name),
-            value: placeholder,
+            value: placeholder_value,
         },
         judgement: Judgement::Words {
             deny: &REFUSALS,
             allow: "allow",
         },
         has_small_model: true,
-        reply: |event, value| result(event, &value).map_err(unreadable),
-        exit,
+        reply: |event, value| read_result(event, &value).map_err(unreadable_reply),
+        exit: read_exit,
         unstarted: |program, _| {
             Ok(Answer::decide(
                 Decision::Deny,
@@ -63,20 +63,22 @@ pub(super) static DIALECT: Dialect = Dialect {
     // The other name is the value in the system's enum: a context that .NET has serialised says no
     // more.
     events: &[
-        row("WorkflowStarting", &["0"], "RunStart"),
-        row("PreAgentPrompt", &["1"], "PreModelCall"),
+        named_row("WorkflowStarting", &["0"], "RunStart"),
+        named_row("PreAgentPrompt", &["1"], "PreModelCall"),
         // The system ignores the results of hooks at all other events.
-        row("PreToolCall", &["2"], "PreToolUse").blocks().rewrites(),
-        row("PostToolCall", &["3"], "PostToolUse"),
-        row("PostToolCallFailure", &["4"], "PostToolUseFailure"),
-        row("StepCompleted", &["5"], "StepEnd"),
-        row("SubWorkflowStarting", &["6"], "SubagentStart"),
-        row("SubWorkflowCompleted", &["7"], "SubagentStop"),
-        row("PreCompact", &["8"], "PreCompact"),
-        row("PostCompact", &["9"], "PostCompact"),
-        row("Checkpoint", &["10"], "Checkpoint"),
-        row("Notification", &["11"], "Notification"),
-        row("WorkflowCompleted", &["12"], "RunEnd"),
+        named_row("PreToolCall", &["2"], "PreToolUse")
+            .blocks()
+            .rewrites(),
+        named_row("PostToolCall", &["3"], "PostToolUse"),
+        named_row("PostToolCallFailure", &["4"], "PostToolUseFailure"),
+        named_row("StepCompleted", &["5"], "StepEnd"),
+        named_row("SubWorkflowStarting", &["6"], "SubagentStart"),
+        named_row("SubWorkflowCompleted", &["7"], "SubagentStop"),
+        named_row("PreCompact", &["8"], "PreCompact"),
+        named_row("PostCompact", &["9"], "PostCompact"),
+        named_row("Checkpoint", &["10"], "Checkpoint"),
+        named_row("Notification", &["11"], "Notification"),
+        named_row("WorkflowCompleted", &["12"], "RunEnd"),
     ],
     event_name: "/Event",
     // The second spelling is that of a command's stdin.
@@ -93,14 +95,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/Metadata", "/metadata"),
         ("/Messages", "/messages"),
     ],
-    complete,
-    reply,
+    complete: complete_event,
+    reply: write_reply,
     files: None,
     agent: None,
 };
 
 /// Null is absent there, and arguments are a text that holds JSON.
-fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
+fn complete_event(_: &Value, event: &mut Value) -> Result<(), String> {
     let Some(members) = event.as_object_mut() else {
         return Ok(());
     };
@@ -118,7 +120,7 @@ fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
     }
     tool.entry("name").or_insert_with(|| "".into());
     if let Some(Value::String(text)) = tool.get("input") {
-        let input = arguments(text).map_err(|error| format!("`ToolArgs` {error}"))?;
+        let input = parse_arguments(text).map_err(|error| format!("`ToolArgs` {error}"))?;
         tool.insert("input".into(), input);
     }
     let content = tool.get("output").and_then(|output| output.get("Content"));
@@ -134,7 +136,7 @@ fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
 /// # Errors
 /// The text begins like JSON and hookwire can't read it. .NET may read it all the same, and a guard
 /// that sees the escapes as they stand would not know what the arguments are.
-fn arguments(text: &str) -> Result<Value, String> {
+fn parse_arguments(text: &str) -> Result<Value, String> {
     let is_begun = text.trim_start().starts_with(['{', '[', '"']);
     match hookwire_base::support::json::parse(text) {
         Ok(Value::String(_)) if text.contains('\\') => {
@@ -159,7 +161,7 @@ fn text_of(value: &Value) -> String {
 /// The arguments as a text: the client's own while they say the same.
 fn tool_args(event: &Event) -> Option<String> {
     let input = event.at("/tool/input").filter(|input| !input.is_null())?;
-    let own = DIALECT.original(event);
+    let own = DIALECT.original_payload(event);
     let own = own.and_then(|it| {
         it.get("ToolArgs")
             .filter(|it| !it.is_null())
@@ -167,7 +169,7 @@ fn tool_args(event: &Event) -> Option<String> {
             .as_str()
     });
     Some(
-        own.filter(|text| arguments(text).as_ref() == Ok(input))
+        own.filter(|text| parse_arguments(text).as_ref() == Ok(input))
             .map_or_else(|| text_of(input), str::to_string),
     )
 }
@@ -183,18 +185,18 @@ fn tool_result(event: &Event) -> Option<Value> {
     Some(json!({"Content": text_of(output), "IsError": failed}))
 }
 
-fn step(event: &Event) -> Option<&str> {
+fn step_name(event: &Event) -> Option<&str> {
     event.text("/stepName").filter(|text| !text.is_empty())
 }
 
-fn tool(event: &Event) -> Option<&str> {
+fn tool_name(event: &Event) -> Option<&str> {
     event.tool_name().filter(|name| !name.is_empty())
 }
 
 /// `Event:StepName:ToolName`. The system leaves out what is empty, its documentation doesn't: a
 /// guard that is written by either fires.
-fn targets(event: &Event) -> Vec<String> {
-    let (name, step, tool) = (DIALECT.name_of(event), step(event), tool(event));
+fn matcher_targets(event: &Event) -> Vec<String> {
+    let (name, step, tool) = (DIALECT.name_of(event), step_name(event), tool_name(event));
     let short: Vec<&str> = [Some(name), step, tool].into_iter().flatten().collect();
     let mut texts = vec![short.join(":")];
     if short.len() < 3 {
@@ -220,9 +222,9 @@ fn is_for_others(matcher: &str, event: &Event) -> bool {
 }
 
 /// The `HookContext`, with whatever else its client put in.
-fn context(event: &Event) -> Value {
+fn write_context(event: &Event) -> Value {
     let mut context = DIALECT
-        .original(event)
+        .original_payload(event)
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
@@ -232,8 +234,8 @@ fn context(event: &Event) -> Value {
     let member = |pointer: &str, default| event.at(pointer).cloned().unwrap_or(default);
     for (key, value) in [
         ("Event", json!(DIALECT.name_of(event))),
-        ("StepName", json!(step(event))),
-        ("ToolName", json!(tool(event))),
+        ("StepName", json!(step_name(event))),
+        ("ToolName", json!(tool_name(event))),
         ("ToolArgs", json!(tool_args(event))),
         ("ToolResult", json!(tool_result(event))),
         ("WorkflowContext", member("/workflowContext", Value::Null)),
@@ -246,11 +248,11 @@ fn context(event: &Event) -> Value {
 }
 
 /// Commands read these four at every event, and nothing else.
-fn stdin(event: &Event) -> Value {
+fn write_stdin(event: &Event) -> Value {
     json!({
         "event": DIALECT.name_of(event),
-        "stepName": step(event),
-        "toolName": tool(event),
+        "stepName": step_name(event),
+        "toolName": tool_name(event),
         "toolArgs": tool_args(event),
     })
 }
@@ -273,10 +275,10 @@ const REFUSALS: [&str; 10] = [
 const PLACEHOLDERS: [&str; 3] = ["event", "toolName", "toolArgs"];
 
 /// Absent is empty there, not null: a model is asked all the same.
-fn placeholder(event: &Event, placeholder: &str) -> Option<Value> {
+fn placeholder_value(event: &Event, placeholder: &str) -> Option<Value> {
     Some(match placeholder {
         "event" => DIALECT.name_of(event).into(),
-        "toolName" => tool(event).unwrap_or_default().into(),
+        "toolName" => tool_name(event).unwrap_or_default().into(),
         "toolArgs" => tool_args(event).unwrap_or_default().into(),
         _ => return None,
     })
@@ -291,7 +293,7 @@ enum Kind {
 }
 
 /// A `HookResult`. The error is for the hook's author.
-fn result(event: &Event, value: &Value) -> Result<Answer, String> {
+fn read_result(event: &Event, value: &Value) -> Result<Answer, String> {
     let members = value.as_object().ok_or("it is not a JSON object")?;
     for meant in MEMBERS
         .into_iter()
@@ -312,7 +314,7 @@ fn result(event: &Event, value: &Value) -> Result<Answer, String> {
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(format!("`{key}` is not a string")),
     };
-    let kind = kind(members.get("Decision").unwrap_or(&Value::Null))?;
+    let kind = read_kind(members.get("Decision").unwrap_or(&Value::Null))?;
     let mut answer = Answer {
         reason: text("Reason")?,
         user_messages: text("OutputMessage")?
@@ -324,7 +326,7 @@ fn result(event: &Event, value: &Value) -> Result<Answer, String> {
     let mut remark = |remark: &str| answer.remarks.push(remark.to_string());
     let modified = match members.get("ModifiedArgs") {
         None | Some(Value::Null) => None,
-        Some(Value::String(text)) => Some(arguments(text).unwrap_or_else(|error| {
+        Some(Value::String(text)) => Some(parse_arguments(text).unwrap_or_else(|error| {
             remark(&format!("`ModifiedArgs` {error}; it was taken as a text"));
             Value::String(text.clone())
         })),
@@ -357,7 +359,7 @@ fn result(event: &Event, value: &Value) -> Result<Answer, String> {
     Ok(answer)
 }
 
-fn kind(decision: &Value) -> Result<Kind, String> {
+fn read_kind(decision: &Value) -> Result<Kind, String> {
     let word = match decision {
         Value::Null => return Ok(Kind::Allow),
         Value::String(word) => word.trim().to_ascii_lowercase(),
@@ -376,9 +378,9 @@ fn kind(decision: &Value) -> Result<Kind, String> {
 /// `HookDecision.Deny`.
 const DENY: u8 = 1;
 
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
-        Some(0) => Ok(stdout(event, exit.stdout.trim())),
+        Some(0) => Ok(read_stdout(event, exit.stdout.trim())),
         Some(code) => Ok(Answer::decide(
             Decision::Deny,
             format!("Command exited with code {code}"),
@@ -391,14 +393,14 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 }
 
 /// A reply that can't be read is silently an allow there. Here the verdict says so.
-fn stdout(event: &Event, text: &str) -> Answer {
+fn read_stdout(event: &Event, text: &str) -> Answer {
     if text.is_empty() || text == "null" {
         return Answer::default();
     }
     // Not our own parser: of two `Decision`s the last counts there, and to refuse both would allow.
     let value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"));
     value
-        .and_then(|value: Value| result(event, &value))
+        .and_then(|value: Value| read_result(event, &value))
         .unwrap_or_else(|error| Answer {
             remarks: vec![format!(
                 "its reply on stdout can't be read (an allow in WorkflowFramework): {error}"
@@ -408,7 +410,7 @@ fn stdout(event: &Event, text: &str) -> Answer {
 }
 
 /// The pipeline's own `HookResult`: a deny, else the last rewrite, else what the last hook said.
-fn reply(_: &Event, verdict: &Verdict) -> Value {
+fn write_reply(_: &Event, verdict: &Verdict) -> Value {
     // It has no word for the end of a run.
     let denied = verdict.decision != Decision::Allow || verdict.stop.is_some();
     let modified = verdict.subject.as_ref().filter(|_| !denied);

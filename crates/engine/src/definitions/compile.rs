@@ -76,7 +76,7 @@ pub fn native(root: &Node, problems: &mut Vec<Problem>) -> (&'static str, Option
     let written_for = match root.get("dialect").map(|node| &node.value) {
         Some(NodeValue::String(name)) => dialects::by_name(name).ok(),
         Some(_) => None,
-        None => dialects::recognise(root),
+        None => dialects::recognise_file(root),
     };
     let read = written_for
         .and_then(|it| Some((it.files.as_ref()?.read)(it, root, RawHook::KEYS, problems)));
@@ -486,7 +486,7 @@ impl Compiler<'_> {
         };
         let mut names = Vec::new();
         for (word, span) in words.iter().zip(spans) {
-            match dialects::canonical(word, contract.dialect) {
+            match dialects::canonical_names(word, contract.dialect) {
                 Ok(found) => names.extend(found),
                 Err(unknown) => {
                     let problem = Problem::error(span, "unknown-event", unknown.message);
@@ -498,7 +498,7 @@ impl Compiler<'_> {
                     if parts.len() > 1
                         && parts
                             .iter()
-                            .all(|it| dialects::canonical(it, contract.dialect).is_ok())
+                            .all(|it| dialects::canonical_names(it, contract.dialect).is_ok())
                     {
                         let problem =
                             problem.help(format!("write a list: `[{}]`", parts.join(", ")));
@@ -510,7 +510,7 @@ impl Compiler<'_> {
                     }
                     let event = word.strip_suffix(')').and_then(|it| it.split_once('('));
                     if let Some((event, tool)) = event
-                        && dialects::canonical(event, contract.dialect).is_ok()
+                        && dialects::canonical_names(event, contract.dialect).is_ok()
                     {
                         self.mistakes
                             .push(problem.help(format!("write `on: {event}` and `if: {tool}`")));

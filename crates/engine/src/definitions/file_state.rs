@@ -528,7 +528,7 @@ fn holds_definitions(root: &Node) -> bool {
                 || entries
                     .iter()
                     .all(|entry| FILE_FIELDS.contains(&entry.key.as_str()))
-                || dialects::recognise(root).is_some()
+                || dialects::recognise_file(root).is_some()
                 || dialects::is_meant(root)
                 || is_hook(root)
         }

@@ -647,7 +647,7 @@ mod tests {
                     ];
                     let events = payloads
                         .into_iter()
-                        .filter_map(|payload| dialect.read(payload.clone()).ok());
+                        .filter_map(|payload| dialect.read_event(payload.clone()).ok());
                     for event in events {
                         *seen += 1;
                         for (name, value) in event.data().as_object().into_iter().flatten() {

@@ -102,7 +102,7 @@ impl Host {
         let asked = dialects::by_name(dialect)
             .map_err(|error| NotAnEvent(error.to_string()))
             .and_then(|dialect| {
-                let event = Arc::new(dialect.read(payload)?);
+                let event = Arc::new(dialect.read_event(payload)?);
                 let honours = dialect.honours(&event);
                 let judging = self.judge(
                     event.clone(),

@@ -539,7 +539,7 @@ fn an_observing_hook_takes_no_part_in_what_others_do() {
         let unnamed = json!({"Event": "PreToolCall", "ToolArgs": "{}"});
         let event = dialects::by_name("workflow-framework")
             .unwrap()
-            .read(unnamed)
+            .read_event(unnamed)
             .unwrap();
         assert_eq!(
             block_on(world.judge(event)).decision,

@@ -13,7 +13,7 @@ const MOST_DRAWN: usize = 8;
 
 /// The event behind a record, if it was kept.
 pub fn event(record: &Value) -> Option<Event> {
-    dialects::sent(record.get("params")?.clone(), record["dialect"].as_str()?)
+    dialects::read_sent_event(record.get("params")?.clone(), record["dialect"].as_str()?)
 }
 
 /// Who sent an event, and for which of its agents: `claude-code`, `billing-bot/reviewer`.

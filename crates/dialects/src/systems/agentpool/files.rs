@@ -1,7 +1,9 @@
 //! agentpool's YAML: the hooks of every agent as hookwire's own definitions.
 
 use crate::OwnKeys;
-use crate::files::{entry, error, renamed, text, unknown, warning, wrong_type};
+use crate::files::{
+    error_at, make_entry, rename_entry, text_value, unknown_word, warning_at, wrong_type,
+};
 use hookwire_base::support::nearest::closest;
 use hookwire_base::syntax::node::{Entry, Node, NodeValue};
 use hookwire_base::syntax::problem::Problem;
@@ -14,7 +16,7 @@ const EVENTS: [&str; 4] = ["pre_run", "post_run", "pre_tool_use", "post_tool_use
 const MAX_INHERITED: usize = 64;
 
 /// A map of agents, and nothing that makes it hookwire's own file.
-pub(super) fn recognises(root: &Node) -> bool {
+pub(super) fn recognises_file(root: &Node) -> bool {
     let agents = root.get("agents").map(Node::entries).unwrap_or_default();
     let is_map = |entry: &Entry| matches!(entry.value.value, NodeValue::Map(_));
     agents.iter().any(is_map) && root.get("hooks").is_none() && root.get("dialect").is_none()
@@ -22,7 +24,7 @@ pub(super) fn recognises(root: &Node) -> bool {
 
 /// Every agent's hooks, in the order of the file, and hookwire's own members beside them. The rest
 /// of the file is for agentpool only.
-pub(super) fn read(root: &Node, own: OwnKeys, problems: &mut Vec<Problem>) -> Node {
+pub(super) fn read_agents(root: &Node, own: OwnKeys, problems: &mut Vec<Problem>) -> Node {
     let (Some(agents), NodeValue::Map(entries)) = (root.get("agents"), &root.value) else {
         return root.clone();
     };
@@ -44,25 +46,25 @@ pub(super) fn read(root: &Node, own: OwnKeys, problems: &mut Vec<Problem>) -> No
                 let message =
                     "`INHERIT` isn't followed: the hooks of that file are not in force".to_string();
                 let help = Some("put that file among the definitions too".to_string());
-                problems.push(warning(&entry.key_span, "not-read", message, help));
+                problems.push(warning_at(&entry.key_span, "not-read", message, help));
             }
             ("teams", NodeValue::Map(teams)) => {
                 let places = teams
                     .iter()
-                    .filter_map(|team| Some((team, filled(&team.value, "hooks")?)));
+                    .filter_map(|team| Some((team, filled_member(&team.value, "hooks")?)));
                 problems.extend(places.map(|(team, hooks)| {
                     let message = format!(
                         "the hooks of the team `{}` are not in force: teams have none",
                         team.key
                     );
                     let help = Some("write them at its members, under `agents`".to_string());
-                    warning(&hooks.key_span, "not-read", message, help)
+                    warning_at(&hooks.key_span, "not-read", message, help)
                 }));
             }
             _ => {}
         }
     }
-    native.push(entry("hooks", &agents.span, NodeValue::Seq(hooks)));
+    native.push(make_entry("hooks", &agents.span, NodeValue::Seq(hooks)));
     Node {
         span: root.span.clone(),
         value: NodeValue::Map(native),
@@ -90,7 +92,7 @@ fn read_agent(
     for event in events {
         if !EVENTS.contains(&event.key.as_str()) {
             let message = format!("unknown event `{}`", event.key);
-            let problem = unknown(
+            let problem = unknown_word(
                 &event.key_span,
                 "unknown-event",
                 message,
@@ -109,7 +111,7 @@ fn read_agent(
                         own_keys,
                         problems,
                     };
-                    hooks.push(reading.hook(item, agent, event));
+                    hooks.push(reading.read_hook(item, agent, event));
                 }
             }
             NodeValue::Null => {}
@@ -146,7 +148,7 @@ fn hooks_of<'a>(
         .iter()
         .find(|it| it.key != "hooks" && closest(&it.key, ["hooks"]).is_some());
     if let Some(Entry { key, key_span, .. }) = misspelt {
-        tell(unknown(
+        tell(unknown_word(
             key_span,
             "unknown-field",
             format!("unknown field `{key}`"),
@@ -160,18 +162,18 @@ fn hooks_of<'a>(
             event.key
         );
         let help = Some("write it under `hooks`".to_string());
-        tell(warning(&event.key_span, "unknown-field", message, help));
+        tell(warning_at(&event.key_span, "unknown-field", message, help));
     }
     let mut at = &agent.value;
     for _ in 0..MAX_INHERITED {
-        let parent = filled(at, "inherits").map(|it| &it.value);
+        let parent = filled_member(at, "inherits").map(|it| &it.value);
         if let Some(hooks) = at.get("hooks") {
             if let (NodeValue::Null, Some(_)) = (&hooks.value, parent) {
                 let message =
                     "empty `hooks` take the place of those that are inherited".to_string();
                 let help =
                     Some("leave `hooks` out to inherit them, or write `hooks: {}`".to_string());
-                tell(warning(&hooks.span, "no-hooks", message, help));
+                tell(warning_at(&hooks.span, "no-hooks", message, help));
             }
             return Some(hooks);
         }
@@ -183,7 +185,13 @@ fn hooks_of<'a>(
         let Some(next) = agents.get(name) else {
             let names = agents.entries().iter().map(|it| it.key.as_str());
             let message = format!("`inherits` names no agent of this file: `{name}`");
-            tell(unknown(&parent.span, "unknown-agent", message, name, names));
+            tell(unknown_word(
+                &parent.span,
+                "unknown-agent",
+                message,
+                name,
+                names,
+            ));
             return None;
         };
         at = next;
@@ -192,7 +200,7 @@ fn hooks_of<'a>(
         "the agent `{}` inherits from itself, or from too many",
         agent.key
     );
-    tell(error(&agent.key_span, "unknown-agent", message, None));
+    tell(error_at(&agent.key_span, "unknown-agent", message, None));
     None
 }
 
@@ -204,15 +212,19 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn hook(mut self, item: &Node, agent: &Entry, event: &Entry) -> Node {
+    fn read_hook(mut self, item: &Node, agent: &Entry, event: &Entry) -> Node {
         let place = &item.span;
         let mut native = vec![
-            entry("name", place, text(&*self.name)),
-            entry("on", &event.key_span, text(&*event.key)),
-            entry("agents", &agent.key_span, text(globset::escape(&agent.key))),
+            make_entry("name", place, text_value(&*self.name)),
+            make_entry("on", &event.key_span, text_value(&*event.key)),
+            make_entry(
+                "agents",
+                &agent.key_span,
+                text_value(globset::escape(&agent.key)),
+            ),
         ];
         let NodeValue::Map(members) = &item.value else {
-            self.wrong(wrong_type(item, "a hook", "a map with `type`"));
+            self.report_problem(wrong_type(item, "a hook", "a map with `type`"));
             return Node {
                 span: place.clone(),
                 value: NodeValue::Map(native),
@@ -226,14 +238,14 @@ impl Reading<'_> {
                 other => {
                     let at = item.get("type").unwrap_or(item);
                     let message = format!("unknown type `{other}`");
-                    let problem = unknown(&at.span, "missing-handler", message, other, KINDS);
-                    self.wrong(problem.or_help(format!("there are {}", KINDS.join(", "))));
+                    let problem = unknown_word(&at.span, "missing-handler", message, other, KINDS);
+                    self.report_problem(problem.or_help(format!("there are {}", KINDS.join(", "))));
                     &[]
                 }
             },
             _ => {
                 let help = Some(format!("write `type:` and one of {}", KINDS.join(", ")));
-                self.wrong(error(
+                self.report_problem(error_at(
                     place,
                     "missing-handler",
                     "a hook needs a `type`",
@@ -246,11 +258,11 @@ impl Reading<'_> {
             match member.key.as_str() {
                 "type" => {}
                 "timeout" => native.push(Entry {
-                    value: number(&member.value),
+                    value: read_number(&member.value),
                     ..member.clone()
                 }),
                 "enabled" => native.push(Entry {
-                    value: truth(&member.value),
+                    value: read_boolean(&member.value),
                     ..member.clone()
                 }),
                 key if own.contains(&key) || own.is_empty() => {}
@@ -266,7 +278,7 @@ impl Reading<'_> {
                         .copied()
                         .chain(["type", "matcher", "timeout", "enabled"]);
                     let message = format!("unknown field `{key}`");
-                    self.wrong(unknown(
+                    self.report_problem(unknown_word(
                         &member.key_span,
                         "unknown-field",
                         message,
@@ -277,9 +289,9 @@ impl Reading<'_> {
             }
         }
         match own {
-            ["command", env] => native.extend(self.command(item, env)),
-            ["import_path", arguments] => native.extend(self.callable(item, arguments)),
-            ["prompt", model] => native.extend(self.prompt(item, model)),
+            ["command", env] => native.extend(self.read_command(item, env)),
+            ["import_path", arguments] => native.extend(self.read_callable(item, arguments)),
+            ["prompt", model] => native.extend(self.read_prompt(item, model)),
             _ => {}
         }
         Node {
@@ -288,17 +300,17 @@ impl Reading<'_> {
         }
     }
 
-    fn command(&mut self, item: &Node, env: &str) -> Option<Entry> {
-        let run = self.text(item, "command")?;
-        let value = match filled(item, env) {
+    fn read_command(&mut self, item: &Node, env: &str) -> Option<Entry> {
+        let run = self.read_text(item, "command")?;
+        let value = match filled_member(item, env) {
             None => run.value.value.clone(),
-            Some(env) => NodeValue::Map(vec![renamed(run, "run"), env.clone()]),
+            Some(env) => NodeValue::Map(vec![rename_entry(run, "run"), env.clone()]),
         };
-        Some(entry("command", &run.value.span, value))
+        Some(make_entry("command", &run.value.span, value))
     }
 
-    fn callable(&mut self, item: &Node, arguments: &str) -> Option<Entry> {
-        let path = self.text(item, "import_path")?;
+    fn read_callable(&mut self, item: &Node, arguments: &str) -> Option<Entry> {
+        let path = self.read_text(item, "import_path")?;
         let NodeValue::String(dotted) = &path.value.value else {
             return None;
         };
@@ -306,50 +318,56 @@ impl Reading<'_> {
         let Some((module, function)) = dotted.rsplit_once('.') else {
             let help = Some("write `module.function`".to_string());
             let message = format!("`{dotted}` names no function of a module");
-            self.wrong(error(&path.value.span, "bad-handler", message, help));
+            self.report_problem(error_at(&path.value.span, "bad-handler", message, help));
             return None;
         };
-        let mut members = vec![entry(
+        let mut members = vec![make_entry(
             "python",
             &path.value.span,
-            text(format!("{module}:{function}")),
+            text_value(format!("{module}:{function}")),
         )];
-        members.extend(filled(item, arguments).map(|it| renamed(it, "args")));
-        Some(entry("callable", &item.span, NodeValue::Map(members)))
+        members.extend(filled_member(item, arguments).map(|it| rename_entry(it, "args")));
+        Some(make_entry("callable", &item.span, NodeValue::Map(members)))
     }
 
-    fn prompt(&mut self, item: &Node, model: &str) -> Option<Entry> {
-        let prompt = self.text(item, "prompt")?;
-        let mut members = vec![renamed(prompt, "text")];
-        members.extend(filled(item, model).map(|it| {
+    fn read_prompt(&mut self, item: &Node, model: &str) -> Option<Entry> {
+        let prompt = self.read_text(item, "prompt")?;
+        let mut members = vec![rename_entry(prompt, "text")];
+        members.extend(filled_member(item, model).map(|it| {
             let value = match &it.value.value {
-                NodeValue::String(name) => text(model_name(name)),
+                NodeValue::String(name) => text_value(model_name(name)),
                 other => other.clone(),
             };
-            entry("model", &it.value.span, value)
+            make_entry("model", &it.value.span, value)
         }));
-        Some(entry("prompt", &prompt.value.span, NodeValue::Map(members)))
+        Some(make_entry(
+            "prompt",
+            &prompt.value.span,
+            NodeValue::Map(members),
+        ))
     }
 
     /// A member that is a text, of which there has to be one.
-    fn text<'n>(&mut self, item: &'n Node, key: &str) -> Option<&'n Entry> {
+    fn read_text<'n>(&mut self, item: &'n Node, key: &str) -> Option<&'n Entry> {
         let found = item.entry(key);
         match found.map(|it| &it.value.value) {
             Some(NodeValue::String(_)) => return found,
-            Some(_) => self.wrong(wrong_type(item.get(key)?, &format!("`{key}`"), "a text")),
+            Some(_) => {
+                self.report_problem(wrong_type(item.get(key)?, &format!("`{key}`"), "a text"))
+            }
             None => {
                 let kind = KINDS
                     .iter()
                     .find(|kind| key.starts_with(**kind))
                     .unwrap_or(&"callable");
                 let message = format!("a {kind} hook needs `{key}`");
-                self.wrong(error(&item.span, "missing-handler", message, None));
+                self.report_problem(error_at(&item.span, "missing-handler", message, None));
             }
         }
         None
     }
 
-    fn wrong(&mut self, problem: Problem) {
+    fn report_problem(&mut self, problem: Problem) {
         self.problems.push(Problem {
             hook: Some(self.name.clone()),
             ..problem
@@ -360,13 +378,13 @@ impl Reading<'_> {
 const KINDS: [&str; 3] = ["command", "callable", "prompt"];
 
 /// A member that is there and not null.
-fn filled<'n>(item: &'n Node, key: &str) -> Option<&'n Entry> {
+fn filled_member<'n>(item: &'n Node, key: &str) -> Option<&'n Entry> {
     item.entry(key)
         .filter(|it| it.value.value != NodeValue::Null)
 }
 
 /// A number, also where agentpool's own reader takes a text for one.
-fn number(node: &Node) -> Node {
+fn read_number(node: &Node) -> Node {
     match &node.value {
         NodeValue::String(text) => match text.trim().parse() {
             Ok(number) => Node {
@@ -380,7 +398,7 @@ fn number(node: &Node) -> Node {
 }
 
 /// A boolean, also where agentpool's own reader takes a text or a number for one.
-fn truth(node: &Node) -> Node {
+fn read_boolean(node: &Node) -> Node {
     let value = match &node.value {
         NodeValue::String(text) => match text.to_ascii_lowercase().as_str() {
             "yes" | "y" | "on" | "true" | "t" | "1" => NodeValue::Bool(true),

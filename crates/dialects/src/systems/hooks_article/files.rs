@@ -1,8 +1,8 @@
 //! The article's hook configs as hookwire's own definitions.
 
-use super::{knows, quotes};
+use super::{is_known_name, quotes};
 use crate::OwnKeys;
-use crate::files::{self, renamed, unknown as unknown_word};
+use crate::files::{self, rename_entry, unknown_word};
 use hookwire_base::syntax::diagnostic::Severity;
 use hookwire_base::syntax::fix::{Edit, Fix};
 use hookwire_base::syntax::node::{Entry, Node, NodeValue, Span};
@@ -36,7 +36,7 @@ const FIELDS: [&str; 11] = [
 const RENAMED: [&str; 3] = ["on", "if", "async"];
 
 /// A list of hook configs, or a map from event names to such lists, as the registry has them.
-pub(super) fn read(root: &Node, own: OwnKeys, problems: &mut Vec<Problem>) -> Node {
+pub(super) fn read_configs(root: &Node, own: OwnKeys, problems: &mut Vec<Problem>) -> Node {
     let NodeValue::Map(entries) = &root.value else {
         return root.clone();
     };
@@ -48,7 +48,7 @@ pub(super) fn read(root: &Node, own: OwnKeys, problems: &mut Vec<Problem>) -> No
     };
     let entries = entries.iter().map(|entry| match entry.key.as_str() {
         "hooks" => Entry {
-            value: reader.hooks(&entry.value),
+            value: reader.read_hooks(&entry.value),
             ..entry.clone()
         },
         _ => entry.clone(),
@@ -69,10 +69,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn hooks(&mut self, node: &Node) -> Node {
+    fn read_hooks(&mut self, node: &Node) -> Node {
         let mut hooks = Vec::new();
         match &node.value {
-            NodeValue::Seq(items) => hooks.extend(items.iter().map(|item| self.hook(item, None))),
+            NodeValue::Seq(items) => {
+                hooks.extend(items.iter().map(|item| self.read_hook(item, None)))
+            }
             NodeValue::Map(events) => {
                 for Entry {
                     key,
@@ -85,9 +87,8 @@ impl Reader<'_> {
                         value: NodeValue::String(key.clone()),
                     };
                     match &value.value {
-                        NodeValue::Seq(items) => {
-                            hooks.extend(items.iter().map(|item| self.hook(item, Some(&event))))
-                        }
+                        NodeValue::Seq(items) => hooks
+                            .extend(items.iter().map(|item| self.read_hook(item, Some(&event)))),
                         NodeValue::Null => {}
                         _ => {
                             self.problems.push(files::wrong_type(
@@ -108,8 +109,8 @@ impl Reader<'_> {
     }
 
     /// Reports a mistake, with help unless that is empty.
-    fn error(&mut self, span: &Span, code: &'static str, message: String, help: &str) {
-        self.report(span, Severity::Error, code, message, help);
+    fn report_error(&mut self, span: &Span, code: &'static str, message: String, help: &str) {
+        self.report_problem(span, Severity::Error, code, message, help);
     }
 
     fn push(&mut self, problem: Problem) {
@@ -119,7 +120,7 @@ impl Reader<'_> {
         });
     }
 
-    fn report(
+    fn report_problem(
         &mut self,
         span: &Span,
         severity: Severity,
@@ -132,24 +133,24 @@ impl Reader<'_> {
         self.problems.push(Problem {
             severity,
             hook,
-            ..files::error(span, code, message, help)
+            ..files::error_at(span, code, message, help)
         });
     }
 
-    fn unfit(&mut self, it: &Entry, wanted: &str, help: &str) {
+    fn report_unfit(&mut self, it: &Entry, wanted: &str, help: &str) {
         let message = format!("`{}`: expected {wanted}, found {}", it.key, it.value.kind());
-        self.error(&it.value.span, "wrong-type", message, help);
+        self.report_error(&it.value.span, "wrong-type", message, help);
     }
 
     /// A hook config as hookwire writes it; what is written that way already stays.
-    fn hook(&mut self, item: &Node, under: Option<&Node>) -> Node {
+    fn read_hook(&mut self, item: &Node, under: Option<&Node>) -> Node {
         let NodeValue::Map(entries) = &item.value else {
             return item.clone();
         };
         let mut hook: Vec<Entry> = Vec::new();
         if item.get("mode").is_none() && (item.get("on").is_some() || item.get("guard").is_some()) {
-            self.hook = item.get("name").and_then(text).map(str::to_string);
-            hook.extend(entries.iter().map(|entry| self.opened(entry)));
+            self.hook = item.get("name").and_then(filled_text).map(str::to_string);
+            hook.extend(entries.iter().map(|entry| self.open_quotes(entry)));
             return Node {
                 span: item.span.clone(),
                 value: NodeValue::Map(hook),
@@ -157,13 +158,13 @@ impl Reader<'_> {
         }
         let own = item.get("event").filter(|event| !is_none(event));
         let event = under.or(own);
-        let name = self.name(item, event);
+        let name = self.choose_name(item, event);
         self.hook = Some(name.clone());
         let at = item
             .get("name")
-            .filter(|node| text(node).is_some())
+            .filter(|node| filled_text(node).is_some())
             .map_or(&item.span, |node| &node.span);
-        hook.push(entry(
+        hook.push(make_entry(
             "name",
             at,
             Node {
@@ -172,14 +173,14 @@ impl Reader<'_> {
             },
         ));
         match event {
-            Some(event) if text(event).is_some() => {
-                hook.push(entry("on", &event.span, event.clone()))
+            Some(event) if filled_text(event).is_some() => {
+                hook.push(make_entry("on", &event.span, event.clone()))
             }
             // Its own check reports the wrong type.
             Some(_) => {}
             None => {
                 let help = "add `event: PreToolUse`, or another of the events";
-                self.error(
+                self.report_error(
                     &item.span,
                     "missing-event",
                     "a hook needs an `event`".into(),
@@ -187,18 +188,18 @@ impl Reader<'_> {
                 );
             }
         }
-        if let (Some(under), Some(own)) = (under.and_then(text), own)
-            && text(own) != Some(under)
+        if let (Some(under), Some(own)) = (under.and_then(filled_text), own)
+            && filled_text(own) != Some(under)
         {
             let message = format!("`event` is another than `{under}`, under which the hook stands");
             let problem = Problem::error(&own.span, "wrong-event", message).help("leave it out");
             self.push(problem.fix(Fix::new("Leave it out", Edit::Remove("event".into()))));
         }
         for it in entries {
-            self.field(it, &mut hook);
+            self.read_field(it, &mut hook);
         }
-        if let Some(mode) = self.mode(item) {
-            hook.extend(self.handler(item, mode));
+        if let Some(mode) = self.find_mode(item) {
+            hook.extend(self.read_handler(item, mode));
         }
         Node {
             span: item.span.clone(),
@@ -213,20 +214,22 @@ impl Reader<'_> {
     }
 
     /// A field that all modes have.
-    fn field(&mut self, it: &Entry, hook: &mut Vec<Entry>) {
+    fn read_field(&mut self, it: &Entry, hook: &mut Vec<Entry>) {
         let is_text = matches!(it.value.value, NodeValue::String(_));
         match it.key.as_str() {
             key if is_none(&it.value) && FIELDS.contains(&key) => {}
-            "name" if !is_text => self.unfit(it, "a string", ""),
-            "event" if !is_text => self.unfit(it, "a string", "write one hook for each event"),
+            "name" if !is_text => self.report_unfit(it, "a string", ""),
+            "event" if !is_text => {
+                self.report_unfit(it, "a string", "write one hook for each event")
+            }
             "condition" if !is_text => {
-                self.unfit(it, "a string", "write `condition: Write(src/**/*.ts)`")
+                self.report_unfit(it, "a string", "write `condition: Write(src/**/*.ts)`")
             }
-            "condition" => hook.push(renamed(it, "if")),
+            "condition" => hook.push(rename_entry(it, "if")),
             "async_mode" if !matches!(it.value.value, NodeValue::Bool(_)) => {
-                self.unfit(it, "true or false", "")
+                self.report_unfit(it, "true or false", "")
             }
-            "async_mode" => hook.push(renamed(it, "async")),
+            "async_mode" => hook.push(rename_entry(it, "async")),
             "name" | "event" | "mode" | "command" | "prompt" | "url" | "payload_template" => {}
             key if FIELDS.contains(&key) || self.extras().any(|extra| extra == key) => {
                 hook.push(it.clone());
@@ -246,12 +249,12 @@ impl Reader<'_> {
     }
 
     /// The row of the config's mode.
-    fn mode(&mut self, item: &Node) -> Option<Mode> {
+    fn find_mode(&mut self, item: &Node) -> Option<Mode> {
         let modes = "command, prompt, agent or http";
         let Some(it) = item.entry("mode").filter(|it| !is_none(&it.value)) else {
             let fits = |(_, field, _): &&Mode| item.get(field).is_some();
             let mode = MODES.iter().find(fits).map_or(modes, |(mode, ..)| *mode);
-            self.error(
+            self.report_error(
                 &item.span,
                 "bad-mode",
                 "a hook needs a `mode`".into(),
@@ -260,7 +263,7 @@ impl Reader<'_> {
             return None;
         };
         let NodeValue::String(mode) = &it.value.value else {
-            self.unfit(it, modes, "");
+            self.report_unfit(it, modes, "");
             return None;
         };
         let row = MODES.into_iter().find(|(known, ..)| known == mode);
@@ -279,7 +282,7 @@ impl Reader<'_> {
     }
 
     /// The handler of the mode, from its own fields and no other mode's.
-    fn handler(&mut self, item: &Node, (mode, field, key): Mode) -> Option<Entry> {
+    fn read_handler(&mut self, item: &Node, (mode, field, key): Mode) -> Option<Entry> {
         let written = |key: &str| item.entry(key).filter(|it| !is_none(&it.value));
         for (other, of) in [
             ("command", "command"),
@@ -290,7 +293,7 @@ impl Reader<'_> {
             if let Some(it) = written(other).filter(|_| other != field && of != mode) {
                 let message =
                     format!("`{other}` is for mode `{of}`, and this hook is of mode `{mode}`");
-                self.error(
+                self.report_error(
                     &it.key_span,
                     "wrong-mode",
                     message,
@@ -301,34 +304,38 @@ impl Reader<'_> {
         let Some(it) = written(field) else {
             let at = item.get("mode").map_or(&item.span, |it| &it.span);
             let message = format!("a hook of mode `{mode}` needs `{field}`");
-            self.error(at, "missing-field", message, &format!("add `{field}`"));
+            self.report_error(at, "missing-field", message, &format!("add `{field}`"));
             return None;
         };
         // Checked here, so that the message names the author's field and not hookwire's key.
         if key != field && !matches!(it.value.value, NodeValue::String(_)) {
-            self.unfit(it, "a string", "");
+            self.report_unfit(it, "a string", "");
             return None;
         }
         let value = if mode == "http" {
-            let body = written("payload_template").map(|it| renamed(it, "body"));
+            let body = written("payload_template").map(|it| rename_entry(it, "body"));
             let fields = [it.clone()].into_iter().chain(body).collect();
             Node {
                 span: it.value.span.clone(),
                 value: NodeValue::Map(fields),
             }
         } else {
-            self.opened(it).value
+            self.open_quotes(it).value
         };
-        Some(entry(key, &it.key_span, value))
+        Some(make_entry(key, &it.key_span, value))
     }
 
     /// The name that was given, else one of the event and the matcher.
-    fn name(&mut self, item: &Node, event: Option<&Node>) -> String {
-        if let Some(name) = item.get("name").and_then(text) {
+    fn choose_name(&mut self, item: &Node, event: Option<&Node>) -> String {
+        if let Some(name) = item.get("name").and_then(filled_text) {
             return name.to_string();
         }
-        let mut base = event.and_then(text).unwrap_or("hook").to_string();
-        if let Some(matcher) = item.get("matcher").filter(|it| !is_none(it)).and_then(text) {
+        let mut base = event.and_then(filled_text).unwrap_or("hook").to_string();
+        if let Some(matcher) = item
+            .get("matcher")
+            .filter(|it| !is_none(it))
+            .and_then(filled_text)
+        {
             base = format!("{base}/{matcher}");
         }
         let count = self.unnamed.entry(base.clone()).or_default();
@@ -337,16 +344,16 @@ impl Reader<'_> {
     }
 
     /// A shell text with quotes opened around names; anything else as it is.
-    fn opened(&mut self, it: &Entry) -> Entry {
+    fn open_quotes(&mut self, it: &Entry) -> Entry {
         let (NodeValue::String(shell), "command") = (&it.value.value, it.key.as_str()) else {
             return it.clone();
         };
-        let (opened, left) = quotes::open(shell, knows);
+        let (opened, left) = quotes::open_quotes(shell, is_known_name);
         if let Some(name) = left.first() {
             let message = format!("`{name}` is in single quotes, where its value doesn't come");
             let help =
                 format!("write `\"{name}\"` in double quotes, if no shell reads what comes of it");
-            self.report(
+            self.report_problem(
                 &it.value.span,
                 Severity::Warning,
                 "quoted-variable",
@@ -364,7 +371,7 @@ impl Reader<'_> {
     }
 }
 
-fn entry(key: &str, key_span: &Span, value: Node) -> Entry {
+fn make_entry(key: &str, key_span: &Span, value: Node) -> Entry {
     Entry {
         key: key.into(),
         key_span: key_span.clone(),
@@ -373,7 +380,7 @@ fn entry(key: &str, key_span: &Span, value: Node) -> Entry {
 }
 
 /// A text that is not blank.
-fn text(node: &Node) -> Option<&str> {
+fn filled_text(node: &Node) -> Option<&str> {
     match &node.value {
         NodeValue::String(text) if !text.trim().is_empty() => Some(text),
         _ => None,

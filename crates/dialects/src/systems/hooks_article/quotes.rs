@@ -28,8 +28,8 @@ struct Quoted {
 
 /// Opens the quotes around the names that a predicate knows; beside the text come the names that
 /// stay as they are.
-pub(super) fn open(text: &str, knows: fn(&str) -> bool) -> (String, Vec<&str>) {
-    let (found, only_prints) = scan(text, knows);
+pub(super) fn open_quotes(text: &str, knows: fn(&str) -> bool) -> (String, Vec<&str>) {
+    let (found, only_prints) = scan_quotes(text, knows);
     if !only_prints {
         return (
             text.into(),
@@ -55,7 +55,7 @@ pub(super) fn open(text: &str, knows: fn(&str) -> bool) -> (String, Vec<&str>) {
 
 /// Every known name in single quotes, and whether the text does nothing but print: printers one
 /// after the other, whose output goes at most to files.
-fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
+fn scan_quotes(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
     let bytes = text.as_bytes();
     let at = |i: usize| bytes.get(i).copied().unwrap_or_default();
     let mut found = Vec::new();
@@ -75,7 +75,7 @@ fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
                 let is_program = words
                     .command()
                     .is_some_and(|command| SHELLS.contains(&command));
-                let quoted = names(&text[i + 1..i + 1 + len], knows);
+                let quoted = find_names(&text[i + 1..i + 1 + len], knows);
                 found.extend(quoted.map(|it| Quoted {
                     at: i + 1 + it.start..i + 1 + it.end,
                     is_program,
@@ -110,7 +110,7 @@ fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
                     .saturating_sub(1)
             }
             b'>' => {
-                words.end();
+                words.end_word();
                 let is_copy = at(i + 1) == b'&' && matches!(at(i + 2), b'1' | b'2');
                 i += usize::from(at(i + 1) == b'>' || is_copy);
             }
@@ -120,7 +120,7 @@ fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
                 only_prints &= words.end_command() && (is_twice || matches!(other, b';' | b'\n'));
                 i += usize::from(is_twice && matches!(other, b'|' | b'&'));
             }
-            b' ' | b'\t' => words.end(),
+            b' ' | b'\t' => words.end_word(),
             other => words.push(char::from(other)),
         }
         i += 1;
@@ -141,7 +141,7 @@ impl Words {
         self.word.push(c);
     }
 
-    fn end(&mut self) {
+    fn end_word(&mut self) {
         let word = std::mem::take(&mut self.word);
         self.ended
             .extend(Some(word).filter(|word| !word.is_empty()));
@@ -149,7 +149,7 @@ impl Words {
 
     /// Whether it only prints.
     fn end_command(&mut self) -> bool {
-        self.end();
+        self.end_word();
         std::mem::take(&mut self.ended)
             .first()
             .is_none_or(|command| PRINTERS.contains(&command.as_str()))
@@ -165,7 +165,7 @@ impl Words {
 }
 
 /// Where a text has known names, `$` included.
-fn names(text: &str, knows: fn(&str) -> bool) -> impl Iterator<Item = Range<usize>> + '_ {
+fn find_names(text: &str, knows: fn(&str) -> bool) -> impl Iterator<Item = Range<usize>> + '_ {
     text.match_indices('$').filter_map(move |(at, _)| {
         let name = &text[at + 1..];
         let len = name
@@ -311,7 +311,7 @@ mod tests {
             ("echo \"' '$p'", "echo \"' '$p'", ""),
             ("", "", ""),
         ] {
-            let (opened, names) = open(text, KNOWS);
+            let (opened, names) = open_quotes(text, KNOWS);
             assert_eq!(
                 (opened.as_str(), names.join(" ").as_str()),
                 (expected, left),
@@ -324,7 +324,7 @@ mod tests {
         /// Nothing but quotes around names is ever added, whatever the text.
         #[test]
         fn the_text_stays(text in r#"(echo|sh|\$p|'|"|\\|[|&;<>()` #\n$]|é|[a-z]){0,30}"#) {
-            let (opened, _) = open(&text, KNOWS);
+            let (opened, _) = open_quotes(&text, KNOWS);
             prop_assert_eq!(opened.replace("'\"$p\"'", "$p"), text.replace("'\"$p\"'", "$p"));
         }
     }

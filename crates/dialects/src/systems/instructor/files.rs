@@ -1,6 +1,6 @@
 //! The capabilities of instructor's agents that register hooks, as hookwire's own definitions.
 
-use crate::files::{entry, text, unknown, wrong_type};
+use crate::files::{make_entry, text_value, unknown_word, wrong_type};
 use crate::{Dialect, OwnKeys};
 use hookwire_base::syntax::node::{Entry, Node, NodeValue, Span};
 use hookwire_base::syntax::problem::Problem;
@@ -9,13 +9,13 @@ use hookwire_base::syntax::problem::Problem;
 pub(crate) const CAPABILITIES: [&str; 2] = ["useGuards", "useContextConfig"];
 
 /// A file that names one of the capabilities.
-pub(super) fn recognises(root: &Node) -> bool {
+pub(super) fn recognises_file(root: &Node) -> bool {
     CAPABILITIES.iter().any(|key| root.get(key).is_some())
 }
 
 /// `useGuards` and `useContextConfig` become the hooks that they register, in the order of the
 /// file.
-pub(super) fn read(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) -> Node {
+pub(super) fn read_capabilities(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) -> Node {
     let NodeValue::Map(written) = &root.value else {
         return root.clone();
     };
@@ -52,7 +52,7 @@ pub(super) fn read(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Prob
 
 /// The settings of a capability; an empty value and `true` mean its defaults, `false` means none of
 /// it.
-fn settings<'a, const N: usize>(
+fn read_settings<'a, const N: usize>(
     entry: &'a Entry,
     known: [&str; N],
     problems: &mut Vec<Problem>,
@@ -67,7 +67,7 @@ fn settings<'a, const N: usize>(
                 .filter(|it| !known.contains(&it.key.as_str()))
             {
                 let message = format!("`{capability}`: unknown field `{}`", setting.key);
-                problems.push(unknown(
+                problems.push(unknown_word(
                     &setting.key_span,
                     "unknown-field",
                     message,
@@ -95,7 +95,7 @@ fn settings<'a, const N: usize>(
 
 fn use_guards(entry: &Entry, problems: &mut Vec<Problem>) -> Vec<Node> {
     let known = ["maxSteps", "maxTokens", "maxExecutionTime", "finishReasons"];
-    let Some([steps, tokens, time, reasons]) = settings(entry, known, problems) else {
+    let Some([steps, tokens, time, reasons]) = read_settings(entry, known, problems) else {
         return Vec::new();
     };
     let before = &["before_step"][..];
@@ -150,7 +150,7 @@ fn use_guards(entry: &Entry, problems: &mut Vec<Problem>) -> Vec<Node> {
         let off = matches!(&value.value, NodeValue::Null)
             || matches!(&value.value, NodeValue::Seq(it) if it.is_empty());
         (!off).then(|| {
-            register(
+            define_guard(
                 &value.span,
                 name,
                 on,
@@ -165,7 +165,7 @@ fn use_guards(entry: &Entry, problems: &mut Vec<Problem>) -> Vec<Node> {
 
 fn use_context_config(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Node> {
     let known = ["systemPrompt", "responseFormat"];
-    let given = settings(entry, known, problems)?;
+    let given = read_settings(entry, known, problems)?;
     // An empty setting is not applied.
     let is_empty = |node: &Node| match &node.value {
         NodeValue::Null => true,
@@ -185,7 +185,7 @@ fn use_context_config(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Node
     let given: Vec<_> = given.filter(|(_, node)| !is_empty(node)).collect();
     let span = &entry.value.span;
     (!given.is_empty()).then(|| {
-        register(
+        define_guard(
             span,
             "context:config",
             &["before_execution"],
@@ -197,7 +197,7 @@ fn use_context_config(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Node
 }
 
 /// A definition of a guard. All of it is written at one place, except the settings.
-fn register(
+fn define_guard(
     span: &Span,
     name: &str,
     on: &[&str],
@@ -216,17 +216,17 @@ fn register(
     };
     let settings = NodeValue::Map(settings.into_iter().map(setting).collect());
     node(NodeValue::Map(vec![
-        entry("name", span, text(name)),
-        entry(
+        make_entry("name", span, text_value(name)),
+        make_entry(
             "on",
             span,
-            NodeValue::Seq(on.iter().map(|it| node(text(*it))).collect()),
+            NodeValue::Seq(on.iter().map(|it| node(text_value(*it))).collect()),
         ),
-        entry("priority", span, NodeValue::Int(priority)),
-        entry(
+        make_entry("priority", span, NodeValue::Int(priority)),
+        make_entry(
             "guard",
             span,
-            NodeValue::Map(vec![entry(guard, span, settings)]),
+            NodeValue::Map(vec![make_entry(guard, span, settings)]),
         ),
     ]))
 }

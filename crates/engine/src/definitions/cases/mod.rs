@@ -441,7 +441,7 @@ impl RawCase {
         let source = source?;
         if let EventSource::Written(event, dialect) = &source {
             dialect
-                .read(event.clone())
+                .read_event(event.clone())
                 .map_err(|problem| problem.to_string())?;
         }
         let wait = self.wait.map(RawDuration::get).unwrap_or_default();
@@ -480,7 +480,7 @@ impl Step {
         let (mut event, dialect) = match &self.source {
             EventSource::Written(event, dialect) => (
                 dialect
-                    .read(event.clone())
+                    .read_event(event.clone())
                     .map_err(|error| error.to_string())?,
                 *dialect,
             ),
@@ -503,7 +503,7 @@ impl Step {
                     .ok_or_else(|| failed("the file has fewer lines".into()))?;
                 let text = text.map_err(|error| failed(error.to_string()))?;
                 let Recorded { event, dialect, .. } =
-                    Recorded::read(&text, dialect).map_err(failed)?;
+                    Recorded::read_line(&text, dialect).map_err(failed)?;
                 (event, dialect)
             }
         };

@@ -362,7 +362,7 @@ impl HookChain {
             error,
         };
         let mut event = DIALECT
-            .read(payload)
+            .read_event(payload)
             .map_err(|error| broken(format!("failed to {error}")))?;
         event.attached = Some(Attached(Arc::new(ctx.clone())));
         let event = Arc::new(event);
