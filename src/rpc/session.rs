@@ -229,7 +229,7 @@ impl Session {
     pub(super) fn initialized(&self) {
         if let Some(server) = self.editor.get() {
             let _guard = self.runtime.enter();
-            server.start(&self.ended);
+            server.start_tasks(&self.ended);
         }
     }
 

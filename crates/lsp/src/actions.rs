@@ -4,7 +4,7 @@
 
 use super::document::Document;
 use super::lenses::{TRUST, on_what};
-use super::plain_text::{MAX_QUOTED, one_line, plain};
+use super::plain_text::{MAX_QUOTED, one_line, plain_quotes};
 use super::same_name::taken_names;
 use super::surroundings::Surroundings;
 use super::written::{Reading, workspace_edit};
@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// `is_awaited` says whether the editor still waits for the answer.
-pub(super) fn actions(
+pub(super) fn code_actions(
     document: &Document,
     around: &Surroundings<'_>,
     is_awaited: &dyn Fn() -> bool,
@@ -64,7 +64,7 @@ pub(super) fn actions(
                 .cloned()
                 .collect();
             actions.push(CodeAction {
-                title: plain(&fix.title),
+                title: plain_quotes(&fix.title),
                 kind: Some(CodeActionKind::QUICKFIX),
                 diagnostics: Some(solves).filter(|it| !it.is_empty()),
                 edit: Some(workspace_edit(document, &changes, around.abilities)),
@@ -119,7 +119,7 @@ pub(super) fn actions(
     let is_wanted = |action: &CodeAction| action.kind.as_ref().is_some_and(wants);
     if is_asked && (wants(&RUN) || wants(&EXPLAIN)) {
         actions.extend(
-            commands(document, place.start, around)
+            hook_commands(document, place.start, around)
                 .into_iter()
                 .filter(is_wanted),
         );
@@ -148,7 +148,7 @@ pub(super) const RUN: CodeActionKind = CodeActionKind::new("source.hookwire.run"
 pub(super) const EXPLAIN: CodeActionKind = CodeActionKind::new("source.hookwire.explain");
 
 /// Running and explaining the hook at a place, for editors that show no lenses.
-fn commands(document: &Document, offset: usize, around: &Surroundings<'_>) -> Vec<CodeAction> {
+fn hook_commands(document: &Document, offset: usize, around: &Surroundings<'_>) -> Vec<CodeAction> {
     let hook = hook_at(document, offset).and_then(|name| document.hook(&name)?.hook.clone());
     let is_broken = document
         .checked()

@@ -18,7 +18,7 @@ pub enum Refusal {
 pub type Answer<T> = Result<T, Refusal>;
 
 /// The params of a method as its type.
-pub(super) fn typed<T: DeserializeOwned>(params: Value) -> Answer<T> {
+pub(super) fn typed_params<T: DeserializeOwned>(params: Value) -> Answer<T> {
     serde_json::from_value(params).map_err(|error| Refusal::Params(error.to_string()))
 }
 

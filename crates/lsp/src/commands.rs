@@ -1,20 +1,20 @@
 //! `workspace/executeCommand`: everything that the editor can do with hooks beyond their text. What
 //! a command gives back is for extensions; editors without one are told with `window/showMessage`.
 
-use super::answer::{Answer, Refusal, off_the_reader, typed};
+use super::answer::{Answer, Refusal, off_the_reader, typed_params};
 use super::hints::Orders;
 use super::lenses::TRUST;
-use super::listed::{files, groups, listed_event, listed_hook};
+use super::listed::{group_by_event, group_by_file, listed_event, listed_hook};
 use super::live::Judged;
 use super::past::MAX_SUBJECT;
-use super::plain_text::{MAX_QUOTED, counts_in_words, one_line, plain};
+use super::plain_text::{MAX_QUOTED, counts_in_words, one_line, plain_quotes};
 use super::project::Project;
 use super::report::{Report, Row, outcome_in_words, tone_of_outcome};
-use super::run::{OfEvent, OfHook, closed, explain, run};
+use super::run::{OfEvent, OfHook, closed_document, explain_hook, run_hook};
 use super::server::Snapshot;
-use super::standing::status;
-use super::timeline::{OfEvents, Redacting, timeline};
-use super::trusting::trust;
+use super::standing::workspace_status;
+use super::timeline::{OfEvents, Redacting, build_timeline};
+use super::trusting::trust_project;
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::nearest::{closest, did_you_mean};
 use hookwire_base::syntax::node::{Node, decode};
@@ -41,12 +41,12 @@ pub const COMMANDS: [&str; 9] = [
 ];
 
 /// Carries a command out. Dropping the future ends what it has started.
-pub async fn execute(snapshot: Snapshot, params: Value) -> Answer<Value> {
+pub async fn execute_command(snapshot: Snapshot, params: Value) -> Answer<Value> {
     // Editors show why not as it is.
     carry_out(snapshot, params)
         .await
         .map_err(|refusal| match refusal {
-            Refusal::Failed(why) => Refusal::Failed(plain(&why)),
+            Refusal::Failed(why) => Refusal::Failed(plain_quotes(&why)),
             other => other,
         })
 }
@@ -54,40 +54,47 @@ pub async fn execute(snapshot: Snapshot, params: Value) -> Answer<Value> {
 async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
     let ExecuteCommandParams {
         command, arguments, ..
-    } = typed(params)?;
+    } = typed_params(params)?;
     match command.as_str() {
-        "hookwire.run" => as_value(&run(snapshot, argument(arguments)?).await?),
+        "hookwire.run" => as_value(&run_hook(snapshot, only_argument(arguments)?).await?),
         "hookwire.explain" => {
-            let of: OfHook = argument(arguments)?;
-            as_value(&off_the_reader(move || explain(&snapshot, &of)).await?)
+            let of: OfHook = only_argument(arguments)?;
+            as_value(&off_the_reader(move || explain_hook(&snapshot, &of)).await?)
         }
         "hookwire.matches" => {
-            let of: OfHook = argument(arguments)?;
-            as_value(&off_the_reader(move || matches(&snapshot, &of)).await?)
+            let of: OfHook = only_argument(arguments)?;
+            as_value(&off_the_reader(move || show_matches(&snapshot, &of)).await?)
         }
         "hookwire.hooks" => {
-            let of: OfHooks = argument(arguments)?;
-            as_value(&off_the_reader(move || hooks(&snapshot, of.event)).await?)
+            let of: OfHooks = only_argument(arguments)?;
+            as_value(&off_the_reader(move || list_hooks(&snapshot, of.event)).await?)
         }
         "hookwire.events" => {
-            let of: OfEvents = argument(arguments)?;
-            let redacting = Redacting::of(&snapshot.server.workspaces());
-            as_value(&timeline(&snapshot.server.live.timeline(), &redacting, &of))
+            let of: OfEvents = only_argument(arguments)?;
+            let redacting = Redacting::in_projects(&snapshot.server.workspaces());
+            as_value(&build_timeline(
+                &snapshot.server.live.timeline(),
+                &redacting,
+                &of,
+            ))
         }
         "hookwire.event" => {
-            let of: OfEvent = argument(arguments)?;
-            let judged = of.find(&snapshot.server.live)?;
-            let is_redacted =
-                Redacting::of(&snapshot.server.workspaces()).has(&judged.folder, &judged.verdict);
+            let of: OfEvent = only_argument(arguments)?;
+            let judged = of.find_event(&snapshot.server.live)?;
+            let is_redacted = Redacting::in_projects(&snapshot.server.workspaces())
+                .has_redacted(&judged.folder, &judged.verdict);
             let event = listed_event(&judged, is_redacted);
             as_value(&json!({ "event": event, "report": Report::of_event(&judged, is_redacted) }))
         }
         "hookwire.status" => {
-            let Nothing {} = argument(arguments)?;
-            Ok(status(&snapshot.server.workspaces, &snapshot.server.live))
+            let Nothing {} = only_argument(arguments)?;
+            Ok(workspace_status(
+                &snapshot.server.workspaces,
+                &snapshot.server.live,
+            ))
         }
         "hookwire.reload" => {
-            let Nothing {} = argument(arguments)?;
+            let Nothing {} = only_argument(arguments)?;
             let reload = move || {
                 let hosts = snapshot.server.workspaces.hosts().unwrap_or_default();
                 Ok(running::ask(hosts, "hooks/reload")
@@ -103,7 +110,7 @@ async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
             };
             Ok(json!({ "reloaded": reloaded, "summary": summary }))
         }
-        TRUST => trust(snapshot, argument(arguments)?).await,
+        TRUST => trust_project(snapshot, only_argument(arguments)?).await,
         unknown => {
             let nearest = did_you_mean(closest(unknown, COMMANDS));
             Err(Refusal::Failed(format!(
@@ -126,7 +133,7 @@ struct OfHooks {
 struct Nothing {}
 
 /// The one argument of a command, an object; where there is none, an empty one.
-fn argument<T: DeserializeOwned>(mut arguments: Vec<Value>) -> Answer<T> {
+fn only_argument<T: DeserializeOwned>(mut arguments: Vec<Value>) -> Answer<T> {
     if arguments.len() > 1 {
         return Err(Refusal::Params(format!(
             "`arguments` is a list of one object, found {}",
@@ -152,12 +159,12 @@ fn as_value(result: &impl Serialize) -> Answer<Value> {
     serde_json::to_value(result).map_err(|error| Refusal::Failed(error.to_string()))
 }
 
-fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> {
+fn show_matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> {
     let server = &snapshot.server;
     // Broken or not: what it has done, it has done.
     let document = match snapshot.document(uri) {
         Some(document) => document.clone(),
-        None => closed(snapshot, uri)?,
+        None => closed_document(snapshot, uri)?,
     };
     let quoted = one_line(hook, MAX_QUOTED);
     if document
@@ -168,17 +175,17 @@ fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> 
             "no hook `{quoted}` is in this file"
         )));
     }
-    let key = snapshot.around(&document.path).key();
-    let counts = server.live.counts(&key, hook);
-    let recent = server.live.recent(&key);
+    let key = snapshot.surroundings_of(&document.path).key();
+    let counts = server.live.hook_counts(&key, hook);
+    let recent = server.live.recent_events(&key);
     let ran: Vec<_> = recent
         .iter()
         .filter_map(|it| Some((it, outcome_of(it, hook)?)))
         .collect();
-    let redacting = Redacting::of(&server.workspaces());
+    let redacting = Redacting::in_projects(&server.workspaces());
     if server.abilities.panel {
         let row = |(judged, outcome): &(&Arc<Judged>, &Outcome)| {
-            row(judged, outcome, &redacting.subject(judged))
+            outcome_row(judged, outcome, &redacting.event_subject(judged))
         };
         let rows = ran.iter().take(MAX_ROWS).map(row).collect();
         let report = Report::of_counts(hook, &counts, rows, !recent.is_empty());
@@ -189,12 +196,14 @@ fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> 
         counts_in_words(&counts, !recent.is_empty()).unwrap_or("no event yet".into())
     )];
     lines.extend(
-        ran.iter()
-            .take(5)
-            .map(|(judged, outcome)| line(judged, outcome, &redacting.subject(judged))),
+        ran.iter().take(5).map(|(judged, outcome)| {
+            outcome_line(judged, outcome, &redacting.event_subject(judged))
+        }),
     );
-    server.editor.show(MessageType::INFO, &lines.join("\n"));
-    let is_redacted = |it: &Judged| redacting.has(&it.folder, &it.verdict);
+    server
+        .editor
+        .show_message(MessageType::INFO, &lines.join("\n"));
+    let is_redacted = |it: &Judged| redacting.has_redacted(&it.folder, &it.verdict);
     let events: Vec<_> = ran
         .iter()
         .map(|(judged, _)| listed_event(judged, is_redacted(judged)))
@@ -205,7 +214,7 @@ fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> 
 /// The most events in a report on a hook.
 const MAX_ROWS: usize = 50;
 
-fn row(judged: &Judged, outcome: &Outcome, subject: &str) -> Row {
+fn outcome_row(judged: &Judged, outcome: &Outcome, subject: &str) -> Row {
     let why = [&outcome.error, &outcome.reason]
         .into_iter()
         .flatten()
@@ -216,7 +225,7 @@ fn row(judged: &Judged, outcome: &Outcome, subject: &str) -> Row {
         verdict: outcome_in_words(outcome),
         took: String::new(),
         text: why
-            .map(|it| one_line(&plain(it), MAX_QUOTED))
+            .map(|it| one_line(&plain_quotes(it), MAX_QUOTED))
             .unwrap_or_default(),
     }
 }
@@ -230,7 +239,7 @@ fn outcome_of<'j>(judged: &'j Judged, hook: &str) -> Option<&'j Outcome> {
         .find(|it| *it.hook == *hook && it.status != Status::Skipped)
 }
 
-fn line(judged: &Judged, outcome: &Outcome, subject: &str) -> String {
+fn outcome_line(judged: &Judged, outcome: &Outcome, subject: &str) -> String {
     let what = match (outcome.decision, &outcome.error) {
         (_, Some(error)) => one_line(error, MAX_SUBJECT),
         (Some(decision), None) => decision.as_str().into(),
@@ -239,9 +248,9 @@ fn line(judged: &Judged, outcome: &Outcome, subject: &str) -> String {
     format!("{} {} {subject}: {what}", judged.at, judged.event.name)
 }
 
-fn hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
+fn list_hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
     let server = &snapshot.server;
-    let judged = event.map(|it| it.find(&server.live)).transpose()?;
+    let judged = event.map(|it| it.find_event(&server.live)).transpose()?;
     let is_wanted = |hook: &Hook| {
         judged
             .as_ref()
@@ -250,14 +259,14 @@ fn hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
     let root = |project: &Project| {
         let set = project.hooks();
         let mut orders = Orders::new(set.clone());
-        let around = server.around(&snapshot.documents, Some(project.clone()));
+        let around = server.surroundings_in(&snapshot.documents, Some(project.clone()));
         let wanted = set.hooks.iter().filter(|hook| is_wanted(hook));
         let hooks: Vec<_> = wanted
             .map(|hook| listed_hook(hook, &mut orders, &around))
             .collect();
         json!({
             "root": project.root(), "summary": number_of(hooks.len(), "hook"),
-            "groups": groups(&hooks), "files": files(project, &hooks), "hooks": hooks,
+            "groups": group_by_event(&hooks), "files": group_by_file(project, &hooks), "hooks": hooks,
         })
     };
     let roots = server.workspaces();
@@ -271,7 +280,7 @@ fn hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::past::subject;
+    use super::super::past::event_subject;
     use super::super::past::tests::judged_by_three;
     use super::*;
 
@@ -279,7 +288,8 @@ mod tests {
     fn a_hooks_part_in_an_event_is_one_line() {
         let judged = judged_by_three();
         let line = |hook| {
-            outcome_of(&judged, hook).map(|outcome| line(&judged, outcome, &subject(&judged.event)))
+            outcome_of(&judged, hook)
+                .map(|outcome| outcome_line(&judged, outcome, &event_subject(&judged.event)))
         };
         assert_eq!(line("a"), None, "it didn't run");
         assert_eq!(

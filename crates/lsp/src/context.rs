@@ -38,12 +38,12 @@ impl What<'_> {
 /// The key or value at a byte of the text. The byte just behind it counts as well.
 pub(super) fn place_at(root: &Node, offset: usize) -> Option<Place<'_>> {
     let mut path = Vec::new();
-    let what = find(root, offset, &mut path)?;
+    let what = find_place(root, offset, &mut path)?;
     Some(Place { path, what })
 }
 
 // The parser bounds the depth. A TOML table's members are outside of its span: each is looked at.
-fn find<'t>(node: &'t Node, offset: usize, path: &mut Vec<Step<'t>>) -> Option<What<'t>> {
+fn find_place<'t>(node: &'t Node, offset: usize, path: &mut Vec<Step<'t>>) -> Option<What<'t>> {
     let holds = |span: &Span| span.start <= offset && offset <= span.end && !span.is_empty();
     if let Some(entry) = node.entries().iter().find(|it| holds(&it.key_span)) {
         return Some(What::Key(entry));
@@ -53,7 +53,7 @@ fn find<'t>(node: &'t Node, offset: usize, path: &mut Vec<Step<'t>>) -> Option<W
     }
     node.children().find_map(|(step, child)| {
         path.push(step);
-        find(child, offset, path).or_else(|| path.pop().and(None))
+        find_place(child, offset, path).or_else(|| path.pop().and(None))
     })
 }
 
@@ -120,7 +120,7 @@ impl<'t> Here<'t> {
     }
 
     /// The path within the hook; empty outside of one, and for the hook itself.
-    pub(super) fn within(&self) -> &[Step<'t>] {
+    pub(super) fn path_in_hook(&self) -> &[Step<'t>] {
         self.path
             .get(2..)
             .filter(|_| self.hook.is_some())
@@ -154,7 +154,7 @@ impl<'t> Here<'t> {
     }
 
     /// Of these events those that the hook is for.
-    pub(super) fn relevant<'s>(&self, events: &'s [Arc<Event>]) -> Vec<&'s Event> {
+    pub(super) fn relevant_events<'s>(&self, events: &'s [Arc<Event>]) -> Vec<&'s Event> {
         let names = self.events();
         let is_for = |event: &&Arc<Event>| names.as_ref().is_none_or(|it| it.contains(&event.name));
         events.iter().filter(is_for).map(|event| &**event).collect()

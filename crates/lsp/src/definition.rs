@@ -17,13 +17,13 @@ use regex::Regex;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub(super) fn definition(
+pub(super) fn find_definition(
     document: &Document,
     position: Position,
     around: &Surroundings<'_>,
 ) -> Option<GotoDefinitionResponse> {
     let lines = document.lines();
-    let asked = Asked::at(document, lines.offset(position))?;
+    let asked = Asked::at_offset(document, lines.offset(position))?;
     let targets: Vec<Location> = match asked.names {
         Names::Hook(name) => same_name(document, &asked.origin, &name, around),
         Names::Code(names) => {
@@ -38,7 +38,7 @@ pub(super) fn definition(
                 .unwrap_or(Path::new(""))
                 .to_path_buf();
             names
-                .find(&Around {
+                .find_location(&Around {
                     dir,
                     root,
                     is_projects,
@@ -112,7 +112,7 @@ struct Around {
 }
 
 impl Asked {
-    fn at(document: &Document, offset: usize) -> Option<Asked> {
+    fn at_offset(document: &Document, offset: usize) -> Option<Asked> {
         let reading = Reading::of_document(document)?;
         let raw = document.checked().root.as_ref()?;
         let code = |node: &Node, code: Code| {
@@ -158,16 +158,16 @@ impl Asked {
                 origin,
                 names: Names::Code(Code::Argument {
                     text,
-                    cwd: cwd(RunsIn::Member(&["command", "cwd"]), hook),
+                    cwd: working_dir(RunsIn::Member(&["command", "cwd"]), hook),
                 }),
             });
         }
-        code(node, named(kind, text, hook)?)
+        code(node, named_code(kind, text, hook)?)
     }
 }
 
 /// The code that a text of a hook names.
-fn named(kind: TextKind, text: &str, hook: &Node) -> Option<Code> {
+fn named_code(kind: TextKind, text: &str, hook: &Node) -> Option<Code> {
     let text = text.to_string();
     match kind {
         TextKind::File => Some(Code::File(text)),
@@ -182,13 +182,13 @@ fn named(kind: TextKind, text: &str, hook: &Node) -> Option<Code> {
         TextKind::Word(0, _) => Some(Code::Program(text)),
         TextKind::Word(_, runs_in) => Some(Code::Argument {
             text,
-            cwd: cwd(runs_in, hook),
+            cwd: working_dir(runs_in, hook),
         }),
         _ => None,
     }
 }
 
-fn cwd(runs_in: RunsIn, hook: &Node) -> Cwd {
+fn working_dir(runs_in: RunsIn, hook: &Node) -> Cwd {
     match runs_in {
         RunsIn::Root => Cwd::Root,
         RunsIn::Definition => Cwd::Definition,
@@ -247,10 +247,10 @@ fn shell_word(text: &str, at: usize) -> Option<Range<usize>> {
 
 impl Code {
     /// Where it is; `None` if it isn't there.
-    fn find(&self, around: &Around) -> Option<Location> {
+    fn find_location(&self, around: &Around) -> Option<Location> {
         let Around { dir, root, .. } = around;
         match self {
-            Code::File(file) => place(&dir.join(file), &[]),
+            Code::File(file) => place_in_file(&dir.join(file), &[]),
             Code::Python { text, venv } => {
                 let mut search = vec![dir.clone()];
                 search.extend(root.clone().filter(|_| around.is_projects));
@@ -258,19 +258,21 @@ impl Code {
                     Some(venv) => vec![dir.join(venv)],
                     None => search.iter().map(|dir| dir.join(".venv")).collect(),
                 };
-                search.extend(venvs.iter().flat_map(|venv| packages(venv)));
+                search.extend(venvs.iter().flat_map(|venv| package_dirs(venv)));
                 let (files, function) = python_files(text, dir, &search)?;
                 let names: Vec<&str> = function.split('.').collect();
-                place(
+                place_in_file(
                     files.iter().find(|file| file.is_file())?,
                     &[Symbol::Python(&names)],
                 )
             }
             Code::Node(text) => {
                 let (file, export) = node_file(text, dir);
-                place(&file, &[Symbol::Export(export.unwrap_or("default"))])
+                place_in_file(&file, &[Symbol::Export(export.unwrap_or("default"))])
             }
-            Code::Program(program) if program.contains('/') => place(&dir.join(program), &[]),
+            Code::Program(program) if program.contains('/') => {
+                place_in_file(&dir.join(program), &[])
+            }
             Code::Program(_) => None,
             Code::Argument { text, cwd } => {
                 let dirs: Vec<&Path> = match cwd {
@@ -292,7 +294,7 @@ impl Code {
                 ];
                 let mut paths = dirs
                     .flat_map(|dir| texts.into_iter().flatten().map(move |text| dir.join(text)));
-                place(&paths.find(|path| path.is_file())?, &[])
+                place_in_file(&paths.find(|path| path.is_file())?, &[])
             }
         }
     }
@@ -317,7 +319,7 @@ fn in_root(word: &str, root: Option<&Path>) -> String {
 }
 
 /// Where a virtual environment has its packages.
-fn packages(venv: &Path) -> Vec<PathBuf> {
+fn package_dirs(venv: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(venv.join("lib")) else {
         return Vec::new();
     };
@@ -336,7 +338,7 @@ enum Symbol<'t> {
 }
 
 /// A file, at the line of what it defines if that is found.
-fn place(path: &Path, symbols: &[Symbol<'_>]) -> Option<Location> {
+fn place_in_file(path: &Path, symbols: &[Symbol<'_>]) -> Option<Location> {
     if !path.is_file() {
         return None;
     }
@@ -440,11 +442,11 @@ mod tests {
                 if let Some(Asked {
                     names: Names::Code(code),
                     origin,
-                }) = Asked::at(&document, at)
+                }) = Asked::at_offset(&document, at)
                 {
                     // An escape may be longer than what it stands for.
                     assert!(origin.start <= at && at <= origin.end + 1, "{code:?}");
-                    files.extend(code.find(&around).map(|it| {
+                    files.extend(code.find_location(&around).map(|it| {
                         it.uri
                             .path()
                             .as_str()

@@ -5,7 +5,7 @@
 
 use super::document::{Document, Lines};
 use super::editor::path_of;
-use super::plain_text::plain;
+use super::plain_text::plain_quotes;
 use super::project::Project;
 use super::same_name::{same_name, taken_names};
 use super::server::Server;
@@ -36,7 +36,7 @@ pub(super) async fn publish_changes(server: Arc<Server>) {
                 .get(&uri)
                 .is_some_and(|it| it.version == version);
             if let (Ok(params), true) = (checked, is_newest) {
-                publish(&server, &params);
+                publish_diagnostics(&server, &params);
             }
         }
     }
@@ -44,7 +44,7 @@ pub(super) async fn publish_changes(server: Arc<Server>) {
 
 /// Whenever a workspace's definitions change, publishes the diagnostics of files that are not open,
 /// and asks the editor to ask again for what depends on other files.
-pub(super) async fn follow(server: Arc<Server>, workspace: Project) {
+pub(super) async fn follow_definitions(server: Arc<Server>, workspace: Project) {
     let mut changes = workspace.changes();
     let mut had_diagnostics = HashSet::new();
     loop {
@@ -58,7 +58,7 @@ pub(super) async fn follow(server: Arc<Server>, workspace: Project) {
         had_diagnostics = files;
         // Names in other files may be taken now.
         for uri in server.documents().keys() {
-            server.check(uri);
+            server.check_document(uri);
         }
         server.refresh();
         match changes.recv().await {
@@ -70,7 +70,7 @@ pub(super) async fn follow(server: Arc<Server>, workspace: Project) {
 
 /// Takes the diagnostics of a project that was left back, but for those of files that are still of
 /// interest.
-pub(super) fn withdraw(server: &Server, left: &Project) {
+pub(super) fn withdraw_diagnostics(server: &Server, left: &Project) {
     let open = server.workspaces();
     let published: Vec<_> = open.iter().map(Project::published).collect();
     for file in files_of(&left.published()) {
@@ -82,7 +82,7 @@ pub(super) fn withdraw(server: &Server, left: &Project) {
             .flat_map(|it| it.diagnostics.iter())
             .any(|it| it.file == file);
         if !is_told && !server.documents().contains_key(uri.as_str()) {
-            publish(
+            publish_diagnostics(
                 server,
                 &PublishDiagnosticsParams {
                     uri,
@@ -113,14 +113,14 @@ async fn publish_closed(server: &Arc<Server>, uri: &str) {
     if let Ok(Some(params)) = params
         && !server.documents().contains_key(uri)
     {
-        publish(server, &params);
+        publish_diagnostics(server, &params);
     }
 }
 
 fn params_of_closed(server: &Server, uri: &str) -> Option<PublishDiagnosticsParams> {
     let uri = uri.parse::<Uri>().ok()?;
     let path = path_of(&uri)?;
-    let workspace = server.workspace(&path)?;
+    let workspace = server.workspace_of(&path)?;
     let published = workspace.published();
     let file = path.display().to_string();
     let text = published.sources.get(&file).cloned().unwrap_or_default();
@@ -139,7 +139,7 @@ fn params_of_closed(server: &Server, uri: &str) -> Option<PublishDiagnosticsPara
     })
 }
 
-fn publish(server: &Server, params: &PublishDiagnosticsParams) {
+fn publish_diagnostics(server: &Server, params: &PublishDiagnosticsParams) {
     if let Ok(params) = serde_json::to_value(params) {
         server
             .editor
@@ -150,13 +150,13 @@ fn publish(server: &Server, params: &PublishDiagnosticsParams) {
 /// Everything that is wrong with an open document.
 fn params_of_open(server: &Server, document: &Document) -> PublishDiagnosticsParams {
     let lines = document.lines();
-    let workspace = server.workspace(&document.path);
+    let workspace = server.workspace_of(&document.path);
     let means = workspace.as_ref().map(Project::means);
     let mut diagnostics = document.diagnostics(means.as_ref());
     diagnostics.extend(taken_names(workspace.as_ref(), document, &lines));
     let documents = server.documents();
     let distrust = server
-        .around(&documents, workspace.clone())
+        .surroundings_in(&documents, workspace.clone())
         .distrust(&document.path);
     diagnostics.extend(distrust.map(|it| diagnostic::Diagnostic {
         span: lines.first(),
@@ -189,8 +189,8 @@ fn as_lsp<'d>(
     diagnostics: impl IntoIterator<Item = &'d diagnostic::Diagnostic>,
 ) -> Vec<Diagnostic> {
     let (lines, documents) = (document.lines(), server.documents());
-    let workspace = server.workspace(&document.path);
-    let around = server.around(&documents, workspace.clone());
+    let workspace = server.workspace_of(&document.path);
+    let around = server.surroundings_in(&documents, workspace.clone());
     let mut places: HashMap<&str, Vec<Location>> = HashMap::new();
     let mut shown_all = Vec::new();
     let mut diagnostics = diagnostics.into_iter();
@@ -251,7 +251,7 @@ fn to_lsp(diagnostic: &diagnostic::Diagnostic, lines: &Lines<'_>) -> Diagnostic 
         }),
         code: Some(NumberOrString::String(diagnostic.code.clone())),
         source: Some("hookwire".into()),
-        message: plain(&format!("{}{help}", diagnostic.message)),
+        message: plain_quotes(&format!("{}{help}", diagnostic.message)),
         data: Some(json!({ "help": diagnostic.help, "hook": diagnostic.hook })),
         ..Diagnostic::default()
     }

@@ -71,26 +71,28 @@ pub(super) struct Choice<'s> {
 
 impl Schema {
     /// The schemas at a path; none for a path that the schema doesn't have.
-    pub(super) fn at(&self, path: &[Step<'_>]) -> Docs<'_> {
+    pub(super) fn docs_at(&self, path: &[Step<'_>]) -> Docs<'_> {
         path.iter()
-            .fold(self.docs([&self.0]), |docs, step| docs.step(*step))
+            .fold(self.collect_docs([&self.0]), |docs, step| {
+                docs.step_into(*step)
+            })
     }
 
-    fn docs<'s>(&'s self, schemas: impl IntoIterator<Item = &'s Value>) -> Docs<'s> {
+    fn collect_docs<'s>(&'s self, schemas: impl IntoIterator<Item = &'s Value>) -> Docs<'s> {
         let mut docs = Docs {
             schema: self,
             about: Vec::new(),
             forms: Vec::new(),
         };
         for schema in schemas {
-            docs.add(schema, true, 0);
+            docs.add_schema(schema, true, 0);
         }
         docs
     }
 }
 
 impl<'s> Docs<'s> {
-    fn add(&mut self, schema: &'s Value, is_described: bool, depth: usize) {
+    fn add_schema(&mut self, schema: &'s Value, is_described: bool, depth: usize) {
         if depth > MAX_DEPTH {
             return;
         }
@@ -102,7 +104,7 @@ impl<'s> Docs<'s> {
         }
         let reference = schema["$ref"].as_str().and_then(|it| it.strip_prefix('#'));
         if let Some(target) = reference.and_then(|pointer| self.schema.0.pointer(pointer)) {
-            self.add(target, is_described, depth + 1);
+            self.add_schema(target, is_described, depth + 1);
         }
         let mut has_forms = reference.is_some();
         for list in ["anyOf", "oneOf"] {
@@ -121,7 +123,7 @@ impl<'s> Docs<'s> {
                 .collect();
             has_forms |= !forms.is_empty();
             for form in &forms {
-                self.add(form, is_described && forms.len() == 1, depth + 1);
+                self.add_schema(form, is_described && forms.len() == 1, depth + 1);
             }
         }
         if !has_forms {
@@ -129,14 +131,14 @@ impl<'s> Docs<'s> {
         }
     }
 
-    fn step(&self, step: Step<'_>) -> Docs<'s> {
+    fn step_into(&self, step: Step<'_>) -> Docs<'s> {
         let within = self.forms.iter().filter_map(|form| match step {
             Step::Index(_) => form.get("items"),
             Step::Key(key) => form["properties"]
                 .get(key)
                 .or_else(|| form.get("additionalProperties").filter(|it| it.is_object())),
         });
-        self.schema.docs(within)
+        self.schema.collect_docs(within)
     }
 
     /// The keys of the maps that it may be.
@@ -153,7 +155,7 @@ impl<'s> Docs<'s> {
                     members.push(Member {
                         name: key,
                         is_required: required(key),
-                        docs: self.schema.docs([schema]),
+                        docs: self.schema.collect_docs([schema]),
                     });
                 }
             }
@@ -204,7 +206,7 @@ impl<'s> Docs<'s> {
 
     /// The schemas of its items.
     pub(super) fn items(&self) -> Docs<'s> {
-        self.step(Step::Index(0))
+        self.step_into(Step::Index(0))
     }
 
     /// The default.
@@ -298,7 +300,7 @@ mod tests {
         let hook = [Step::Key("hooks"), Step::Index(0)];
         let at = |keys: &[&'static str]| {
             let keys = keys.iter().map(|key| Step::Key(key));
-            FILE.at(&hook.into_iter().chain(keys).collect::<Vec<_>>())
+            FILE.docs_at(&hook.into_iter().chain(keys).collect::<Vec<_>>())
         };
         for (path, kinds, line, about) in [
             (
@@ -365,7 +367,7 @@ mod tests {
                 .iter()
                 .any(|it| it.value == "approval" && it.about.is_some())
         );
-        let event = EVENT.at(&[Step::Key("tool"), Step::Key("callId")]);
+        let event = EVENT.docs_at(&[Step::Key("tool"), Step::Key("callId")]);
         assert_eq!(event.text(), "The call's identifier.");
     }
 }

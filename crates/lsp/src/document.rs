@@ -80,7 +80,7 @@ impl Document {
     }
 
     /// The next version. A change that says no range is the whole text.
-    pub(super) fn changed(
+    pub(super) fn with_changes(
         &self,
         version: i32,
         changes: Vec<TextDocumentContentChangeEvent>,
@@ -494,10 +494,10 @@ mod tests {
             let range = before.lines().range(&span);
             let mut expected = text.clone();
             expected.replace_range(span, &put);
-            prop_assert_eq!(&before.changed(2, vec![change(Some(range), &put)]).text, &expected);
+            prop_assert_eq!(&before.with_changes(2, vec![change(Some(range), &put)]).text, &expected);
             let (a, b, c, d) = wild;
             let wild = Range::new(Position::new(a % 8, b % 50), Position::new(c, d));
-            before.changed(2, vec![change(Some(wild), &put), change(None, "z"), change(Some(wild), &put)]);
+            before.with_changes(2, vec![change(Some(wild), &put), change(None, "z"), change(Some(wild), &put)]);
         }
 
         /// Whatever has changed, a part that is still there has the same text, and keeps its order;

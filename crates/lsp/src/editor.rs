@@ -1,6 +1,6 @@
 //! The editor: how it counts, what it can take, and the way to tell or ask it something.
 
-use super::plain_text::plain;
+use super::plain_text::plain_quotes;
 use hookwire_handlers::services::client::{Client, Reply};
 use ls_types::{
     InitializeParams, InsertTextMode, MarkupContent, MarkupKind, MessageType, PositionEncodingKind,
@@ -126,7 +126,7 @@ impl Abilities {
 }
 
 /// A text in Markdown, for an editor that renders it or one that shows it as it is.
-pub(super) fn markup(renders: bool, value: String) -> MarkupContent {
+pub(super) fn to_markup(renders: bool, value: String) -> MarkupContent {
     MarkupContent {
         kind: if renders {
             MarkupKind::Markdown
@@ -177,16 +177,16 @@ impl Editor {
     }
 
     /// Shows a person a message.
-    pub(super) fn show(&self, kind: MessageType, message: &str) {
+    pub(super) fn show_message(&self, kind: MessageType, message: &str) {
         self.notify(
             "window/showMessage",
-            &json!({ "type": kind, "message": unlinked(message) }),
+            &json!({ "type": kind, "message": without_links(message) }),
         );
     }
 }
 
 /// A text for editors to show as it is, in which they find no link, because what an agent or a hook
 /// says could link to an editor's command.
-pub(super) fn unlinked(text: &str) -> String {
-    plain(text).replace("](", "] (")
+pub(super) fn without_links(text: &str) -> String {
+    plain_quotes(text).replace("](", "] (")
 }

@@ -25,10 +25,15 @@ pub(super) fn of_running(hook: &Hook) -> Option<String> {
         .parent()
         .unwrap_or(Path::new(""));
     Some(match hook.handler.effect()? {
-        Effect::Command(command) => format!("starts {}", program(&command, dir)),
-        Effect::Worker("", worker) => format!("starts a worker: {}", program(&worker, dir)),
+        Effect::Command(command) => format!("starts {}", describe_program(&command, dir)),
+        Effect::Worker("", worker) => {
+            format!("starts a worker: {}", describe_program(&worker, dir))
+        }
         Effect::Worker(runtime, worker) => {
-            format!("starts a {runtime} worker: {}", program(&worker, dir))
+            format!(
+                "starts a {runtime} worker: {}",
+                describe_program(&worker, dir)
+            )
         }
         Effect::Post(url) => format!("POSTs to {}", one_line(&url, MAX_QUOTED)),
         Effect::Model(Some(name)) => format!("asks the model {}", one_line(&name, MAX_QUOTED)),
@@ -45,7 +50,7 @@ pub(super) fn of_running(hook: &Hook) -> Option<String> {
         } => {
             format!(
                 "starts the MCP server {} and calls {}",
-                program(&server, dir),
+                describe_program(&server, dir),
                 one_line(&tool, MAX_QUOTED)
             )
         }
@@ -73,14 +78,14 @@ pub(super) fn of_running(hook: &Hook) -> Option<String> {
 }
 
 /// Whether a hook is a guard that counts.
-pub(super) fn counts(hook: &Hook) -> bool {
+pub(super) fn is_counting(hook: &Hook) -> bool {
     hook.handler.counts()
 }
 
 /// The program that is started, or those that a shell text names, with the settings that can change
 /// what they do.
-fn program(Program { text, sets, cwd }: &Program, dir: &Path) -> String {
-    let mut told = programs(text);
+fn describe_program(Program { text, sets, cwd }: &Program, dir: &Path) -> String {
+    let mut told = describe_programs(text);
     if !sets.is_empty() {
         told.push_str(&format!(
             " with {} set",
@@ -99,7 +104,7 @@ fn program(Program { text, sets, cwd }: &Program, dir: &Path) -> String {
 
 /// A short call as it is, and of anything else every program by its name: what matters may be at
 /// its end.
-fn programs(text: &str) -> String {
+fn describe_programs(text: &str) -> String {
     let script = shell::read(text, Shell::Unknown);
     if let [call] = script.commands()
         && script.names_all()

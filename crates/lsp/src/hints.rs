@@ -25,7 +25,7 @@ const GAP: &str = "   ";
 /// Stands for the events that no hook names.
 const OTHER: &str = "custom:*";
 
-pub(super) fn hints(
+pub(super) fn inlay_hints(
     document: &Document,
     range: Range,
     around: &Surroundings<'_>,
@@ -73,12 +73,12 @@ pub(super) fn hints(
                 order_in_words(hook, orders, layer.is_some())
             }
         };
-        hints.push(hint(position, label, tooltip));
+        hints.push(make_hint(position, label, tooltip));
     }
     hints
 }
 
-fn hint(position: Position, label: String, tooltip: String) -> InlayHint {
+fn make_hint(position: Position, label: String, tooltip: String) -> InlayHint {
     InlayHint {
         position,
         // One blank is what editors leave; so near it would read as a part of the value.
@@ -148,13 +148,17 @@ impl Orders {
 
     /// A hook's place among all that are for an event, counted from 1; `None` when it isn't one of
     /// them.
-    pub(super) fn place(&mut self, hook: &Arc<Hook>, event: &Arc<str>) -> Option<(usize, usize)> {
-        let order = self.at(hook, event);
+    pub(super) fn place_of(
+        &mut self,
+        hook: &Arc<Hook>,
+        event: &Arc<str>,
+    ) -> Option<(usize, usize)> {
+        let order = self.order_at(hook, event);
         Some((order.places.get(&Arc::as_ptr(hook))? + 1, order.hooks.len()))
     }
 
     /// In the eyes of a client that speaks the hook's vocabulary.
-    fn at(&mut self, hook: &Hook, event: &Arc<str>) -> &Order {
+    fn order_at(&mut self, hook: &Hook, event: &Arc<str>) -> &Order {
         let Orders { set, known } = self;
         known
             .entry((event.clone(), hook.contract.dialect))
@@ -205,7 +209,7 @@ fn order_in_words(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (St
     let mut label = String::new();
     let mut rows = String::new();
     for event in &events {
-        let place = orders.place(hook, event);
+        let place = orders.place_of(hook, event);
         let named = match &**event {
             "*" if events.len() == 1 => "every event",
             "*" => "any other event",
@@ -223,8 +227,8 @@ fn order_in_words(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (St
                 &format!("{}{more}", one_line(named, 60)),
             );
         }
-        let order = orders.at(hook, event);
-        let at = |place: usize| order.hooks.get(place).map(|hook| code(&hook.name));
+        let order = orders.order_at(hook, event);
+        let at = |place: usize| order.hooks.get(place).map(|hook| code_cell(&hook.name));
         let cells = match place {
             Some((place, of)) => {
                 let before = place.checked_sub(2).and_then(at);
@@ -236,7 +240,7 @@ fn order_in_words(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (St
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
         rows.push_str(&format!(
             "| {} | {place} | {before} | {after} |\n",
-            cell(&one_line(named, 60))
+            table_cell(&one_line(named, 60))
         ));
     }
     let outside = if is_loaded {
@@ -246,7 +250,7 @@ fn order_in_words(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (St
     };
     let tooltip = format!(
         "{}\n\n| event | place | after | before |\n|---|---|---|---|\n{rows}{outside}",
-        explained(composition)
+        explain_composition(composition)
     );
     (label, tooltip)
 }
@@ -269,7 +273,7 @@ fn in_words(composition: Composition, place: Option<(usize, usize)>, event: &str
     }
 }
 
-fn explained(composition: Composition) -> &'static str {
+fn explain_composition(composition: Composition) -> &'static str {
     match composition {
         Composition::Onion => {
             "**onion**: outer layers first, then by priority, lowest first; from within after the fact. A deny stops the others."
@@ -302,11 +306,11 @@ fn ordinal(n: usize) -> String {
 }
 
 /// A name in a cell of a Markdown table.
-fn code(name: &str) -> String {
-    format!("`{}`", cell(&one_line(name, 60).replace('`', "'")))
+fn code_cell(name: &str) -> String {
+    format!("`{}`", table_cell(&one_line(name, 60).replace('`', "'")))
 }
 
-fn cell(text: &str) -> String {
+fn table_cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
@@ -330,6 +334,6 @@ mod tests {
         ] {
             assert_eq!(in_words(composition, place, "Stop"), expected);
         }
-        assert_eq!(code("a|`b`\n"), "`a\\|'b'`");
+        assert_eq!(code_cell("a|`b`\n"), "`a\\|'b'`");
     }
 }

@@ -6,9 +6,9 @@ use super::completion::{about_function, about_rule, at_path};
 use super::context::{self, Here, What};
 use super::docs;
 use super::document::Document;
-use super::editor::markup;
-use super::half_typed::{Completing, completing, run_around};
-use super::plain_text::{block, clipped, clipped_text, code};
+use super::editor::to_markup;
+use super::half_typed::{Completing, find_completing, run_around};
+use super::plain_text::{clip_value, clipped_text, code_block, code_span};
 use super::surroundings::Surroundings;
 use super::texts::{self, TextKind};
 use super::written::Reading;
@@ -28,16 +28,16 @@ use hookwire_rules::matching::tools::TOOLS;
 use ls_types::{Hover, HoverContents, Position};
 use std::sync::Arc;
 
-pub(super) fn hover(
+pub(super) fn hover_at(
     document: &Document,
     position: Position,
     around: &Surroundings<'_>,
 ) -> Option<Hover> {
     let lines = document.lines();
-    let counts = |name: &str| around.live.counts(&around.key(), name);
+    let counts = |name: &str| around.live.hook_counts(&around.key(), name);
     let (span, value) = explanation_at(document, lines.offset(position), &around.events(), counts)?;
     Some(Hover {
-        contents: HoverContents::Markup(markup(around.abilities.markdown_hovers, value)),
+        contents: HoverContents::Markup(to_markup(around.abilities.markdown_hovers, value)),
         range: Some(lines.range(&span)),
     })
 }
@@ -51,7 +51,7 @@ fn explanation_at(
     let text = document.text.as_str();
     let Some(root) = &document.checked().root else {
         // It is half typed.
-        let readings = completing(text, document.format(), offset);
+        let readings = find_completing(text, document.format(), offset);
         let of = |reading: &Completing| {
             let path = reading.path();
             let here = Here::new(&reading.root, &path, text);
@@ -70,13 +70,13 @@ fn explanation_at(
             if reading.is_key {
                 token.key()
             } else {
-                token.value(|_| None)
+                token.hover_value(|_| None)
             }
         };
         return readings.iter().find_map(of);
     };
     let Some(place) = context::place_at(root, offset) else {
-        return header(document, offset);
+        return header_at(document, offset);
     };
     let here = Here::new(root, &place.path, text);
     let span = place.what.span().clone();
@@ -103,13 +103,13 @@ fn explanation_at(
                 here: &here,
                 events,
             }
-            .value(hook)
+            .hover_value(hook)
         }
     }
 }
 
 /// The header of one more TOML table of a list: the tree has the place of the first.
-fn header(document: &Document, offset: usize) -> Option<(Span, String)> {
+fn header_at(document: &Document, offset: usize) -> Option<(Span, String)> {
     let span = run_around(&document.text, offset, |c| {
         c.is_ascii_alphanumeric() || c == '_'
     });
@@ -142,7 +142,7 @@ impl Token<'_> {
             .copied()
             .chain([Step::Key(self.said)])
             .collect();
-        let is_guard = matches!(self.here.within(), [Step::Key("guard")]);
+        let is_guard = matches!(self.here.path_in_hook(), [Step::Key("guard")]);
         let about = match about_guard(self.said).filter(|_| is_guard) {
             Some(about) => about,
             None => match about_field(&path) {
@@ -153,7 +153,7 @@ impl Token<'_> {
         Some((self.span.clone(), about))
     }
 
-    fn value(&self, hook: impl Fn(&str) -> Option<String>) -> Option<(Span, String)> {
+    fn hover_value(&self, hook: impl Fn(&str) -> Option<String>) -> Option<(Span, String)> {
         if let Some(found) = self.placeholder() {
             return Some(found);
         }
@@ -166,9 +166,9 @@ impl Token<'_> {
             Some(TextKind::Guard) => whole(about_guard(said)),
             Some(TextKind::Dialect) => whole(about_dialect(said)),
             Some(TextKind::Matcher) => whole(Some(self.matcher())),
-            Some(TextKind::Rule) => whole(Some(rule(said))),
+            Some(TextKind::Rule) => whole(Some(describe_rule(said))),
             Some(TextKind::Condition) => {
-                self.function().or_else(|| self.member()).or_else(|| whole(Some(format!("{}\n\nA CEL expression over the event. Where it errs, a member that the event lacks included, it can't be told whether it holds.", code(&clipped_text(said))))))
+                self.function().or_else(|| self.member()).or_else(|| whole(Some(format!("{}\n\nA CEL expression over the event. Where it errs, a member that the event lacks included, it can't be told whether it holds.", code_span(&clipped_text(said))))))
             }
             _ => whole(self.choice().or_else(|| about_field(&self.here.path))),
         }
@@ -176,14 +176,14 @@ impl Token<'_> {
 
     /// One of the values that the schema lists.
     fn choice(&self) -> Option<String> {
-        let docs = docs::FILE.at(&self.here.path);
+        let docs = docs::FILE.docs_at(&self.here.path);
         let about = docs
             .choices()
             .into_iter()
             .find(|it| it.value == self.said)
             .and_then(|it| it.about)?;
         let field = docs.about.first().copied().unwrap_or_default();
-        Some(format!("{}: {about}\n\n{field}", code(self.said)))
+        Some(format!("{}: {about}\n\n{field}", code_span(self.said)))
     }
 
     /// A function of CEL.
@@ -193,7 +193,7 @@ impl Token<'_> {
         let is_called = self.text.get(span.end..)?.trim_start().starts_with('(')
             && span.start >= self.span.start;
         let (call, about) = about_function(self.text.get(span.clone())?).filter(|_| is_called)?;
-        Some((span, format!("{}: {about}", code(&call))))
+        Some((span, format!("{}: {about}", code_span(&call))))
     }
 
     /// A path of CEL, up to the member that the place is in.
@@ -207,30 +207,30 @@ impl Token<'_> {
         if !MEMBERS.contains(&first) || start < self.span.start || path.ends_with('.') {
             return None;
         }
-        Some((start..end, self.path(path)))
+        Some((start..end, self.hover_path(path)))
     }
 
     /// A path into the event: its description, and the value in the last event.
-    fn path(&self, path: &str) -> String {
+    fn hover_path(&self, path: &str) -> String {
         let steps: Vec<Step<'_>> = path.split('.').map(Step::Key).collect();
-        let about = docs::EVENT.at(&steps).text();
-        let relevant = self.here.relevant(self.events);
+        let about = docs::EVENT.docs_at(&steps).text();
+        let relevant = self.here.relevant_events(self.events);
         let value = relevant
             .iter()
             .find_map(|event| Some((event, at_path(event.data(), path)?)));
         let value = value.map(|(event, value)| {
             format!(
                 "In the last {}:\n{}",
-                code(&event.name),
-                block(&clipped(value))
+                code_span(&event.name),
+                code_block(&clip_value(value))
             )
         });
         let about = if about.is_empty() {
-            unspoken(path, &relevant)
+            describe_unspoken(path, &relevant)
         } else {
             Some(about)
         };
-        [Some(code(path)), about, value]
+        [Some(code_span(path)), about, value]
             .into_iter()
             .flatten()
             .collect::<Vec<_>>()
@@ -240,7 +240,7 @@ impl Token<'_> {
     /// A placeholder of a handler's text.
     fn placeholder(&self) -> Option<(Span, String)> {
         // Conditions have none, and neither has the rest of the file.
-        let is_handler = matches!(self.here.within().first(), Some(Step::Key(key)) if hookwire_handlers::handlers::KINDS.iter().any(|kind| kind.key == *key));
+        let is_handler = matches!(self.here.path_in_hook().first(), Some(Step::Key(key)) if hookwire_handlers::handlers::KINDS.iter().any(|kind| kind.key == *key));
         let placeholders = &self.here.dialect.contract.placeholders;
         let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -271,25 +271,25 @@ impl Token<'_> {
         }
         if placeholders.style == Style::Paths {
             let of_calls = OF_CALLS.iter().find(|(it, _)| *it == name);
-            let about = of_calls.map(|(_, about)| format!("{}\n\n{about}", code(name)));
-            return Some((span, about.unwrap_or_else(|| self.path(name))));
+            let about = of_calls.map(|(_, about)| format!("{}\n\n{about}", code_span(name)));
+            return Some((span, about.unwrap_or_else(|| self.hover_path(name))));
         }
-        let relevant = self.here.relevant(self.events);
+        let relevant = self.here.relevant_events(self.events);
         let value = relevant
             .iter()
             .find_map(|event| Some((event, (placeholders.value)(event, name)?)));
         let value = value.map(|(event, value)| {
             format!(
                 "\n\nIn the last {}:\n{}",
-                code(&event.name),
-                block(&clipped(&value))
+                code_span(&event.name),
+                code_block(&clip_value(&value))
             )
         });
         Some((
             span,
             format!(
                 "{}: a value of the event ({}){}",
-                code(name),
+                code_span(name),
                 self.here.dialect.name(),
                 value.unwrap_or_default()
             ),
@@ -306,21 +306,21 @@ impl Token<'_> {
             MatcherRule::SearchOnly => "a regex that is searched for",
         };
         if matches!(self.said, "" | "*") {
-            return format!("{}: matches every tool", code(self.said));
+            return format!("{}: matches every tool", code_span(self.said));
         }
-        format!("{}: {how}", code(&clipped_text(self.said)))
+        format!("{}: {how}", code_span(&clipped_text(self.said)))
     }
 }
 
 /// Describes a member that the schema doesn't describe.
-fn unspoken(path: &str, events: &[&Event]) -> Option<String> {
+fn describe_unspoken(path: &str, events: &[&Event]) -> Option<String> {
     let mut steps = path.split('.');
     let (first, second) = (steps.next()?, steps.next());
     if let (("tool", Some("input")), Some(argument)) = ((first, second), steps.next()) {
         let tools = TOOLS
             .iter()
             .filter(|tool| tool.arguments.contains(&argument))
-            .map(|tool| code(tool.name));
+            .map(|tool| code_span(tool.name));
         let tools: Vec<_> = tools.filter(|_| steps.next().is_none()).collect();
         let own = if tools.is_empty() {
             "An argument of the call".into()
@@ -339,15 +339,19 @@ fn unspoken(path: &str, events: &[&Event]) -> Option<String> {
             "{own}{seen}. Other calls may lack it: ask `has({path})` first."
         ));
     }
-    let members = docs::EVENT.at(&[Step::Key(first)]);
-    let names: Vec<_> = members.members().iter().map(|it| code(it.name)).collect();
+    let members = docs::EVENT.docs_at(&[Step::Key(first)]);
+    let names: Vec<_> = members
+        .members()
+        .iter()
+        .map(|it| code_span(it.name))
+        .collect();
     (second.is_none() && !names.is_empty())
         .then(|| format!("A member of the event, with {}.", names.join(", ")))
 }
 
 /// A field of the file, from the schema.
 fn about_field(path: &[Step<'_>]) -> Option<String> {
-    let docs = docs::FILE.at(path);
+    let docs = docs::FILE.docs_at(path);
     let name = path.iter().rev().find_map(|step| match step {
         Step::Key(key) => Some(*key),
         Step::Index(_) => None,
@@ -359,9 +363,13 @@ fn about_field(path: &[Step<'_>]) -> Option<String> {
     }
     let line = line.map(|line| format!(": {line}")).unwrap_or_default();
     let choices = docs.choices();
-    let listed = choices
-        .iter()
-        .filter_map(|it| Some(format!("- {}: {}", code(it.value.as_str()?), it.about?)));
+    let listed = choices.iter().filter_map(|it| {
+        Some(format!(
+            "- {}: {}",
+            code_span(it.value.as_str()?),
+            it.about?
+        ))
+    });
     // Events are told one at a time.
     let listed: Vec<_> = if choices.len() <= 12 {
         listed.collect()
@@ -377,7 +385,11 @@ fn about_field(path: &[Step<'_>]) -> Option<String> {
             .map(|it| it.to_string())
             .unwrap_or_default()
     };
-    let parts = [format!("{}{line}", code(name)), text, listed.join("\n")];
+    let parts = [
+        format!("{}{line}", code_span(name)),
+        text,
+        listed.join("\n"),
+    ];
     Some(
         parts
             .into_iter()
@@ -400,13 +412,13 @@ fn about_events(name: &str, own: &Dialect) -> Option<String> {
 fn about_one(name: &str, canonical: &str) -> Option<String> {
     let spec = hookwire_base::event::spec(canonical)?;
     let title = if name == canonical {
-        code(name)
+        code_span(name)
     } else {
-        format!("{} is {}", code(name), code(canonical))
+        format!("{} is {}", code_span(name), code_span(canonical))
     };
     let subject = spec
         .subject
-        .map(|it| code(&it.trim_start_matches('/').replace('/', ".")));
+        .map(|it| code_span(&it.trim_start_matches('/').replace('/', ".")));
     let may = match (spec.phase, subject) {
         (Phase::Gate, Some(subject)) => {
             format!("A gate: hooks may block it and rewrite {subject}.")
@@ -427,7 +439,7 @@ fn about_one(name: &str, canonical: &str) -> Option<String> {
                 let also = row
                     .also
                     .iter()
-                    .map(|it| format!(", {}", code(it)))
+                    .map(|it| format!(", {}", code_span(it)))
                     .collect::<String>();
                 let obeys = match (row.blocks, row.rewrites) {
                     (true, true) => "obeys denies and rewrites",
@@ -435,7 +447,11 @@ fn about_one(name: &str, canonical: &str) -> Option<String> {
                     (false, true) => "obeys rewrites",
                     (false, false) => "obeys neither denies nor rewrites",
                 };
-                format!("- {}: {}{also}; {obeys}", dialect.name(), code(row.name))
+                format!(
+                    "- {}: {}{also}; {obeys}",
+                    dialect.name(),
+                    code_span(row.name)
+                )
             })
         });
     let rows: Vec<String> = rows.collect();
@@ -448,18 +464,18 @@ fn about_one(name: &str, canonical: &str) -> Option<String> {
 
 fn about_guard(name: &str) -> Option<String> {
     let row = GUARDS.iter().find(|row| row.name == name)?;
-    let by_itself: Vec<_> = row.events.iter().map(|name| code(name)).collect();
+    let by_itself: Vec<_> = row.events.iter().map(|name| code_span(name)).collect();
     let acts: Vec<_> = EVENTS
         .iter()
         .filter(|spec| (row.acts_at)(spec))
-        .map(|spec| code(spec.name))
+        .map(|spec| code_span(spec.name))
         .collect();
     let acts = if acts.len() == EVENTS.len() {
         "every event".to_string()
     } else {
         acts.join(", ")
     };
-    let settings = docs::FILE.at(&[
+    let settings = docs::FILE.docs_at(&[
         Step::Key("hooks"),
         Step::Index(0),
         Step::Key("guard"),
@@ -473,7 +489,7 @@ fn about_guard(name: &str) -> Option<String> {
         .collect::<String>();
     Some(format!(
         "{}: {}\n\n{settings}Without `on` it is for {}.\n\nIt can act at {acts}.",
-        code(name),
+        code_span(name),
         row.about,
         by_itself.join(", ")
     ))
@@ -496,13 +512,13 @@ fn about_dialect(name: &str) -> Option<String> {
     };
     Some(format!(
         "{}: {}\n\nIts hooks run {composition}.",
-        code(name),
+        code_span(name),
         dialect.titled()
     ))
 }
 
 /// `Tool(pattern)` in words.
-fn rule(said: &str) -> String {
+fn describe_rule(said: &str) -> String {
     let (tool, pattern) = match said.split_once('(') {
         Some((tool, pattern)) => (
             tool.trim(),
@@ -511,13 +527,13 @@ fn rule(said: &str) -> String {
         None => (said.trim(), None),
     };
     match pattern {
-        None | Some("" | "*") => format!("every call of {}", code(&clipped_text(tool))),
+        None | Some("" | "*") => format!("every call of {}", code_span(&clipped_text(tool))),
         Some(pattern) => {
             let (tool, pattern) = (clipped_text(tool), clipped_text(pattern));
             format!(
                 "calls of {} that fit {}: {}",
-                code(&tool),
-                code(&pattern),
+                code_span(&tool),
+                code_span(&pattern),
                 about_rule(&tool)
             )
         }
@@ -528,7 +544,7 @@ fn rule(said: &str) -> String {
 fn about_hook(document: &Document, name: &str, counts: Counts) -> Option<String> {
     let compiled = document.hook(name)?;
     let Some(hook) = &compiled.hook else {
-        return Some(format!("{}: its definition is broken", code(name)));
+        return Some(format!("{}: its definition is broken", code_span(name)));
     };
     let reading = Reading::of_document(document);
     let node = reading
@@ -545,15 +561,19 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
         On::Every => "every event".into(),
         On::Names(names) => names
             .iter()
-            .map(|name| code(name))
+            .map(|name| code_span(name))
             .collect::<Vec<_>>()
             .join(", "),
     };
     let handler = match hook.handler.fixed() {
         Some((decision, reason)) => {
-            format!("{}: {}", decision.as_str(), code(&clipped_text(reason)))
+            format!(
+                "{}: {}",
+                decision.as_str(),
+                code_span(&clipped_text(reason))
+            )
         }
-        None => code(hook.handler.key()),
+        None => code_span(hook.handler.key()),
     };
     let phase = if hook.on.includes_a_gate() {
         Phase::Gate
@@ -580,7 +600,7 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     ];
     let conditions = conditions
         .into_iter()
-        .filter_map(|(key, it)| Some(format!("{key}: {}", code(&clipped_text(&it?)))));
+        .filter_map(|(key, it)| Some(format!("{key}: {}", code_span(&clipped_text(&it?)))));
     lines.extend(conditions);
     lines.push(format!("handler: {handler}"));
     lines.extend(
@@ -629,11 +649,11 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     let about = hook
         .description
         .as_deref()
-        .map(|it| format!("\n\n{}", code(&clipped_text(it))))
+        .map(|it| format!("\n\n{}", code_span(&clipped_text(it))))
         .unwrap_or_default();
     format!(
         "{}{about}\n\n{}",
-        code(&hook.name),
+        code_span(&hook.name),
         lines
             .iter()
             .map(|line| format!("- {line}"))

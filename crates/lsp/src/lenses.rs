@@ -2,7 +2,7 @@
 
 use super::document::{Document, Readable};
 use super::past::{Past, Runs, newest_name};
-use super::plain_text::{counts_in_words, one_line, plain};
+use super::plain_text::{counts_in_words, one_line, plain_quotes};
 use super::surroundings::Surroundings;
 use super::{effects, sample};
 use hookwire_base::syntax::diagnostic::Diagnostic;
@@ -21,14 +21,18 @@ const MIN_OUTCOME: usize = 24;
 /// The longest name of an event.
 const MAX_EVENT: usize = 40;
 
-pub(super) fn lenses(document: &Document, around: &Surroundings<'_>, runs: &Runs) -> Vec<CodeLens> {
+pub(super) fn code_lenses(
+    document: &Document,
+    around: &Surroundings<'_>,
+    runs: &Runs,
+) -> Vec<CodeLens> {
     let past = around.past();
     let lines = document.lines();
     let first_line = lines.range(&lines.first());
     let mut lenses: Vec<_> = around
         .distrust(&document.path)
         .iter()
-        .map(|it| trust(document, it, first_line))
+        .map(|it| trust_lens(document, it, first_line))
         .collect();
     let Some(readable) = document.readable() else {
         return lenses;
@@ -52,9 +56,9 @@ pub(super) fn lenses(document: &Document, around: &Surroundings<'_>, runs: &Runs
         let last = compiled
             .hook
             .as_ref()
-            .and_then(|_| runs.last(document.uri.as_str(), name, &compiled.digest));
-        let counts = around.live.counts(&around.key(), name);
-        let titles = titles(&readable, compiled, &past, last, &counts).into_iter();
+            .and_then(|_| runs.last_result(document.uri.as_str(), name, &compiled.digest));
+        let counts = around.live.hook_counts(&around.key(), name);
+        let titles = lens_titles(&readable, compiled, &past, last, &counts).into_iter();
         lenses.extend(titles.map(|(title, command)| CodeLens {
             range,
             command: Some(Command {
@@ -69,7 +73,7 @@ pub(super) fn lenses(document: &Document, around: &Surroundings<'_>, runs: &Runs
 }
 
 /// The lens above all hooks of a project that somebody has to look at before they count.
-fn trust(document: &Document, distrust: &Diagnostic, range: Range) -> CodeLens {
+fn trust_lens(document: &Document, distrust: &Diagnostic, range: Range) -> CodeLens {
     let why = match &*distrust.code {
         NOT_TRUSTED => "Not in force: not trusted.",
         _ => "Not in force as they are now: changed since trusted.",
@@ -91,7 +95,7 @@ fn trust(document: &Document, distrust: &Diagnostic, range: Range) -> CodeLens {
 pub(super) const TRUST: &str = "hookwire.trust";
 
 /// The titles above a hook and the commands behind them, in order.
-fn titles(
+fn lens_titles(
     readable: &Readable<'_>,
     compiled: &Compiled,
     past: &[Past],
@@ -120,7 +124,7 @@ fn titles(
             .map(|(title, _)| title.chars().count() + " | ".len())
             .sum();
         let outcome = one_line(
-            &plain(&outcome),
+            &plain_quotes(&outcome),
             MAX_LINE.saturating_sub(others).max(MIN_OUTCOME),
         );
         lenses.insert(0, (outcome, "hookwire.explain"));
@@ -137,7 +141,7 @@ pub(super) fn on_what(hook: &Hook, past: &[Past]) -> String {
         Some(event) => format!("on last {}{effects}", one_line(event, MAX_EVENT)),
         None => format!(
             "on a sample {}{effects}",
-            one_line(sample::name(hook), MAX_EVENT)
+            one_line(sample::event_name(hook), MAX_EVENT)
         ),
     }
 }

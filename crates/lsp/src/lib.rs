@@ -76,5 +76,5 @@ mod workspaces;
 mod written;
 
 pub use answer::Refusal;
-pub use methods::{NOTICES, QUERIES, capabilities, is_editor};
+pub use methods::{NOTICES, QUERIES, is_editor, server_capabilities};
 pub use server::Server;

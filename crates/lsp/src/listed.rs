@@ -4,10 +4,12 @@ use super::document::Document;
 use super::editor::path_of;
 use super::hints::{Orders, events_of};
 use super::live::Judged;
-use super::past::{MAX_SUBJECT, argument, subject_after};
-use super::plain_text::{MAX_QUOTED, block, both_ends, escaped, one_line, plain};
+use super::past::{MAX_SUBJECT, main_argument, subject_after};
+use super::plain_text::{
+    MAX_QUOTED, both_ends, code_block, escape_markdown, one_line, plain_quotes,
+};
 use super::project::Project;
-use super::report::{Tone, outcome_in_words, tone, tone_of_outcome, verdict_in_words};
+use super::report::{Tone, outcome_in_words, tone_of_outcome, verdict_in_words, verdict_tone};
 use super::surroundings::Surroundings;
 use hookwire_base::event::Phase;
 use hookwire_base::support::amounts::{duration, number_of};
@@ -89,7 +91,7 @@ pub(super) fn listed_event(judged: &Judged, is_redacted: bool) -> ListedEvent<'_
         .ok()
         .and_then(|it| it.duration_since(UNIX_EPOCH).ok());
     let argument = one_line(
-        &argument(event, verdict.subject.as_ref().filter(|_| is_redacted)),
+        &main_argument(event, verdict.subject.as_ref().filter(|_| is_redacted)),
         MAX_SUBJECT,
     );
     let subject = subject_after(event, verdict.subject.as_ref().filter(|_| is_redacted));
@@ -102,13 +104,13 @@ pub(super) fn listed_event(judged: &Judged, is_redacted: bool) -> ListedEvent<'_
         subject,
         decision: verdict.decision,
         decided_by: verdict.decided_by.as_deref(),
-        reason: clipped(&verdict.reason),
+        reason: clip_text(&verdict.reason),
         micros: verdict
             .outcomes
             .iter()
             .fold(0, |sum, it| it.duration_micros.saturating_add(sum)),
         seconds: seconds.unwrap_or_default().as_secs(),
-        tone: tone(verdict),
+        tone: verdict_tone(verdict),
         label: String::new(),
         tooltip: String::new(),
         outcomes: verdict.outcomes.iter().map(listed_outcome).collect(),
@@ -139,16 +141,16 @@ impl ListedEvent<'_> {
         } = self;
         let by = self
             .decided_by
-            .map(|it| format!(" by {}", escaped(it)))
+            .map(|it| format!(" by {}", escape_markdown(it)))
             .unwrap_or_default();
         let mut parts = vec![format!("**{}**{by}", self.decision.as_str())];
-        parts.extend(self.reason.as_deref().map(escaped));
-        parts.extend((!self.subject.is_empty()).then(|| block(&self.subject)));
+        parts.extend(self.reason.as_deref().map(escape_markdown));
+        parts.extend((!self.subject.is_empty()).then(|| code_block(&self.subject)));
         let took = duration(self.micros);
         parts.push(format!(
             "{} #{seq} of host {host}, {}, judged in {took}",
-            escaped(event),
-            escaped(at)
+            escape_markdown(event),
+            escape_markdown(at)
         ));
         parts.join("\n\n")
     }
@@ -159,8 +161,8 @@ fn listed_outcome(outcome: &Outcome) -> ListedOutcome<'_> {
         hook: &outcome.hook,
         status: outcome.status,
         decision: outcome.decision,
-        reason: clipped(&outcome.reason),
-        error: clipped(&outcome.error),
+        reason: clip_text(&outcome.reason),
+        error: clip_text(&outcome.error),
         duration_micros: outcome.duration_micros,
         tone: tone_of_outcome(outcome),
         summary: outcome_in_a_line(outcome),
@@ -169,7 +171,9 @@ fn listed_outcome(outcome: &Outcome) -> ListedOutcome<'_> {
 
 /// `deny · never force-push · 0.3 ms`
 fn outcome_in_a_line(outcome: &Outcome) -> String {
-    let why = outcome.why().map(|it| one_line(&plain(it), MAX_SUBJECT));
+    let why = outcome
+        .why()
+        .map(|it| one_line(&plain_quotes(it), MAX_SUBJECT));
     let parts = [
         outcome_in_words(outcome),
         why.unwrap_or_default(),
@@ -182,7 +186,7 @@ fn outcome_in_a_line(outcome: &Outcome) -> String {
         .join(" · ")
 }
 
-fn clipped(text: &Option<String>) -> Option<String> {
+fn clip_text(text: &Option<String>) -> Option<String> {
     text.as_deref().map(|text| one_line(text, MAX_QUOTED))
 }
 
@@ -232,7 +236,7 @@ pub(super) fn listed_hook(
     let order = events_of(hook, orders.hooks())
         .into_iter()
         .filter_map(|event| {
-            let (place, of) = orders.place(hook, &event)?;
+            let (place, of) = orders.place_of(hook, &event)?;
             Some(Ordered { event, place, of })
         });
     let source = &hook.source;
@@ -272,7 +276,7 @@ pub(super) fn listed_hook(
         observe: hook.observe,
         enabled: hook.enabled,
         dialect: hook.contract.dialect,
-        counts: around.live.counts(&around.key(), &hook.name),
+        counts: around.live.hook_counts(&around.key(), &hook.name),
         tone: Tone::None,
         notes: Vec::new(),
         tooltip: String::new(),
@@ -368,16 +372,16 @@ impl ListedHook {
         ];
         let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
         let rows: Vec<_> = rows
-            .map(|(key, value)| format!("| {key} | {} |", escaped(&value)))
+            .map(|(key, value)| format!("| {key} | {} |", escape_markdown(&value)))
             .collect();
         let about = self
             .description
             .as_deref()
-            .map(|it| format!("{}\n\n", escaped(it)))
+            .map(|it| format!("{}\n\n", escape_markdown(it)))
             .unwrap_or_default();
         format!(
             "**{}**\n\n{about}| | |\n|---|---|\n{}",
-            escaped(&self.name),
+            escape_markdown(&self.name),
             rows.join("\n")
         )
     }
@@ -435,7 +439,7 @@ struct ListedBroken {
 }
 
 /// Hooks by file, in the order of the paths.
-pub(super) fn files(project: &Project, hooks: &[ListedHook]) -> Vec<ListedFile> {
+pub(super) fn group_by_file(project: &Project, hooks: &[ListedHook]) -> Vec<ListedFile> {
     let mut files: Vec<ListedFile> = Vec::new();
     let mut at = |uri: Option<Uri>| match files.iter().position(|it| it.uri == uri) {
         Some(at) => at,
@@ -479,7 +483,7 @@ pub(super) fn files(project: &Project, hooks: &[ListedHook]) -> Vec<ListedFile> 
         let Some(file) = files.get_mut(place) else {
             continue;
         };
-        let said = escaped(&error.message);
+        let said = escape_markdown(&error.message);
         if let Some(known) = file.broken.iter_mut().find(|it| it.name == error.hook) {
             known.tooltip.push_str(&format!("\n- {said}"));
             continue;
@@ -491,10 +495,10 @@ pub(super) fn files(project: &Project, hooks: &[ListedHook]) -> Vec<ListedFile> 
                 .as_deref()
                 .map_or("the file".into(), |it| both_ends(it, MAX_LABEL)),
             range: start_at(start.line, start.column),
-            message: one_line(&plain(&error.message), MAX_QUOTED),
+            message: one_line(&plain_quotes(&error.message), MAX_QUOTED),
             tooltip: format!(
                 "**{}** is not in force as it is written\n\n- {said}",
-                escaped(name.as_deref().unwrap_or("The file"))
+                escape_markdown(name.as_deref().unwrap_or("The file"))
             ),
             name: error.hook.clone(),
         });
@@ -532,7 +536,7 @@ const LIFE: &str = "SessionStart UserPromptSubmit RunStart StepStart PreModelCal
     SubagentStop PreCompact PostCompact Checkpoint Notification StepEnd Stop RunEnd RunError SessionEnd";
 
 /// Hooks by event, in the order of an agent's life.
-pub(super) fn groups(hooks: &[ListedHook]) -> Vec<Group> {
+pub(super) fn group_by_event(hooks: &[ListedHook]) -> Vec<Group> {
     let rank = |event: &str| match event {
         "*" => 0,
         event => LIFE
@@ -629,7 +633,7 @@ mod tests {
             group("Stop", &[1], &["1 of 2"]),
             group("custom:Deploy", &[0], &[""]),
         ];
-        assert_eq!(groups(&hooks), expected);
+        assert_eq!(group_by_event(&hooks), expected);
     }
 
     #[test]

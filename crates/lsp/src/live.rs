@@ -112,7 +112,7 @@ impl Live {
     }
 
     /// The last events of a folder that are known whole, newest first.
-    pub(super) fn recent(&self, folder: &str) -> Vec<Arc<Judged>> {
+    pub(super) fn recent_events(&self, folder: &str) -> Vec<Arc<Judged>> {
         let mut events = self.timeline();
         events.retain(|it| !it.truncated && *it.folder == *folder);
         events
@@ -134,7 +134,7 @@ impl Live {
     }
 
     /// The counts of a hook in a project.
-    pub(super) fn counts(&self, folder: &str, hook: &str) -> Counts {
+    pub(super) fn hook_counts(&self, folder: &str, hook: &str) -> Counts {
         let told = self.told.lock();
         let mut counts = told
             .past
@@ -154,13 +154,13 @@ impl Live {
     }
 
     /// Takes in what is told of a host.
-    fn take(&self, run: &Run, news: News<'_>) -> ControlFlow<()> {
+    fn take_news(&self, run: &Run, news: News<'_>) -> ControlFlow<()> {
         let mut told = self.told.lock();
         match news {
-            News::Here(recent) => told.greet(run, recent)?,
-            News::Judged(record) => told.judged(run, record),
-            News::Standing(recent) => told.stand(run, recent),
-            News::Ended(ended) if ended.outcome.error.is_some() => told.update(run, |known| {
+            News::Here(recent) => told.greet_host(run, recent)?,
+            News::Judged(record) => told.take_judged(run, record),
+            News::Standing(recent) => told.update_standing(run, recent),
+            News::Ended(ended) if ended.outcome.error.is_some() => told.update_host(run, |known| {
                 known.tally.add(
                     &ended.outcome.hook,
                     Counts {
@@ -171,9 +171,9 @@ impl Live {
             }),
             News::Ended(_) | News::Lost(_) | News::Questions => {}
             News::Changed(changed) => {
-                told.update(run, |known| known.host.generation = changed.generation)
+                told.update_host(run, |known| known.host.generation = changed.generation)
             }
-            News::Gone => told.update(run, |known| known.is_here = false),
+            News::Gone => told.update_host(run, |known| known.is_here = false),
         }
         drop(told);
         self.changed.notify_one();
@@ -183,7 +183,7 @@ impl Live {
 
 impl Told {
     /// A host is here; `Break` if there are too many.
-    fn greet(&mut self, run: &Run, recent: &Recent<'_>) -> ControlFlow<()> {
+    fn greet_host(&mut self, run: &Run, recent: &Recent<'_>) -> ControlFlow<()> {
         if let Some(known) = self.known.iter_mut().find(|it| it.run == *run) {
             known.is_here = true;
             return ControlFlow::Continue(());
@@ -222,26 +222,26 @@ impl Told {
     }
 
     /// Changes what is known of a host.
-    fn update(&mut self, run: &Run, change: impl FnOnce(&mut Known)) {
+    fn update_host(&mut self, run: &Run, change: impl FnOnce(&mut Known)) {
         if let Some(known) = self.known.iter_mut().find(|it| it.run == *run) {
             change(known);
         }
     }
 
-    fn judged(&mut self, run: &Run, record: &Record<'_>) {
+    fn take_judged(&mut self, run: &Run, record: &Record<'_>) {
         let Some(known) = self.known.iter_mut().find(|it| it.run == *run) else {
             return;
         };
         known.n_judged = known.n_judged.max(record.seq);
-        if let Some((bytes, judged)) = read(record, &known.folder, run.pid) {
+        if let Some((bytes, judged)) = read_record(record, &known.folder, run.pid) {
             known.tally.count(&judged.verdict.outcomes);
             self.events.push(judged.event.name.clone(), bytes, judged);
         }
         self.remember_tools(record.tool.as_deref().into_iter());
     }
 
-    fn stand(&mut self, run: &Run, recent: &Recent<'_>) {
-        self.update(run, |known| {
+    fn update_standing(&mut self, run: &Run, recent: &Recent<'_>) {
+        self.update_host(run, |known| {
             known.host.generation = recent.generation;
             known.n_judged = known.n_judged.max(recent.total);
             // Of very many hooks it tells only some.
@@ -263,7 +263,7 @@ impl Told {
 }
 
 /// An event as it was told, and its size. What can't be read is left out.
-fn read(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc<Judged>)> {
+fn read_record(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc<Judged>)> {
     let bytes = record.params.map_or(0, |it| it.get().len()) + record.verdict.get().len();
     let judged = || {
         if bytes > MAX_WHOLE || record.event.len() > MAX_NAME && record.params.is_none() {
@@ -272,7 +272,7 @@ fn read(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc
         let at = humantime::parse_rfc3339(&record.at).ok()?;
         let verdict: Verdict = serde_json::from_str(record.verdict.get()).ok()?;
         let mut event = match record.params {
-            Some(params) => sent(params.get(), &record.dialect)?,
+            Some(params) => read_sent_event(params.get(), &record.dialect)?,
             None => {
                 let tool = record.tool.as_ref().map(|name| json!({ "name": name }));
                 Event::from_json(json!({ "event": record.event, "tool": tool })).ok()?
@@ -304,13 +304,13 @@ fn read(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc
 }
 
 /// An event as `hooks/dispatch` reads it.
-fn sent(params: &str, dialect: &str) -> Option<Event> {
+fn read_sent_event(params: &str, dialect: &str) -> Option<Event> {
     dialects::read_sent_event(hookwire_base::support::json::parse(params).ok()?, dialect)
 }
 
 /// Follows the running hosts of the workspaces, and those that start later, until this is dropped.
 /// Calls `refresh` when something has changed, but not more often than an editor can follow.
-pub(super) async fn follow(
+pub(super) async fn follow_hosts(
     live: &Arc<Live>,
     own: &Project,
     workspaces: &Arc<Workspaces>,
@@ -319,16 +319,16 @@ pub(super) async fn follow(
     let over = CancellationToken::new();
     let _over = over.clone().drop_guard();
     let (theirs, workspaces) = (live.clone(), workspaces.clone());
-    let take: Arc<Take<'static>> = Arc::new(move |run, news| theirs.take(run, news));
+    let take: Arc<Take<'static>> = Arc::new(move |run, news| theirs.take_news(run, news));
     let work =
         move || Following::new().follow(|| workspaces.hosts(), &take, || over.is_cancelled());
     if let Err(error) = std::thread::Builder::new().name("look".into()).spawn(work) {
         tracing::warn!(%error, "Running hosts are not followed for the editor.");
     }
-    tokio::join!(announce(live, refresh), listen(live, own));
+    tokio::join!(announce_change(live, refresh), listen_to_own(live, own));
 }
 
-async fn announce(live: &Live, refresh: impl Fn()) {
+async fn announce_change(live: &Live, refresh: impl Fn()) {
     loop {
         live.changed.notified().await;
         refresh();
@@ -337,7 +337,7 @@ async fn announce(live: &Live, refresh: impl Fn()) {
 }
 
 /// Hears what the connection's own host judges, because the editor may be an agent as well.
-async fn listen(live: &Live, own: &Project) {
+async fn listen_to_own(live: &Live, own: &Project) {
     let journal = own.journal();
     let (mut written, mut heard, mut was_heard) = (journal.follow(), Heard::default(), false);
     loop {
@@ -346,11 +346,11 @@ async fn listen(live: &Live, own: &Project) {
             let (root, hooks) = (own.root().to_string_lossy(), own.hooks());
             let recent = excerpt.reply(&root, hooks.generation, &hooks.hash);
             let run = Run::of(&recent);
-            if !was_heard && live.take(&run, News::Here(&recent)).is_break() {
+            if !was_heard && live.take_news(&run, News::Here(&recent)).is_break() {
                 return;
             }
             let _ = follow::tell(&recent, &mut heard, was_heard, &mut |news| {
-                live.take(&run, news)
+                live.take_news(&run, news)
             });
             was_heard = true;
         }
@@ -407,7 +407,7 @@ mod tests {
 
     impl Drop for Attached<'_> {
         fn drop(&mut self) {
-            let _ = self.0.take(&self.1, News::Gone);
+            let _ = self.0.take_news(&self.1, News::Gone);
         }
     }
 
@@ -415,14 +415,14 @@ mod tests {
         fn tell(&mut self, text: &str) {
             let recent = serde_json::from_str(text).unwrap();
             let _ = follow::tell(&recent, &mut self.2, true, &mut |news| {
-                self.0.take(&self.1, news)
+                self.0.take_news(&self.1, news)
             });
         }
 
         fn judged(&self, line: &str) {
             let _ = self
                 .0
-                .take(&self.1, News::Judged(&serde_json::from_str(line).unwrap()));
+                .take_news(&self.1, News::Judged(&serde_json::from_str(line).unwrap()));
         }
     }
 
@@ -430,7 +430,7 @@ mod tests {
     fn greet<'l>(live: &'l Live, text: &str, heard: Heard) -> Attached<'l> {
         let recent: Recent<'_> = serde_json::from_str(text).unwrap();
         let run = Run::of(&recent);
-        assert!(live.take(&run, News::Here(&recent)).is_continue());
+        assert!(live.take_news(&run, News::Here(&recent)).is_continue());
         let mut attached = Attached(live, run, heard);
         attached.tell(text);
         attached
@@ -485,7 +485,7 @@ mod tests {
         ] {
             let text = record(1, params, more);
             let judged =
-                read(&serde_json::from_str(&text).unwrap(), &"".into(), 7).map(|(_, it)| it);
+                read_record(&serde_json::from_str(&text).unwrap(), &"".into(), 7).map(|(_, it)| it);
             let original = |it: &Arc<Judged>| it.event.original.as_ref().map(|it| it.dialect);
             assert_eq!(
                 judged.as_ref().map(|it| (original(it), it.truncated)),
@@ -510,7 +510,7 @@ mod tests {
         let live = Live::new();
         let here = key_of_root(Path::new("/r"));
         let seqs = |live: &Live| {
-            live.recent(&here)
+            live.recent_events(&here)
                 .iter()
                 .map(|it| (it.host, it.seq))
                 .collect::<Vec<_>>()
@@ -523,7 +523,11 @@ mod tests {
         );
         first.judged(&lines[3]);
         assert_eq!(
-            (seqs(&live), live.total(), live.counts(&here, "h").matched),
+            (
+                seqs(&live),
+                live.total(),
+                live.hook_counts(&here, "h").matched
+            ),
             (vec![(1, 3), (1, 2), (1, 1)], 3, 11)
         );
         let (whole, heard) = (recent(1, "a", 5, &lines[1..6], 13), first.2);
@@ -538,7 +542,7 @@ mod tests {
             (
                 seqs(&live).len(),
                 live.total(),
-                live.counts(&here, "h").matched
+                live.hook_counts(&here, "h").matched
             ),
             (5, 5, 13)
         );
@@ -549,13 +553,16 @@ mod tests {
             (
                 seqs(&live).len(),
                 live.total(),
-                live.counts(&here, "h").matched
+                live.hook_counts(&here, "h").matched
             ),
             (6, 6, 14)
         );
-        assert_eq!((live.counts(&here, "h").denied, live.tools().len()), (6, 2));
+        assert_eq!(
+            (live.hook_counts(&here, "h").denied, live.tools().len()),
+            (6, 2)
+        );
         second.judged(&lines[2]);
-        assert_eq!(live.counts(&here, "h").denied, 7);
+        assert_eq!(live.hook_counts(&here, "h").denied, 7);
     }
 
     #[test]
@@ -570,7 +577,10 @@ mod tests {
             );
         }
         let all = 2 * MAX_KNOWN as u64 + 1;
-        assert_eq!((live.total(), live.counts(&here, "h").matched), (all, all));
+        assert_eq!(
+            (live.total(), live.hook_counts(&here, "h").matched),
+            (all, all)
+        );
         assert_eq!(live.told.lock().known.len(), MAX_KNOWN);
         assert_eq!(
             live.hosts().iter().map(|it| it.pid).collect::<Vec<_>>(),
@@ -586,7 +596,7 @@ mod tests {
         );
         greet(&live, &liar, Heard::default()).tell(&liar);
         assert_eq!(
-            (live.total(), live.counts(&here, "h").matched),
+            (live.total(), live.hook_counts(&here, "h").matched),
             (u64::MAX, u64::MAX)
         );
     }

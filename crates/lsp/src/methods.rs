@@ -1,19 +1,19 @@
 //! The methods of LSP: which function answers each, and what `initialize` says of them.
 
-use super::actions::{self, actions};
-use super::answer::{Answer, Refusal, typed};
+use super::actions::{self, code_actions};
+use super::answer::{Answer, Refusal, typed_params};
 use super::commands;
-use super::completion::completion;
-use super::definition::definition;
+use super::completion::complete_at;
+use super::definition::find_definition;
 use super::editor::Encoding;
-use super::hints::hints;
-use super::hover::hover;
-use super::lenses::lenses;
-use super::rename::{prepare, rename};
+use super::hints::inlay_hints;
+use super::hover::hover_at;
+use super::lenses::code_lenses;
+use super::rename::{prepare_rename, rename_at};
 use super::serve;
 use super::server::{Query, Server};
-use super::symbols::{folding, symbols};
-use super::tokens::{legend, tokens};
+use super::symbols::{document_symbols, folding_ranges};
+use super::tokens::{semantic_tokens, token_legend};
 use ls_types::notification::{self as notices, Notification};
 use ls_types::request::{self as requests, Request};
 use ls_types::{
@@ -40,7 +40,7 @@ pub(super) type Notice = fn(&Arc<Server>, Value) -> Answer<()>;
 macro_rules! queries {
     ($($request:ident($($place:ident).+) => |$snapshot:ident, $document:ident, $params:ident| $answer:expr;)*) => {
         &[$((<requests::$request as Request>::METHOD, |$snapshot, params| {
-            let $params: <requests::$request as Request>::Params = typed(params)?;
+            let $params: <requests::$request as Request>::Params = typed_params(params)?;
             let Some($document) = $snapshot.document(&$params.$($place).+.uri) else { return Ok(Value::Null) };
             let answer: <requests::$request as Request>::Result = $answer;
             serde_json::to_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
@@ -51,7 +51,7 @@ macro_rules! queries {
 macro_rules! notices {
     ($($notification:ident => $take:path;)*) => {
         &[$((<notices::$notification as Notification>::METHOD, |server, params| {
-            let params: <notices::$notification as Notification>::Params = typed(params)?;
+            let params: <notices::$notification as Notification>::Params = typed_params(params)?;
             $take(server, params)
         }),)*]
     };
@@ -61,39 +61,39 @@ macro_rules! notices {
 pub static QUERIES: &[(&str, Query)] = queries! {
     Completion(text_document_position.text_document) => |snapshot, document, params| {
         let position = params.text_document_position.position;
-        Some(CompletionResponse::Array(completion(document, position, &snapshot.around(&document.path))))
+        Some(CompletionResponse::Array(complete_at(document, position, &snapshot.surroundings_of(&document.path))))
     };
     HoverRequest(text_document_position_params.text_document) => |snapshot, document, params| {
-        hover(document, params.text_document_position_params.position, &snapshot.around(&document.path))
+        hover_at(document, params.text_document_position_params.position, &snapshot.surroundings_of(&document.path))
     };
     GotoDefinition(text_document_position_params.text_document) => |snapshot, document, params| {
-        definition(document, params.text_document_position_params.position, &snapshot.around(&document.path))
+        find_definition(document, params.text_document_position_params.position, &snapshot.surroundings_of(&document.path))
     };
     DocumentSymbolRequest(text_document) => |snapshot, document, params| {
-        Some(symbols(document, snapshot.server.abilities.nested_symbols))
+        Some(document_symbols(document, snapshot.server.abilities.nested_symbols))
     };
-    FoldingRangeRequest(text_document) => |snapshot, document, params| Some(folding(document));
-    PrepareRenameRequest(text_document) => |snapshot, document, params| Some(prepare(document, params.position)?);
+    FoldingRangeRequest(text_document) => |snapshot, document, params| Some(folding_ranges(document));
+    PrepareRenameRequest(text_document) => |snapshot, document, params| Some(prepare_rename(document, params.position)?);
     Rename(text_document_position.text_document) => |snapshot, document, params| {
         let position = params.text_document_position.position;
-        let renamed = rename(document, position, &params.new_name, &snapshot.around(&document.path))?;
+        let renamed = rename_at(document, position, &params.new_name, &snapshot.surroundings_of(&document.path))?;
         renamed.map(|(edit, message)| {
-            message.iter().for_each(|it| snapshot.server.editor.show(MessageType::INFO, it));
+            message.iter().for_each(|it| snapshot.server.editor.show_message(MessageType::INFO, it));
             edit
         })
     };
     CodeActionRequest(text_document) => |snapshot, document, params| {
         let is_awaited = || snapshot.is_wanted(document.uri.as_str());
-        Some(actions(document, &snapshot.around(&document.path), &is_awaited, &params))
+        Some(code_actions(document, &snapshot.surroundings_of(&document.path), &is_awaited, &params))
     };
     CodeLensRequest(text_document) => |snapshot, document, params| {
-        Some(lenses(document, &snapshot.around(&document.path), &snapshot.server.runs))
+        Some(code_lenses(document, &snapshot.surroundings_of(&document.path), &snapshot.server.runs))
     };
     InlayHintRequest(text_document) => |snapshot, document, params| {
-        Some(hints(document, params.range, &snapshot.around(&document.path)))
+        Some(inlay_hints(document, params.range, &snapshot.surroundings_of(&document.path)))
     };
     SemanticTokensFullRequest(text_document) => |snapshot, document, params| {
-        Some(tokens(document, snapshot.server.abilities.encoding).into())
+        Some(semantic_tokens(document, snapshot.server.abilities.encoding).into())
     };
 };
 
@@ -113,7 +113,7 @@ pub fn is_editor(params: &Value) -> bool {
 }
 
 /// The answer of `initialize` to an editor.
-pub fn capabilities(server: &Server) -> Value {
+pub fn server_capabilities(server: &Server) -> Value {
     let encoding = match server.abilities.encoding {
         Encoding::Utf8 => PositionEncodingKind::UTF8,
         Encoding::Utf16 => PositionEncodingKind::UTF16,
@@ -154,7 +154,7 @@ pub fn capabilities(server: &Server) -> Value {
         inlay_hint_provider: Some(OneOf::Left(true)),
         semantic_tokens_provider: Some(
             SemanticTokensOptions {
-                legend: legend(),
+                legend: token_legend(),
                 full: Some(SemanticTokensFullOptions::Bool(true)),
                 ..SemanticTokensOptions::default()
             }

@@ -29,7 +29,7 @@ impl Past {
         let Some(project) = project else {
             return Vec::new();
         };
-        Past::with_facts(live.recent(&project.key()), project.root())
+        Past::with_facts(live.recent_events(&project.key()), project.root())
     }
 
     /// Events with what conditions read of them.
@@ -45,7 +45,7 @@ impl Past {
 }
 
 /// The newest event at which a hook runs, else the newest that it is for.
-pub(super) fn newest<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p Past> {
+pub(super) fn newest_event<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p Past> {
     let mut named = past
         .iter()
         .filter(|it| hook.on.includes(&it.judged.event.name))
@@ -58,7 +58,7 @@ pub(super) fn newest<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p Past> {
     )
 }
 
-/// The name of the event that [`newest`] finds.
+/// The name of the event that [`newest_event`] finds.
 pub(super) fn newest_name<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p str> {
     let mut names = past
         .iter()
@@ -69,18 +69,18 @@ pub(super) fn newest_name<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p str> 
     if names.all(|name| name == first) {
         Some(first)
     } else {
-        newest(hook, past).map(|it| &*it.judged.event.name)
+        newest_event(hook, past).map(|it| &*it.judged.event.name)
     }
 }
 
 /// The subject of an event in a few words.
-pub(super) fn subject(event: &Event) -> String {
+pub(super) fn event_subject(event: &Event) -> String {
     subject_after(event, None)
 }
 
 /// The same with the subject that hooks made of it, if one is given.
 pub(super) fn subject_after(event: &Event, rewritten: Option<&Value>) -> String {
-    let argument = argument(event, rewritten);
+    let argument = main_argument(event, rewritten);
     let text = match event.tool_name() {
         Some(tool) => format!("{tool} {argument}"),
         None => argument,
@@ -90,7 +90,7 @@ pub(super) fn subject_after(event: &Event, rewritten: Option<&Value>) -> String 
 
 /// The argument of an event that matters: what a tool is called with, or the event's subject; with
 /// the subject that hooks made of it, if one is given.
-pub(super) fn argument(event: &Event, rewritten: Option<&Value>) -> String {
+pub(super) fn main_argument(event: &Event, rewritten: Option<&Value>) -> String {
     let is_of_call = event.spec.subject == Some("/tool/input");
     let input = rewritten.filter(|_| is_of_call).or(event.at("/tool/input"));
     if let Some(tool) = event.tool_name()
@@ -129,7 +129,7 @@ pub(super) struct Run {
 
 impl Runs {
     /// The result of the last run of a hook, if its definition is still the same.
-    pub(super) fn last(&self, uri: &str, hook: &str, digest: &[u8; 16]) -> Option<String> {
+    pub(super) fn last_result(&self, uri: &str, hook: &str, digest: &[u8; 16]) -> Option<String> {
         let runs = self.0.lock();
         runs.get(uri)?
             .get(hook)
@@ -138,12 +138,12 @@ impl Runs {
     }
 
     /// Forgets those of a document.
-    pub(super) fn forget(&self, uri: &str) {
+    pub(super) fn forget_document(&self, uri: &str) {
         self.0.lock().remove(uri);
     }
 
     /// Keeps what came of a run.
-    pub(super) fn keep(&self, documents: &Documents, uri: &str, hook: &str, run: Run) {
+    pub(super) fn keep_run(&self, documents: &Documents, uri: &str, hook: &str, run: Run) {
         // It may have been closed meanwhile.
         let Some(document) = documents.get(uri) else {
             return;

@@ -36,7 +36,7 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
 
 /// A text as it is, over several lines, but without what could move a cursor or reorder what stands
 /// around it.
-pub(super) fn shown(text: &str, most: usize) -> String {
+pub(super) fn shown_lines(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for c in cut(text.trim_end(), most).chars() {
         match c {
@@ -49,7 +49,7 @@ pub(super) fn shown(text: &str, most: usize) -> String {
 }
 
 /// A value as text, not too long.
-pub(super) fn clipped(value: &Value) -> String {
+pub(super) fn clip_value(value: &Value) -> String {
     match value {
         Value::String(text) => clipped_text(text),
         other => clipped_text(&other.to_string()),
@@ -60,7 +60,7 @@ pub(super) fn clipped_text(text: &str) -> String {
     cut(text, MAX_SHOWN)
 }
 
-fn fence(text: &str, least: usize) -> String {
+fn code_fence(text: &str, least: usize) -> String {
     let longest = text
         .split(|c| c != '`')
         .map(str::len)
@@ -70,7 +70,7 @@ fn fence(text: &str, least: usize) -> String {
 }
 
 /// A text as a code span of Markdown; nothing in the text ends the span.
-pub(super) fn code(text: &str) -> String {
+pub(super) fn code_span(text: &str) -> String {
     let text: String = text
         .chars()
         .map(|c| {
@@ -81,7 +81,7 @@ pub(super) fn code(text: &str) -> String {
             }
         })
         .collect();
-    let fence = fence(&text, 1);
+    let fence = code_fence(&text, 1);
     let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) || text.is_empty() {
         " "
     } else {
@@ -91,8 +91,8 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// A text as a code block of Markdown; nothing in the text ends the block.
-pub(super) fn block(text: &str) -> String {
-    let fence = fence(text, 3);
+pub(super) fn code_block(text: &str) -> String {
+    let fence = code_fence(text, 3);
     format!("{fence}\n{text}\n{fence}")
 }
 
@@ -131,7 +131,7 @@ pub(super) fn counts_in_words(counts: &Counts, was_any_seen: bool) -> Option<Str
 
 /// A message with quotes where it has the backticks of Markdown, for places that show text as it
 /// is: diagnostics, titles, notifications.
-pub(super) fn plain(message: &str) -> String {
+pub(super) fn plain_quotes(message: &str) -> String {
     let mut parts = message.split('`').peekable();
     let mut plain = String::with_capacity(message.len());
     let mut is_open = false;
@@ -160,7 +160,7 @@ pub(super) fn both_ends(text: &str, most: usize) -> String {
 }
 
 /// A text that Markdown shows as it is.
-pub(super) fn escaped(text: &str) -> String {
+pub(super) fn escape_markdown(text: &str) -> String {
     let mut escaped = String::new();
     for c in one_line(text, usize::MAX).chars() {
         if "\\`*_{}[]()#+-.!|<>~$&".contains(c) {
@@ -199,7 +199,7 @@ mod tests {
             ("``", "“”"),
             ("none", "none"),
         ] {
-            assert_eq!(plain(message), expected);
+            assert_eq!(plain_quotes(message), expected);
         }
         assert_eq!(
             both_ends("check-the-payments-of-the-shop", 20),

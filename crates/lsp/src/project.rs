@@ -60,7 +60,7 @@ impl Opener {
         })
     }
 
-    pub(super) fn open(&self, root: &Path) -> Project {
+    pub(super) fn open_project(&self, root: &Path) -> Project {
         Project(Host::new(HostOptions {
             root: root.to_path_buf(),
             ..self.0.clone()

@@ -4,7 +4,7 @@
 use super::answer::{Answer, Refusal};
 use super::document::{Document, Readable};
 use super::editor::path_of;
-use super::effects::counts;
+use super::effects::is_counting;
 use super::same_name::same_name;
 use super::surroundings::Surroundings;
 use super::written::workspace_edit;
@@ -14,7 +14,10 @@ use hookwire_base::syntax::writer::{At, Op, Writer};
 use hookwire_base::syntax::written::Written;
 use ls_types::{Position, PrepareRenameResponse, WorkspaceEdit};
 
-pub(super) fn prepare(document: &Document, position: Position) -> Answer<PrepareRenameResponse> {
+pub(super) fn prepare_rename(
+    document: &Document,
+    position: Position,
+) -> Answer<PrepareRenameResponse> {
     let lines = document.lines();
     let Named {
         readable,
@@ -33,7 +36,7 @@ pub(super) fn prepare(document: &Document, position: Position) -> Answer<Prepare
 }
 
 /// The edit, and what a person is to be told about it; no edit if the hook has that name already.
-pub(super) fn rename(
+pub(super) fn rename_at(
     document: &Document,
     position: Position,
     new_name: &str,
@@ -45,17 +48,17 @@ pub(super) fn rename(
         name: old,
         span,
     } = name_at(document, document.lines().offset(position))?;
-    let changes = rewritten(readable.document, node, new_name)?;
+    let changes = rewrite_name(readable.document, node, new_name)?;
     if old == new_name {
         return Ok(None);
     }
-    if let Some(other) = taken(document, &span, new_name, around) {
+    if let Some(other) = where_taken(document, &span, new_name, around) {
         return Err(Refusal::Failed(format!(
             "another hook has this name already, at {other}"
         )));
     }
     let hook = readable.document.hook(old).and_then(|it| it.hook.as_ref());
-    let is_counting = hook.is_some_and(|hook| counts(hook));
+    let is_counting = hook.is_some_and(|hook| is_counting(hook));
     let message = is_counting.then(|| format!("{new_name} counts under its new name from zero"));
     let changes = changes
         .into_iter()
@@ -70,7 +73,7 @@ pub(super) fn rename(
 }
 
 /// Where another hook of the layer has a name.
-fn taken(
+fn where_taken(
     document: &Document,
     span: &Span,
     name: &str,
@@ -179,7 +182,7 @@ fn goes_on_as_before(
 }
 
 /// What changes in the text when a name becomes another: with the same quotes if they can hold it.
-fn rewritten(document: &Document, node: &Node, new: &str) -> Answer<Vec<Change>> {
+fn rewrite_name(document: &Document, node: &Node, new: &str) -> Answer<Vec<Change>> {
     let refused = |message: &str| Err(Refusal::Failed(message.into()));
     if new.trim().is_empty() {
         return refused("a hook needs a name");
@@ -288,7 +291,8 @@ mod tests {
         for (file, text, new, expected) in cases {
             let document = document(file, &text);
             let at = text.find("old").unwrap() + 1;
-            let written = name_at(&document, at).and_then(|it| rewritten(&document, it.node, new));
+            let written =
+                name_at(&document, at).and_then(|it| rewrite_name(&document, it.node, new));
             match written {
                 Ok(changes) => assert_eq!(changes[0].1, expected, "{text} {new}"),
                 Err(Refusal::Failed(why)) => {

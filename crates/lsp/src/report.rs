@@ -2,8 +2,8 @@
 //! each hook, then what was changed. Texts are plain; nothing in them is markup.
 
 use super::live::Judged;
-use super::past::argument;
-use super::plain_text::{counts_in_words, one_line, plain, shown};
+use super::past::main_argument;
+use super::plain_text::{counts_in_words, one_line, plain_quotes, shown_lines};
 use hookwire_base::event::Event;
 use hookwire_base::support::amounts::duration;
 use hookwire_base::verdict::{Decision, Outcome, Status, Verdict};
@@ -134,22 +134,22 @@ impl Report {
 
     /// The same with the event that it was held against.
     pub(super) fn at(mut self, about: String, event: &Event, at: Option<String>) -> Report {
-        (self.about, self.at, self.subject) = (about, at, text(&argument(event, None)));
+        (self.about, self.at, self.subject) = (about, at, text(&main_argument(event, None)));
         self
     }
 
     /// The same with why.
     pub(super) fn because(mut self, reason: &str) -> Report {
-        self.reason = Some(text(&plain(reason)));
+        self.reason = Some(text(&plain_quotes(reason)));
         self
     }
 
     /// The same with all of a verdict but its decision.
     pub(super) fn with(mut self, event: &Event, verdict: &Verdict, is_redacted: bool) -> Report {
         if is_redacted {
-            self.subject = text(&argument(event, verdict.subject.as_ref()));
+            self.subject = text(&main_argument(event, verdict.subject.as_ref()));
         }
-        self.rows = verdict.outcomes.iter().map(row).collect();
+        self.rows = verdict.outcomes.iter().map(outcome_row).collect();
         if let Some(after) = &verdict.subject {
             let name = event
                 .spec
@@ -157,7 +157,7 @@ impl Report {
                 .unwrap_or_default()
                 .trim_start_matches('/')
                 .replace('/', ".");
-            compare(
+            compare_values(
                 &name,
                 event.subject(),
                 Some(after),
@@ -178,12 +178,12 @@ impl Report {
             ("Ends the run", verdict.stop.iter().cloned().collect()),
             (
                 "Changed context",
-                context.iter().map(|it| pretty(it)).collect(),
+                context.iter().map(|it| pretty_json(it)).collect(),
             ),
-            ("Granted", verdict.grant.iter().map(pretty).collect()),
+            ("Granted", verdict.grant.iter().map(pretty_json).collect()),
             (
                 "Errors",
-                verdict.errors.iter().map(|it| plain(it)).collect(),
+                verdict.errors.iter().map(|it| plain_quotes(it)).collect(),
             ),
         ];
         let notes = sections.into_iter().filter(|(_, texts)| !texts.is_empty());
@@ -207,15 +207,15 @@ impl Report {
         let report = Report {
             title,
             verdict: verdict_in_words(verdict, is_redacted),
-            tone: tone(verdict),
+            tone: verdict_tone(verdict),
             about: verdict
                 .decided_by
                 .as_deref()
                 .map(|it| format!("by {}", one_line(it, MAX_TITLE)))
                 .unwrap_or_default(),
             at: Some(at.clone()),
-            reason: verdict.reason.as_deref().map(|it| text(&plain(it))),
-            subject: text(&argument(event, None)),
+            reason: verdict.reason.as_deref().map(|it| text(&plain_quotes(it))),
+            subject: text(&main_argument(event, None)),
             heading: "Hooks",
             ..Report::default()
         };
@@ -260,7 +260,7 @@ pub(super) fn verdict_in_words(verdict: &Verdict, is_redacted: bool) -> String {
 }
 
 /// How good a verdict is.
-pub(super) fn tone(verdict: &Verdict) -> Tone {
+pub(super) fn verdict_tone(verdict: &Verdict) -> Tone {
     match verdict.decision {
         Decision::Allow if verdict.subject.is_some() => Tone::Changed,
         // Nobody has allowed what nobody judged.
@@ -314,7 +314,7 @@ pub(super) fn outcome_in_words(outcome: &Outcome) -> String {
         .join(", ")
 }
 
-fn row(outcome: &Outcome) -> Row {
+fn outcome_row(outcome: &Outcome) -> Row {
     let has_taken = !matches!(outcome.status, Status::Skipped | Status::Started);
     let took = if has_taken {
         duration(outcome.duration_micros)
@@ -330,7 +330,7 @@ fn row(outcome: &Outcome) -> Row {
     ]
     .into_iter()
     .flatten();
-    let why: Vec<String> = why.map(|it| plain(it)).collect();
+    let why: Vec<String> = why.map(|it| plain_quotes(it)).collect();
     Row {
         tone: tone_of_outcome(outcome),
         name: one_line(&outcome.hook, MAX_TITLE),
@@ -341,7 +341,7 @@ fn row(outcome: &Outcome) -> Row {
 }
 
 /// Where two values differ.
-fn compare(
+fn compare_values(
     path: &str,
     before: Option<&Value>,
     after: Option<&Value>,
@@ -356,7 +356,7 @@ fn compare(
             let added = new.keys().filter(|key| !old.contains_key(*key));
             for key in old.keys().chain(added) {
                 let path = format!("{path}.{}", one_line(key, MAX_TITLE));
-                compare(
+                compare_values(
                     path.trim_start_matches('.'),
                     old.get(key),
                     new.get(key),
@@ -366,7 +366,8 @@ fn compare(
             }
         }
         _ => {
-            let value = |it: Option<&Value>| it.map_or("(absent)".into(), |it| text(&pretty(it)));
+            let value =
+                |it: Option<&Value>| it.map_or("(absent)".into(), |it| text(&pretty_json(it)));
             changes.push(Change {
                 what: path.into(),
                 before: Some(value(before)),
@@ -376,7 +377,7 @@ fn compare(
     }
 }
 
-fn pretty(value: &Value) -> String {
+fn pretty_json(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
@@ -384,7 +385,7 @@ fn pretty(value: &Value) -> String {
 }
 
 fn text(text: &str) -> String {
-    shown(text, MAX_TEXT)
+    shown_lines(text, MAX_TEXT)
 }
 
 #[cfg(test)]

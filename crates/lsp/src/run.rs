@@ -3,10 +3,10 @@
 
 use super::answer::{Answer, Refusal, off_the_reader};
 use super::document::Document;
-use super::editor::{path_of, unlinked};
-use super::effects::counts;
+use super::editor::{path_of, without_links};
+use super::effects::is_counting;
 use super::live::{Judged, Live};
-use super::past::{MAX_SUBJECT, Past, Run, newest, subject};
+use super::past::{MAX_SUBJECT, Past, Run, event_subject, newest_event};
 use super::plain_text::{MAX_QUOTED, one_line};
 use super::project::Project;
 use super::report::{Note, Report, Tone, outcome_in_words, tone_of_outcome, verdict_in_words};
@@ -56,7 +56,7 @@ pub(super) struct OfEvent {
 
 impl OfEvent {
     /// The event, unless it is too old.
-    pub(super) fn find(self, live: &Live) -> Answer<Arc<Judged>> {
+    pub(super) fn find_event(self, live: &Live) -> Answer<Arc<Judged>> {
         let mut events = live.timeline().into_iter();
         events
             .find(|it| it.host == self.host && it.seq == self.seq)
@@ -79,13 +79,13 @@ struct Found {
 }
 
 /// Finds a hook in the editor's text, or in a file that isn't open.
-fn find(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
+fn find_hook(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
     let failed = |why: String| Refusal::Failed(why);
     let document = match snapshot.document(uri) {
         Some(document) => document.clone(),
-        None => closed(snapshot, uri)?,
+        None => closed_document(snapshot, uri)?,
     };
-    let project = snapshot.server.workspace(&document.path);
+    let project = snapshot.server.workspace_of(&document.path);
     let project = project.ok_or_else(|| failed("no folder is open".into()))?;
     let quoted = one_line(name, MAX_QUOTED);
     let Some(file) = document.compile() else {
@@ -139,7 +139,7 @@ fn find(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
 }
 
 /// A definition file that isn't open under this very URI.
-pub(super) fn closed(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Document>> {
+pub(super) fn closed_document(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Document>> {
     let server = &snapshot.server;
     let path = path_of(uri);
     // Editors differ in which characters of a path they escape.
@@ -163,7 +163,7 @@ pub(super) fn closed(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Document>> {
     };
     let text = read_named(&path)
         .map_err(|error| Refusal::Failed(format!("the file can't be read: {error}")))?;
-    Ok(Arc::new(server.document(uri.clone(), path, 0, text)))
+    Ok(Arc::new(server.new_document(uri.clone(), path, 0, text)))
 }
 
 /// An event to hold a hook against.
@@ -181,7 +181,7 @@ impl Chosen {
     fn new(hook: &Hook, past: &[Past], pinned: Option<OfEvent>, root: &Path) -> Answer<Chosen> {
         let is_pinned = pinned.is_some();
         let real = match pinned {
-            None => newest(hook, past),
+            None => newest_event(hook, past),
             Some(of @ OfEvent { host, seq }) => {
                 let found = past
                     .iter()
@@ -219,8 +219,8 @@ impl Chosen {
     }
 
     /// The event in words.
-    fn named(&self) -> String {
-        let subject = subject(&self.event);
+    fn describe_event(&self) -> String {
+        let subject = event_subject(&self.event);
         let subject = if subject.is_empty() {
             subject
         } else {
@@ -236,7 +236,7 @@ impl Chosen {
 }
 
 /// Why a hook doesn't run, as `explain` says it.
-fn missed(miss: &Miss) -> String {
+fn describe_miss(miss: &Miss) -> String {
     one_line(&miss.to_string(), MAX_QUOTED)
 }
 
@@ -263,7 +263,7 @@ pub(super) struct Ran {
 }
 
 /// Runs a hook and shows what comes of it. Dropping the future ends what it has started.
-pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -> Answer<Ran> {
+pub(super) async fn run_hook(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -> Answer<Ran> {
     let server = snapshot.server.clone();
     if server.connection.runs_no_hook() {
         return Err(Refusal::Failed(
@@ -271,7 +271,7 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
         ));
     }
     let prepare = move || {
-        let found = find(&snapshot, &uri, &hook)?;
+        let found = find_hook(&snapshot, &uri, &hook)?;
         let past = Past::of_project(&snapshot.server.live, Some(&found.project));
         let chosen = Chosen::new(&found.hook, &past, event, found.project.root())?;
         Ok((found, chosen))
@@ -284,14 +284,14 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
         },
         chosen,
     ) = off_the_reader(prepare).await?;
-    let (name, is_detached, counts) = (hook.name.clone(), hook.detached, counts(&hook));
+    let (name, is_detached, counts) = (hook.name.clone(), hook.detached, is_counting(&hook));
     // A person waits for what comes of it, and may cancel it.
     if let Some(hook) = Arc::get_mut(&mut hook)
         && hook.detached
     {
         (hook.detached, hook.fail) = (false, Some(Fail::Open));
     }
-    let named = chosen.named();
+    let named = chosen.describe_event();
     let ran_at = chosen.at.clone();
     let mut ran = Ran {
         hook: name.clone(),
@@ -315,8 +315,8 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
     };
     match chosen.applies {
         Err(miss) => {
-            ran.summary = format!("did not run: {}", missed(&miss));
-            ran.report = Some(report("did not run", Tone::None).because(&missed(&miss)));
+            ran.summary = format!("did not run: {}", describe_miss(&miss));
+            ran.report = Some(report("did not run", Tone::None).because(&describe_miss(&miss)));
             ran.kept_out_by = Some(miss);
         }
         Ok(_) => {
@@ -331,7 +331,7 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
                 counts,
             };
             ran.summary = outcome
-                .map(|it| summary(it, &verdict, &chosen.event, told))
+                .map(|it| summarize_run(it, &verdict, &chosen.event, told))
                 .unwrap_or_default();
             if outcome.is_some_and(|it| it.error.is_some()) {
                 kind = MessageType::ERROR;
@@ -370,11 +370,11 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
         };
         server
             .runs
-            .keep(&server.documents(), document.uri.as_str(), &name, run);
+            .keep_run(&server.documents(), document.uri.as_str(), &name, run);
     }
     ran.report = ran.report.filter(|_| server.abilities.panel);
     if ran.report.is_none() {
-        server.editor.show(
+        server.editor.show_message(
             kind,
             &format!(
                 "{} on {named}: {}",
@@ -395,7 +395,7 @@ impl Client for Person {
         let text = |key: &str| one_line(params[key].as_str().unwrap_or_default(), MAX_QUOTED);
         let question = format!("{} at {}: {}", text("hook"), text("event"), text("message"));
         let actions = json!([{ "title": APPROVE }, { "title": DENY }]);
-        let asked = json!({ "type": MessageType::INFO, "message": unlinked(&question), "actions": actions });
+        let asked = json!({ "type": MessageType::INFO, "message": without_links(&question), "actions": actions });
         let reply = self
             .0
             .editor
@@ -432,7 +432,7 @@ struct Told {
 }
 
 /// The result of a run in one line.
-fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told) -> String {
+fn summarize_run(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told) -> String {
     let mut took = duration(outcome.duration_micros);
     if told.counts {
         took.push_str(", counted from zero");
@@ -542,12 +542,15 @@ pub(super) struct Explained {
 }
 
 /// Tells whether a hook would run, and runs nothing.
-pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Explained> {
+pub(super) fn explain_hook(
+    snapshot: &Snapshot,
+    OfHook { uri, hook }: &OfHook,
+) -> Answer<Explained> {
     let server = &snapshot.server;
-    let Found { project, hook, .. } = find(snapshot, uri, hook)?;
+    let Found { project, hook, .. } = find_hook(snapshot, uri, hook)?;
     let past = Past::of_project(&server.live, Some(&project));
     let chosen = Chosen::new(&hook, &past, None, project.root())?;
-    let named = chosen.named();
+    let named = chosen.describe_event();
     let from = chosen.from();
     let (applies, (summary, opaque, kept_out_by)) = (
         chosen.applies.is_ok(),
@@ -562,7 +565,7 @@ pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Ans
                 (told, Some(why.clone()), None)
             }
             Err(miss) => (
-                format!("does not run on {named}: {}", missed(miss)),
+                format!("does not run on {named}: {}", describe_miss(miss)),
                 None,
                 Some(miss.clone()),
             ),
@@ -576,12 +579,12 @@ pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Ans
         };
         let report = Report::of_hook(&hook.name, verdict, tone);
         let report = report.at(
-            format!("on {}", chosen.named()),
+            format!("on {}", chosen.describe_event()),
             &chosen.event,
             chosen.at.clone(),
         );
         match (&kept_out_by, &opaque) {
-            (Some(miss), _) => report.because(&missed(miss)),
+            (Some(miss), _) => report.because(&describe_miss(miss)),
             (None, Some(why)) => {
                 report.because(&format!("whether it applies can't be told: {why}"))
             }
@@ -589,7 +592,7 @@ pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Ans
         }
     });
     if report.is_none() {
-        server.editor.show(
+        server.editor.show_message(
             MessageType::INFO,
             &format!("{} {summary}", one_line(&hook.name, MAX_QUOTED)),
         );
@@ -688,14 +691,14 @@ mod tests {
             let is_pinned = pinned.is_some();
             let told = match Chosen::new(&hook, &past, pinned, Path::new("/p")) {
                 Ok(chosen) => {
-                    let subject = Some(subject(&chosen.event)).filter(|it| !it.is_empty());
+                    let subject = Some(event_subject(&chosen.event)).filter(|it| !it.is_empty());
                     let subject = subject.map(|it| format!(" ({it})")).unwrap_or_default();
                     let applies = chosen
                         .applies
                         .as_ref()
                         .map_or_else(|miss| &*miss.test, |_| "runs");
                     if !is_pinned {
-                        let name = newest_name(&hook, &past).unwrap_or(sample::name(&hook));
+                        let name = newest_name(&hook, &past).unwrap_or(sample::event_name(&hook));
                         assert_eq!(
                             name, &*chosen.event.name,
                             "the lens says the same: {definition}"

@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The name of the event that [`of`] makes.
-pub(super) fn name(hook: &Hook) -> &str {
+/// The name of the event that [`event_for`] makes.
+pub(super) fn event_name(hook: &Hook) -> &str {
     const USUAL: &str = "PreToolUse";
     match &hook.on {
         On::Every => matched_parts(hook)
-            .and_then(|parts| canonical(hook, parts.first()?))
+            .and_then(|parts| canonical_name(hook, parts.first()?))
             .unwrap_or(USUAL),
         On::Names(names) => names.first().map_or(USUAL, |name| name),
     }
@@ -40,7 +40,7 @@ fn matched_parts(hook: &Hook) -> Option<Vec<String>> {
 }
 
 /// The canonical name of an event that a text names in the hook's vocabulary.
-fn canonical(hook: &Hook, name: &str) -> Option<&'static str> {
+fn canonical_name(hook: &Hook, name: &str) -> Option<&'static str> {
     let dialect = dialects::by_name(hook.contract.dialect).ok()?;
     dialect
         .events
@@ -55,9 +55,9 @@ fn canonical(hook: &Hook, name: &str) -> Option<&'static str> {
 /// None could be made; for people.
 pub(super) fn event_for(hook: &Hook, root: &Path) -> Result<Arc<Event>, String> {
     let (mut nearest, mut opaque) = (None, None);
-    for texts in texts(hook) {
-        for tool in tools(hook) {
-            let event = Event::from_json(data(hook, &tool, &texts, root))
+    for texts in subject_texts(hook) {
+        for tool in likely_tools(hook) {
+            let event = Event::from_json(event_data(hook, &tool, &texts, root))
                 .map_err(|error| error.to_string())?;
             let event = Arc::new(event);
             match hook.applies(&Facts::new(event.clone(), root)) {
@@ -74,9 +74,12 @@ pub(super) fn event_for(hook: &Hook, root: &Path) -> Result<Arc<Event>, String> 
 
 /// Candidates for the subject of an event: what the pattern of `if` stands for, what it begins
 /// with, what `when` compares with, and `None` for what is usual.
-fn texts(hook: &Hook) -> Vec<Option<String>> {
+fn subject_texts(hook: &Hook) -> Vec<Option<String>> {
     let rules = &hook.tools.rules;
-    let patterns = rules.iter().filter_map(|rule| rule.pattern()).map(instance);
+    let patterns = rules
+        .iter()
+        .filter_map(|rule| rule.pattern())
+        .map(glob_instance);
     let prefixes = rules.iter().filter_map(|rule| match rule.key() {
         Key::Program(program) => Some(program.to_string()),
         Key::PathPrefix(prefix) if prefix.is_empty() || prefix.ends_with('/') => {
@@ -88,7 +91,7 @@ fn texts(hook: &Hook) -> Vec<Option<String>> {
     let compared = hook
         .when
         .as_ref()
-        .map(|when| quoted(when.source()))
+        .map(|when| quoted_texts(when.source()))
         .unwrap_or_default();
     let mut texts: Vec<_> = patterns
         .chain(prefixes)
@@ -102,7 +105,7 @@ fn texts(hook: &Hook) -> Vec<Option<String>> {
 }
 
 /// The first few texts between quotes.
-fn quoted(expression: &str) -> Vec<String> {
+fn quoted_texts(expression: &str) -> Vec<String> {
     let mut texts = Vec::new();
     let mut rest = expression;
     while let Some((_, after)) = rest.split_once(['\'', '"'])
@@ -123,7 +126,7 @@ fn quoted(expression: &str) -> Vec<String> {
 }
 
 /// The names of tools, or of whatever else the matcher is about, the likeliest first.
-fn tools(hook: &Hook) -> Vec<String> {
+fn likely_tools(hook: &Hook) -> Vec<String> {
     let of_parts = matched_parts(hook)
         .and_then(|parts| parts.into_iter().next_back().filter(|it| !it.is_empty()));
     let of_rules = hook
@@ -131,7 +134,7 @@ fn tools(hook: &Hook) -> Vec<String> {
         .rules
         .iter()
         .flat_map(|rule| rule.tools())
-        .map(|(tool, _)| instance(tool));
+        .map(|(tool, _)| glob_instance(tool));
     let of_matcher = match &hook.matcher {
         Some(Matcher::Names(names)) => names.iter().take(10).cloned().collect(),
         Some(Matcher::Prefix(prefix) | Matcher::Pattern { prefix, .. }) if !prefix.is_empty() => {
@@ -151,19 +154,19 @@ fn tools(hook: &Hook) -> Vec<String> {
         tools.extend(
             hook.when
                 .as_ref()
-                .map(|when| quoted(when.source()))
+                .map(|when| quoted_texts(when.source()))
                 .unwrap_or_default(),
         );
     }
     tools
 }
 
-fn data(hook: &Hook, tool: &str, text: &Option<String>, root: &Path) -> Value {
-    let name = name(hook);
+fn event_data(hook: &Hook, tool: &str, text: &Option<String>, root: &Path) -> Value {
+    let name = event_name(hook);
     let agent = hook
         .agents
         .first()
-        .map_or("agent".into(), |glob| instance(glob.glob().glob()));
+        .map_or("agent".into(), |glob| glob_instance(glob.glob().glob()));
     let mut data = json!({
         "event": name,
         "session": "sample",
@@ -172,7 +175,7 @@ fn data(hook: &Hook, tool: &str, text: &Option<String>, root: &Path) -> Value {
         "cwd": root,
         "agent": { "name": agent },
     });
-    for (pointer, value) in members(name) {
+    for (pointer, value) in plausible_members(name) {
         set_pointer(&mut data, pointer, value);
     }
     if let Target::Member(pointer) = (hook.contract.matched)(name)
@@ -193,13 +196,17 @@ fn data(hook: &Hook, tool: &str, text: &Option<String>, root: &Path) -> Value {
     if spec(name).is_some_and(|spec| spec.tool) {
         set_pointer(&mut data, "/tool/name", tool.into());
         set_pointer(&mut data, "/tool/callId", "sample".into());
-        set_pointer(&mut data, "/tool/input", input(tool, text.as_deref(), root));
+        set_pointer(
+            &mut data,
+            "/tool/input",
+            tool_input(tool, text.as_deref(), root),
+        );
     }
     data
 }
 
 /// The data that an agent would plausibly send with an event.
-fn members(event: &str) -> Vec<(&'static str, Value)> {
+fn plausible_members(event: &str) -> Vec<(&'static str, Value)> {
     let usage = || json!({ "inputTokens": 1200, "outputTokens": 80 });
     let message = || json!("The work is done.");
     let prompt = || json!("Please run the tests and fix what fails.");
@@ -265,7 +272,7 @@ fn members(event: &str) -> Vec<(&'static str, Value)> {
 }
 
 /// A call's input whose main argument is this text.
-fn input(tool: &str, text: Option<&str>, root: &Path) -> Value {
+fn tool_input(tool: &str, text: Option<&str>, root: &Path) -> Value {
     let row = known(tool);
     // `name=pattern` is about that argument; in a command a `=` is part of the text.
     let named = text
@@ -308,7 +315,7 @@ fn input(tool: &str, text: Option<&str>, root: &Path) -> Value {
 }
 
 /// A text that a glob matches, in most cases.
-fn instance(glob: &str) -> String {
+fn glob_instance(glob: &str) -> String {
     let mut text = String::new();
     let mut rest = glob.chars().peekable();
     while let Some(c) = rest.next() {
@@ -461,7 +468,7 @@ mod tests {
             let event = event_for(&hook, Path::new("/p")).unwrap();
             hook.applies(&Facts::new(event.clone(), Path::new("/p")))
                 .unwrap_or_else(|miss| panic!("{definition}: {miss:?}"));
-            assert_eq!(&*event.name, name(&hook), "{definition}");
+            assert_eq!(&*event.name, event_name(&hook), "{definition}");
             let tool = event.tool_name().unwrap_or_default();
             let main = event
                 .at("/tool/input")
@@ -514,7 +521,7 @@ mod tests {
             ("*", "x"),
             ("team [[]a[]]*", "team [a]"),
         ] {
-            assert_eq!(instance(glob), expected, "{glob}");
+            assert_eq!(glob_instance(glob), expected, "{glob}");
         }
     }
 }

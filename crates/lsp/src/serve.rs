@@ -4,7 +4,7 @@
 use super::answer::Answer;
 use super::editor::path_of;
 use super::server::Server;
-use super::workspaces::{Workspace, project_of, projects};
+use super::workspaces::{Workspace, project_of, projects_of_folder};
 use super::{diagnostics, live};
 use hookwire_base::syntax::formats;
 use ls_types::{
@@ -32,7 +32,7 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Server {
     /// Tells what there is to tell, until `ended`.
-    pub fn start(self: &Arc<Server>, ended: &CancellationToken) {
+    pub fn start_tasks(self: &Arc<Server>, ended: &CancellationToken) {
         if self.ended.set(ended.clone()).is_err() {
             return;
         }
@@ -40,7 +40,7 @@ impl Server {
         spawn(Box::pin(diagnostics::publish_changes(self.clone())));
         let server = self.clone();
         spawn(Box::pin(async move {
-            live::follow(&server.live, &server.connection, &server.workspaces, || {
+            live::follow_hosts(&server.live, &server.connection, &server.workspaces, || {
                 server.refresh_live()
             })
             .await;
@@ -49,12 +49,12 @@ impl Server {
             spawn(Box::pin(end_with(parent)));
         }
         for workspace in self.workspaces.all() {
-            self.follow(workspace);
+            self.follow_workspace(workspace);
         }
     }
 
     /// Tells what changes in a folder, until it is left.
-    fn follow(self: &Arc<Server>, Workspace { project, left }: Workspace) {
+    fn follow_workspace(self: &Arc<Server>, Workspace { project, left }: Workspace) {
         let Some(ended) = self.ended.get().cloned() else {
             return;
         };
@@ -63,22 +63,25 @@ impl Server {
         }
         let server = self.clone();
         let follow = async move {
-            left.run_until_cancelled(diagnostics::follow(server.clone(), project.clone()))
-                .await;
-            diagnostics::withdraw(&server, &project);
+            left.run_until_cancelled(diagnostics::follow_definitions(
+                server.clone(),
+                project.clone(),
+            ))
+            .await;
+            diagnostics::withdraw_diagnostics(&server, &project);
         };
         tokio::spawn(async move { ended.run_until_cancelled_owned(follow).await });
     }
 
     /// Enters a folder.
-    fn enter(self: &Arc<Server>, root: &Path) {
-        if let Some(workspace) = self.workspaces.enter(root) {
-            self.follow(workspace);
+    fn enter_folder(self: &Arc<Server>, root: &Path) {
+        if let Some(workspace) = self.workspaces.enter_folder(root) {
+            self.follow_workspace(workspace);
         }
     }
 
     /// Leaves every project that neither a folder nor an open document is about any more.
-    fn leave(&self) {
+    fn leave_unused(&self) {
         let documents = self.documents();
         let of_documents = documents
             .values()
@@ -88,7 +91,7 @@ impl Server {
             .folders
             .lock()
             .iter()
-            .flat_map(|folder| projects(folder))
+            .flat_map(|folder| projects_of_folder(folder))
             .collect::<Vec<_>>();
         let wanted: HashSet<PathBuf> = of_documents.chain(of_folders).collect();
         self.workspaces.retain(|root| wanted.contains(root));
@@ -154,11 +157,11 @@ pub(super) fn did_open(server: &Arc<Server>, params: DidOpenTextDocumentParams) 
         return Ok(());
     }
     if let Some(project) = project_of(&path) {
-        server.enter(project);
+        server.enter_folder(project);
     }
-    let document = server.document(uri, path, version, text);
-    server.update(|documents| drop(documents.insert(key.clone(), Arc::new(document))));
-    server.check(&key);
+    let document = server.new_document(uri, path, version, text);
+    server.update_documents(|documents| drop(documents.insert(key.clone(), Arc::new(document))));
+    server.check_document(&key);
     Ok(())
 }
 
@@ -186,21 +189,21 @@ pub(super) fn did_change(server: &Arc<Server>, params: DidChangeTextDocumentPara
             uri = key,
             "A document is left alone until it is opened again: the change is too large."
         );
-        server.update(|documents| drop(documents.remove(key)));
+        server.update_documents(|documents| drop(documents.remove(key)));
         return Ok(());
     }
-    let document = Arc::new(document.changed(version, changes));
-    server.update(|documents| drop(documents.insert(key.to_string(), document)));
-    server.check(key);
+    let document = Arc::new(document.with_changes(version, changes));
+    server.update_documents(|documents| drop(documents.insert(key.to_string(), document)));
+    server.check_document(key);
     Ok(())
 }
 
 pub(super) fn did_close(server: &Arc<Server>, params: DidCloseTextDocumentParams) -> Answer<()> {
     let key = params.text_document.uri.as_str();
-    server.update(|documents| drop(documents.remove(key)));
-    server.runs.forget(key);
-    server.check(key);
-    server.leave();
+    server.update_documents(|documents| drop(documents.remove(key)));
+    server.runs.forget_document(key);
+    server.check_document(key);
+    server.leave_unused();
     Ok(())
 }
 
@@ -227,9 +230,9 @@ pub(super) fn did_change_folders(
     }
     added
         .iter()
-        .flat_map(|folder| projects(folder))
-        .for_each(|root| server.enter(&root));
-    server.leave();
+        .flat_map(|folder| projects_of_folder(folder))
+        .for_each(|root| server.enter_folder(&root));
+    server.leave_unused();
     server.refresh();
     Ok(())
 }

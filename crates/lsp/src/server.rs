@@ -9,7 +9,7 @@ use super::past::Runs;
 use super::project::Project;
 use super::standing;
 use super::surroundings::Surroundings;
-use super::workspaces::{Workspaces, projects};
+use super::workspaces::{Workspaces, projects_of_folder};
 use hookwire_base::syntax::source::Layer;
 use hookwire_engine::host::Host;
 use hookwire_handlers::services::client::Client;
@@ -66,9 +66,9 @@ impl Server {
             serde_json::from_value(params.clone()).map_err(|error| error.to_string())?;
         let connection = Project::new(host);
         let workspaces = Arc::new(Workspaces::new(&connection));
-        let folders = folders(&params).unwrap_or_else(|| vec![host.root().to_path_buf()]);
-        for root in folders.iter().flat_map(|folder| projects(folder)) {
-            workspaces.enter(&root);
+        let folders = open_folders(&params).unwrap_or_else(|| vec![host.root().to_path_buf()]);
+        for root in folders.iter().flat_map(|folder| projects_of_folder(folder)) {
+            workspaces.enter_folder(&root);
         }
         Ok(Arc::new(Server {
             abilities: Abilities::from_params(&params),
@@ -126,14 +126,14 @@ impl Server {
         if self.abilities.live {
             self.editor.notify(
                 "hookwire/live",
-                &standing::status(&self.workspaces, &self.live),
+                &standing::workspace_status(&self.workspaces, &self.live),
             );
         }
     }
 
     /// The project that a file is in.
-    pub(super) fn workspace(&self, file: &Path) -> Option<Project> {
-        self.workspaces.around(file)
+    pub(super) fn workspace_of(&self, file: &Path) -> Option<Project> {
+        self.workspaces.project_around(file)
     }
 
     /// Every project that the editor works in.
@@ -142,7 +142,7 @@ impl Server {
     }
 
     /// The surroundings of a document in a project.
-    pub(super) fn around<'s>(
+    pub(super) fn surroundings_in<'s>(
         &'s self,
         documents: &'s Documents,
         project: Option<Project>,
@@ -168,22 +168,28 @@ impl Server {
     }
 
     /// Has the diagnostics of a document told again.
-    pub(super) fn check(&self, uri: &str) {
+    pub(super) fn check_document(&self, uri: &str) {
         self.unchecked.lock().insert(uri.to_string());
         self.changed.notify_one();
     }
 
     /// A text of the workspace that it is in.
-    pub(super) fn document(&self, uri: Uri, path: PathBuf, version: i32, text: String) -> Document {
+    pub(super) fn new_document(
+        &self,
+        uri: Uri,
+        path: PathBuf,
+        version: i32,
+        text: String,
+    ) -> Document {
         let layer = self
-            .workspace(&path)
+            .workspace_of(&path)
             .and_then(|it| it.layer_of(&path))
             .unwrap_or(Layer::Project);
         Document::new(uri, path, version, text, self.abilities.encoding).in_layer(layer)
     }
 
     /// Changes which documents are open.
-    pub(super) fn update(&self, change: impl FnOnce(&mut Documents)) {
+    pub(super) fn update_documents(&self, change: impl FnOnce(&mut Documents)) {
         change(Arc::make_mut(&mut self.documents.lock()));
     }
 }
@@ -202,9 +208,9 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The surroundings of a file that is asked about.
-    pub(super) fn around(&self, file: &Path) -> Surroundings<'_> {
+    pub(super) fn surroundings_of(&self, file: &Path) -> Surroundings<'_> {
         self.server
-            .around(&self.documents, self.server.workspace(file))
+            .surroundings_in(&self.documents, self.server.workspace_of(file))
     }
 
     /// A definition file that is open in the editor.
@@ -213,7 +219,7 @@ impl Snapshot {
     }
 
     /// Answers a question about it, off the reader.
-    pub async fn answer(self, query: Query, params: Value) -> Answer<Value> {
+    pub async fn answer_query(self, query: Query, params: Value) -> Answer<Value> {
         let _given_up = self.given_up.clone().drop_guard();
         // Never closed.
         let permit = self.server.questions.clone().acquire_owned().await;
@@ -241,7 +247,7 @@ impl Snapshot {
 }
 
 /// The folders that the editor has open.
-fn folders(params: &InitializeParams) -> Option<Vec<PathBuf>> {
+fn open_folders(params: &InitializeParams) -> Option<Vec<PathBuf>> {
     let folders = params
         .workspace_folders
         .iter()

@@ -1,7 +1,7 @@
 //! How things stand: which hosts are attached, and how many hooks and mistakes there are.
 
 use super::live::{Live, LiveHost};
-use super::plain_text::escaped;
+use super::plain_text::escape_markdown;
 use super::project::Project;
 use super::workspaces::Workspaces;
 use hookwire_base::support::amounts::number_of;
@@ -29,7 +29,7 @@ struct Standing {
 }
 
 /// Which hosts are attached, and how the definitions stand.
-pub(super) fn status(workspaces: &Workspaces, live: &Live) -> Value {
+pub(super) fn workspace_status(workspaces: &Workspaces, live: &Live) -> Value {
     let published: Vec<_> = workspaces
         .projects()
         .iter()
@@ -109,7 +109,7 @@ impl Standing {
             let host = |it: &LiveHost| {
                 format!(
                     "- {}: process {}, generation {}",
-                    escaped(&it.root),
+                    escape_markdown(&it.root),
                     it.pid,
                     it.generation
                 )
@@ -122,7 +122,7 @@ impl Standing {
                 hosts.join("\n")
             )
         };
-        let version = escaped(self.version);
+        let version = escape_markdown(self.version);
         format!(
             "**hookwire {version}**\n\n{hooks}, {errors}, {warnings} in definitions\n\n{attached}"
         )

@@ -50,7 +50,7 @@ impl Surroundings<'_> {
     /// The project's last events, newest first.
     pub(super) fn events(&self) -> Vec<Arc<Event>> {
         self.live
-            .recent(&self.key())
+            .recent_events(&self.key())
             .iter()
             .take(MAX_EVENTS)
             .map(|it| it.event.clone())

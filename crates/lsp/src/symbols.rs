@@ -15,8 +15,8 @@ use ls_types::{
 use std::collections::BTreeMap;
 
 /// As a tree if the editor shows one (`nested`), else as a list.
-pub(super) fn symbols(document: &Document, nested: bool) -> DocumentSymbolResponse {
-    let symbols = outline(document);
+pub(super) fn document_symbols(document: &Document, nested: bool) -> DocumentSymbolResponse {
+    let symbols = document_outline(document);
     if nested {
         return DocumentSymbolResponse::Nested(symbols);
     }
@@ -26,16 +26,16 @@ pub(super) fn symbols(document: &Document, nested: bool) -> DocumentSymbolRespon
         let inner = children
             .iter()
             .flatten()
-            .map(|child| information(document, child, Some(&symbol.name)));
+            .map(|child| symbol_information(document, child, Some(&symbol.name)));
         let inner: Vec<_> = inner.collect();
-        flat.push(information(document, &symbol, None));
+        flat.push(symbol_information(document, &symbol, None));
         flat.extend(inner);
     }
     DocumentSymbolResponse::Flat(flat)
 }
 
 #[expect(deprecated, reason = "the type has a field for it")]
-fn information(
+fn symbol_information(
     document: &Document,
     symbol: &DocumentSymbol,
     within: Option<&String>,
@@ -57,7 +57,7 @@ fn information(
 const MAX_DETAIL: usize = 60;
 
 /// The settings for the whole file, and its hooks with their handlers, in the order of the text.
-fn outline(document: &Document) -> Vec<DocumentSymbol> {
+fn document_outline(document: &Document) -> Vec<DocumentSymbol> {
     let Some(readable) = document.readable() else {
         return Vec::new();
     };
@@ -81,8 +81,8 @@ fn outline(document: &Document) -> Vec<DocumentSymbol> {
         let Some(selection) = readable.part(&entry.key_span) else {
             continue;
         };
-        let whole = readable.whole(&around(&entry.key_span, &extent(&entry.value, format)));
-        let symbol = symbol(
+        let whole = readable.whole(&span_around(&entry.key_span, &extent(&entry.value, format)));
+        let symbol = make_symbol(
             &lines,
             entry.key.clone(),
             keys.join(", "),
@@ -94,7 +94,7 @@ fn outline(document: &Document) -> Vec<DocumentSymbol> {
     }
     for (n, (compiled, node)) in reading.hooks().enumerate() {
         let whole = extent(node, format);
-        let selection = if within(&compiled.span, &whole) {
+        let selection = if is_within(&compiled.span, &whole) {
             &compiled.span
         } else {
             &node.span
@@ -107,27 +107,28 @@ fn outline(document: &Document) -> Vec<DocumentSymbol> {
             Some(name) => name.to_string(),
             None => format!("hook {}", n + 1),
         };
-        let handler = handler(node);
-        let mut hook = symbol(
+        let handler = handler_entry(node);
+        let mut hook = make_symbol(
             &lines,
             name,
-            detail(compiled, node),
+            hook_detail(compiled, node),
             SymbolKind::EVENT,
             &whole,
             &selection,
         );
         hook.children = handler.and_then(|entry| {
-            let inner = readable.whole(&around(&entry.key_span, &extent(&entry.value, format)));
+            let inner =
+                readable.whole(&span_around(&entry.key_span, &extent(&entry.value, format)));
             let key = readable.part(&entry.key_span)?;
-            let (inner, key) = if within(&inner, &whole) {
+            let (inner, key) = if is_within(&inner, &whole) {
                 (inner, key)
             } else {
                 (whole.clone(), selection)
             };
-            Some(vec![symbol(
+            Some(vec![make_symbol(
                 &lines,
                 entry.key.clone(),
-                brief(&entry.value),
+                brief_value(&entry.value),
                 SymbolKind::FUNCTION,
                 &inner,
                 &key,
@@ -140,7 +141,7 @@ fn outline(document: &Document) -> Vec<DocumentSymbol> {
 }
 
 #[expect(deprecated, reason = "the type has a field for it")]
-fn symbol(
+fn make_symbol(
     lines: &Lines<'_>,
     name: String,
     detail: String,
@@ -165,25 +166,29 @@ fn symbol(
     }
 }
 
-fn within(inner: &Span, outer: &Span) -> bool {
+fn is_within(inner: &Span, outer: &Span) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-fn around(one: &Span, other: &Span) -> Span {
+fn span_around(one: &Span, other: &Span) -> Span {
     one.start.min(other.start)..one.end.max(other.end)
 }
 
-fn handler(hook: &Node) -> Option<&hookwire_base::syntax::node::Entry> {
+fn handler_entry(hook: &Node) -> Option<&hookwire_base::syntax::node::Entry> {
     hook.entries()
         .iter()
         .find(|entry| KINDS.iter().any(|kind| kind.key == entry.key))
 }
 
 /// Events as written and the handler's key.
-fn detail(compiled: &Compiled, node: &Node) -> String {
+fn hook_detail(compiled: &Compiled, node: &Node) -> String {
     let on = match node.get("on").map(|it| &it.value) {
         Some(NodeValue::String(event)) => event.clone(),
-        Some(NodeValue::Seq(events)) => events.iter().map(brief).collect::<Vec<_>>().join(", "),
+        Some(NodeValue::Seq(events)) => events
+            .iter()
+            .map(brief_value)
+            .collect::<Vec<_>>()
+            .join(", "),
         // A guard's own.
         _ => match compiled.hook.as_ref().map(|hook| &hook.on) {
             Some(hookwire_base::event::On::Names(names)) => names.join(", "),
@@ -191,7 +196,9 @@ fn detail(compiled: &Compiled, node: &Node) -> String {
             None => String::new(),
         },
     };
-    let key = handler(node).map(|it| it.key.as_str()).unwrap_or_default();
+    let key = handler_entry(node)
+        .map(|it| it.key.as_str())
+        .unwrap_or_default();
     let parts: Vec<&str> = [on.as_str(), key]
         .into_iter()
         .filter(|it| !it.is_empty())
@@ -200,13 +207,13 @@ fn detail(compiled: &Compiled, node: &Node) -> String {
 }
 
 /// The beginning of a value.
-fn brief(node: &Node) -> String {
+fn brief_value(node: &Node) -> String {
     let text = match &node.value {
         NodeValue::String(text) => text.clone(),
         NodeValue::Seq(items) => items
             .iter()
             .take(8)
-            .map(brief)
+            .map(brief_value)
             .collect::<Vec<_>>()
             .join(" "),
         NodeValue::Map(entries) => match entries.first() {
@@ -223,8 +230,8 @@ fn brief(node: &Node) -> String {
     first_line_cut(text.trim(), MAX_DETAIL)
 }
 
-pub(super) fn folding(document: &Document) -> Vec<FoldingRange> {
-    folds(document)
+pub(super) fn folding_ranges(document: &Document) -> Vec<FoldingRange> {
+    document_folds(document)
         .into_iter()
         .map(FoldingRange::from)
         .collect()
@@ -251,7 +258,7 @@ impl From<Fold> for FoldingRange {
 
 /// Every value and every block of comments that takes several lines; while the text can't be read,
 /// the values that are still there.
-fn folds(document: &Document) -> Vec<Fold> {
+fn document_folds(document: &Document) -> Vec<Fold> {
     let lines = document.lines();
     let readable = document.readable();
     let mut texts = Vec::new();
@@ -267,14 +274,14 @@ fn folds(document: &Document) -> Vec<Fold> {
         };
         root.entries()
             .iter()
-            .for_each(|entry| finder.add(entry.key_span.start, &entry.value));
+            .for_each(|entry| finder.add_fold(entry.key_span.start, &entry.value));
         // The root is a list, so its items have no keys.
         root.items()
             .iter()
-            .for_each(|item| finder.add(item.span.start, item));
+            .for_each(|item| finder.add_fold(item.span.start, item));
         (found, texts) = (finder.found, finder.texts);
     }
-    let comments = comments(document, &lines, &texts);
+    let comments = comment_folds(document, &lines, &texts);
     let values = found.into_iter().map(|(first, last)| Fold {
         first,
         last,
@@ -295,7 +302,7 @@ struct Folds<'d> {
 }
 
 impl Folds<'_> {
-    fn add(&mut self, start: usize, node: &Node) {
+    fn add_fold(&mut self, start: usize, node: &Node) {
         let document = self.readable.document;
         let line = |offset: usize| self.lines.index.utf8(offset).0;
         let span = extent(node, document.format());
@@ -333,17 +340,17 @@ impl Folds<'_> {
         match &node.value {
             NodeValue::Map(entries) => entries
                 .iter()
-                .for_each(|entry| self.add(entry.key_span.start, &entry.value)),
+                .for_each(|entry| self.add_fold(entry.key_span.start, &entry.value)),
             NodeValue::Seq(items) => items
                 .iter()
-                .for_each(|item| self.add(item.span.start, item)),
+                .for_each(|item| self.add_fold(item.span.start, item)),
             _ => {}
         }
     }
 }
 
 /// Two lines or more of nothing but comments.
-fn comments(document: &Document, lines: &Lines<'_>, texts: &[(usize, usize)]) -> Vec<Fold> {
+fn comment_folds(document: &Document, lines: &Lines<'_>, texts: &[(usize, usize)]) -> Vec<Fold> {
     let mut folds: Vec<Fold> = Vec::new();
     let mut in_block = false;
     let mut texts = texts.to_vec();
@@ -440,7 +447,10 @@ mod tests {
                     .map(|child| format!(" > {}", line(child)));
                 line(symbol) + &inner.collect::<String>()
             };
-            let symbols: Vec<String> = outline(&document(name, text)).iter().map(lines).collect();
+            let symbols: Vec<String> = document_outline(&document(name, text))
+                .iter()
+                .map(lines)
+                .collect();
             assert_eq!(symbols.join(" | "), expected, "{name}");
         }
     }
@@ -462,7 +472,10 @@ mod tests {
                     if fold.is_comment { "c" } else { "" }
                 )
             };
-            let folds: Vec<String> = folds(&document(name, text)).iter().map(fold).collect();
+            let folds: Vec<String> = document_folds(&document(name, text))
+                .iter()
+                .map(fold)
+                .collect();
             assert_eq!(folds.join(" "), expected, "{name}");
         }
     }

@@ -111,7 +111,7 @@ fn of_handler(path: &[Step<'_>]) -> Option<TextKind> {
 /// The kind of the text at a place.
 pub(super) fn kind_at(here: &Here<'_>) -> Option<TextKind> {
     if here.hook.is_some() {
-        in_hook(here.within())
+        in_hook(here.path_in_hook())
     } else {
         in_file(&here.path)
     }

@@ -86,7 +86,7 @@ const GROUPINGS: [(By, &str); 5] = [
 
 impl By {
     /// The group of an event.
-    fn group(self, judged: &Judged, is_redacted: bool) -> String {
+    fn group_name(self, judged: &Judged, is_redacted: bool) -> String {
         let or = |text: Option<&str>, none: &str| text.unwrap_or(none).to_string();
         match self {
             By::Time => String::new(),
@@ -140,7 +140,7 @@ struct Choice<Id> {
 pub(super) struct Redacting(HashSet<(String, Arc<str>)>);
 
 impl Redacting {
-    pub(super) fn of(projects: &[Project]) -> Redacting {
+    pub(super) fn in_projects(projects: &[Project]) -> Redacting {
         let hooks = |project: &Project| {
             let (key, set) = (project.key(), project.hooks());
             let redacting = set
@@ -154,8 +154,8 @@ impl Redacting {
     }
 
     /// The subject of an event in a few words; of one that was redacted, what is left of it.
-    pub(super) fn subject(&self, judged: &Judged) -> String {
-        let is_redacted = self.has(&judged.folder, &judged.verdict);
+    pub(super) fn event_subject(&self, judged: &Judged) -> String {
+        let is_redacted = self.has_redacted(&judged.folder, &judged.verdict);
         subject_after(
             &judged.event,
             judged.verdict.subject.as_ref().filter(|_| is_redacted),
@@ -163,7 +163,7 @@ impl Redacting {
     }
 
     /// Whether one of them has changed the subject of an event of a project.
-    pub(super) fn has(&self, project: &str, verdict: &Verdict) -> bool {
+    pub(super) fn has_redacted(&self, project: &str, verdict: &Verdict) -> bool {
         let is_one = |hook: &Arc<str>| self.0.contains(&(project.to_string(), hook.clone()));
         verdict.subject.is_some()
             && verdict
@@ -174,13 +174,13 @@ impl Redacting {
 }
 
 /// The events that are wanted.
-pub(super) fn timeline<'j>(
+pub(super) fn build_timeline<'j>(
     all: &'j [Arc<Judged>],
     redacting: &Redacting,
     wanted: &OfEvents,
 ) -> Timeline<'j> {
     let OfEvents { limit, only, by } = *wanted;
-    let is_redacted = |it: &Judged| redacting.has(&it.folder, &it.verdict);
+    let is_redacted = |it: &Judged| redacting.has_redacted(&it.folder, &it.verdict);
     let shown: Vec<&Arc<Judged>> = all
         .iter()
         .filter(|it| only.takes(&it.verdict))
@@ -188,12 +188,12 @@ pub(super) fn timeline<'j>(
         .collect();
     let mut groups: Vec<Group> = Vec::new();
     for (n, judged) in shown.iter().enumerate().filter(|_| by != By::Time) {
-        let label = by.group(judged, is_redacted(judged));
+        let label = by.group_name(judged, is_redacted(judged));
         match groups.iter_mut().find(|it| it.label == label) {
             Some(group) => group.events.push(n),
             None => {
                 let tone = if by == By::Verdict {
-                    super::report::tone(&judged.verdict)
+                    super::report::verdict_tone(&judged.verdict)
                 } else {
                     Tone::None
                 };
@@ -323,7 +323,7 @@ mod tests {
                 &["no session: 0", "s: 1"],
             ),
         ] {
-            let told = timeline(
+            let told = build_timeline(
                 &events,
                 &redacting,
                 &serde_json::from_value(wanted.clone()).unwrap(),
@@ -345,10 +345,13 @@ mod tests {
             assert_eq!(told_groups, groups, "{wanted}");
         }
         assert_eq!(
-            events.last().map(|it| redacting.subject(it)).as_deref(),
+            events
+                .last()
+                .map(|it| redacting.event_subject(it))
+                .as_deref(),
             Some("Bash make -n")
         );
-        let told = timeline(
+        let told = build_timeline(
             &events,
             &redacting,
             &serde_json::from_value(json!({ "only": "stopped", "by": "tool" })).unwrap(),

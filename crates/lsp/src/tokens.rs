@@ -32,7 +32,7 @@ enum Kind {
     Comment,
 }
 
-pub(super) fn legend() -> SemanticTokensLegend {
+pub(super) fn token_legend() -> SemanticTokensLegend {
     let token_types = [
         SemanticTokenType::CLASS,
         SemanticTokenType::PARAMETER,
@@ -53,10 +53,10 @@ pub(super) fn legend() -> SemanticTokensLegend {
     }
 }
 
-pub(super) fn tokens(document: &Document, encoding: Encoding) -> SemanticTokens {
+pub(super) fn semantic_tokens(document: &Document, encoding: Encoding) -> SemanticTokens {
     SemanticTokens {
         result_id: None,
-        data: encode(document, encoding, &tokens_in(document)),
+        data: encode_tokens(document, encoding, &tokens_in(document)),
     }
 }
 
@@ -104,14 +104,14 @@ fn tokens_in(document: &Document) -> Vec<(Span, Kind)> {
             .or(known)
             .unwrap_or(&PATHS);
         each_text(hook, &mut |path, node, text| {
-            add(node, text, within(texts::in_hook(path), text))
+            add(node, text, tokens_within(texts::in_hook(path), text))
         });
         for handler in hook.entries() {
             for (node, placeholders) in
                 handlers::templates(&handler.key, &handler.value, placeholders)
             {
                 let text = node.text().unwrap_or_default();
-                add(node, text, template(text, placeholders));
+                add(node, text, template_tokens(text, placeholders));
             }
         }
     }
@@ -123,7 +123,7 @@ fn tokens_in(document: &Document) -> Vec<(Span, Kind)> {
     {
         if matches!(entry.key.as_str(), "deny" | "allow") {
             each_text(&entry.value, &mut |_, node, text| {
-                add(node, text, rule(text))
+                add(node, text, rule_tokens(text))
             });
         }
     }
@@ -141,19 +141,19 @@ fn tokens_in(document: &Document) -> Vec<(Span, Kind)> {
 }
 
 /// The tokens of a text by what it is; texts that handlers fill in are apart.
-fn within(kind: Option<TextKind>, text: &str) -> Vec<Token> {
+fn tokens_within(kind: Option<TextKind>, text: &str) -> Vec<Token> {
     match kind {
-        Some(TextKind::Rule) => rule(text),
-        Some(TextKind::Condition) => cel(text),
+        Some(TextKind::Rule) => rule_tokens(text),
+        Some(TextKind::Condition) => cel_tokens(text),
         Some(TextKind::Event) => vec![(0..text.len(), Kind::Event)],
         Some(TextKind::Matcher | TextKind::Regex) => vec![(0..text.len(), Kind::Regexp)],
-        Some(TextKind::Header) => template(text, &PATHS),
+        Some(TextKind::Header) => template_tokens(text, &PATHS),
         _ => Vec::new(),
     }
 }
 
 /// `Tool(pattern)`, as [`hookwire_rules::matching::rule::ToolRule`] reads it.
-fn rule(text: &str) -> Vec<Token> {
+fn rule_tokens(text: &str) -> Vec<Token> {
     let (tool, pattern) = text
         .split_once('(')
         .map_or((text, None), |(tool, rest)| (tool, Some(rest)));
@@ -162,7 +162,7 @@ fn rule(text: &str) -> Vec<Token> {
         if n > 0 {
             tokens.push((name.start - 1..name.start, Kind::Operator));
         }
-        globs(text, name, Kind::Tool, &mut tokens);
+        glob_tokens(text, name, Kind::Tool, &mut tokens);
     }
     let Some(pattern) = pattern else {
         return tokens;
@@ -188,7 +188,7 @@ fn rule(text: &str) -> Vec<Token> {
         tokens.push((start..start + 1, Kind::Operator));
         start += 1;
     }
-    globs(text, start.min(end)..end, Kind::Regexp, &mut tokens);
+    glob_tokens(text, start.min(end)..end, Kind::Regexp, &mut tokens);
     if trimmed.ends_with(')') {
         tokens.push((end..end + 1, Kind::Operator));
     }
@@ -206,7 +206,7 @@ fn split_places(text: &str, separator: char) -> impl Iterator<Item = Range<usize
 }
 
 /// A glob: its stars apart from what is meant as it is.
-fn globs(text: &str, part: Range<usize>, kind: Kind, tokens: &mut Vec<Token>) {
+fn glob_tokens(text: &str, part: Range<usize>, kind: Kind, tokens: &mut Vec<Token>) {
     let mut start = part.start;
     for (at, stars) in text
         .get(part.clone())
@@ -223,7 +223,7 @@ fn globs(text: &str, part: Range<usize>, kind: Kind, tokens: &mut Vec<Token>) {
 }
 
 /// A CEL expression, finished or not.
-fn cel(text: &str) -> Vec<Token> {
+fn cel_tokens(text: &str) -> Vec<Token> {
     static PARTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let parts = concat!(
             r"(?P<comment>//[^\n]*)",
@@ -270,7 +270,7 @@ fn cel(text: &str) -> Vec<Token> {
 }
 
 /// The placeholders of a text; none while one isn't closed.
-fn template(text: &str, placeholders: &Placeholders) -> Vec<Token> {
+fn template_tokens(text: &str, placeholders: &Placeholders) -> Vec<Token> {
     let Ok(template) = Template::new(text, placeholders) else {
         return Vec::new();
     };
@@ -300,7 +300,11 @@ fn template(text: &str, placeholders: &Placeholders) -> Vec<Token> {
 }
 
 /// As LSP has it: each place relative to the one before, as the editor counts.
-fn encode(document: &Document, encoding: Encoding, tokens: &[(Span, Kind)]) -> Vec<SemanticToken> {
+fn encode_tokens(
+    document: &Document,
+    encoding: Encoding,
+    tokens: &[(Span, Kind)],
+) -> Vec<SemanticToken> {
     let lines = document.lines();
     let length = |span: Range<usize>| {
         let text = document.text.get(span).unwrap_or_default();
@@ -351,46 +355,46 @@ mod tests {
         let braces = &by_name("workflow-framework").unwrap().contract.placeholders;
         type Read = fn(&str) -> Vec<Token>;
         for (read, text, expected) in [
-            (rule as Read, "Bash", "Bash:Tool"),
+            (rule_tokens as Read, "Bash", "Bash:Tool"),
             (
-                rule,
+                rule_tokens,
                 "Bash(git push*)",
                 "Bash:Tool (:Operator git push:Regexp *:Operator ):Operator",
             ),
             (
-                rule,
+                rule_tokens,
                 "Bash(A=1)",
                 "Bash:Tool (:Operator A=1:Regexp ):Operator",
             ),
             (
-                rule,
+                rule_tokens,
                 "mcp__*(path=src/**)",
                 "mcp__:Tool *:Operator (:Operator path:Parameter =:Operator src/:Regexp *:Operator *:Operator ):Operator",
             ),
-            (rule, "Read(", "Read:Tool (:Operator"),
+            (rule_tokens, "Read(", "Read:Tool (:Operator"),
             (
-                cel,
+                cel_tokens,
                 "has(tool.input.n) && tool.input['a'] >= 1.5e3 // x",
                 "has:Function tool:Variable input:Property n:Property &&:Operator tool:Variable input:Property 'a':String \
                  >=:Operator 1.5e3:Number // x:Comment",
             ),
             (
-                cel,
+                cel_tokens,
                 "null in r'\\' || x.matches(\"a\\\"\")",
                 "null:Keyword in:Keyword r'\\':String ||:Operator x:Variable matches:Function \"a\\\"\":String",
             ),
-            (cel, "a == 'x", "a:Variable ==:Operator x:Variable"),
+            (cel_tokens, "a == 'x", "a:Variable ==:Operator x:Variable"),
             (
-                |text| template(text, &PATHS),
+                |text| template_tokens(text, &PATHS),
                 "a ${ tool.input.path } $${x}",
                 "${ :Operator tool:Variable input:Property path:Property  }:Operator",
             ),
-            (|text| template(text, &PATHS), "${a", ""),
+            (|text| template_tokens(text, &PATHS), "${a", ""),
         ] {
             assert_eq!(told(text, read(text)), expected, "{text}");
         }
         assert_eq!(
-            told("{toolName} {x}", template("{toolName} {x}", braces)),
+            told("{toolName} {x}", template_tokens("{toolName} {x}", braces)),
             "{:Operator toolName:Variable }:Operator"
         );
     }
@@ -444,7 +448,7 @@ mod tests {
             );
             let lines = counted.lines();
             let (mut line, mut column) = (0, 0);
-            let encoded = encode(document, encoding, &tokens);
+            let encoded = encode_tokens(document, encoding, &tokens);
             assert_eq!(encoded.len(), tokens.len());
             let mut end = 0;
             for (token, (span, _)) in encoded.iter().zip(&tokens) {
@@ -496,7 +500,7 @@ mod tests {
             let quoted = serde_json::Value::from(text.as_str()).to_string();
             check(&document("a.json", &format!("{{\"hooks\": [{{\"when\": {quoted}, \"if\": {quoted}, \"prompt\": {quoted}}}]}}")));
             check(&document("a.toml", &format!("[[hooks]]\nwhen = {quoted}\nif = {quoted}\nprompt = {quoted}\n")));
-            for text in [rule(&text), cel(&text), template(&text, &PATHS)] {
+            for text in [rule_tokens(&text), cel_tokens(&text), template_tokens(&text, &PATHS)] {
                 prop_assert!(text.windows(2).all(|pair| pair[0].0.end <= pair[1].0.start));
             }
         }

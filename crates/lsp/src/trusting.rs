@@ -42,13 +42,16 @@ impl From<trust::Refusal> for Refusal {
 }
 
 /// Shows what is new in a project's definitions, and puts it in force if the person says so.
-pub(super) async fn trust(snapshot: Snapshot, of: OfProject) -> Answer<Value> {
-    let (is_trusted, summary) = review(&snapshot, &of).await?;
-    snapshot.server.editor.show(MessageType::INFO, &summary);
+pub(super) async fn trust_project(snapshot: Snapshot, of: OfProject) -> Answer<Value> {
+    let (is_trusted, summary) = review_project(&snapshot, &of).await?;
+    snapshot
+        .server
+        .editor
+        .show_message(MessageType::INFO, &summary);
     Ok(json!({ "isTrusted": is_trusted, "summary": summary }))
 }
 
-async fn review(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, String)> {
+async fn review_project(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, String)> {
     let server = &snapshot.server;
     let failed = |problem: String| Refusal::Failed(problem);
     if !server.abilities.shows_documents {
@@ -56,7 +59,7 @@ async fn review(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, String)> {
             "this editor can't show what is to be trusted: `hookwire trust` in a terminal does";
         return Err(failed(problem.into()));
     }
-    let root = project(snapshot, of)?.root().to_path_buf();
+    let root = find_project(snapshot, of)?.root().to_path_buf();
     let name = safe(&root.to_string_lossy());
     let store = approved::store(&root)
         .ok_or_else(|| failed("you have no home directory to keep it in".into()))?;
@@ -74,8 +77,8 @@ async fn review(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, String)> {
     }
     let showing = review.clone();
     // Gone when the person has answered, or when nobody waits for the answer any more.
-    let page = off_the_reader(move || page(&showing)).await?;
-    if !show(&server.editor, &page).await {
+    let page = off_the_reader(move || write_page(&showing)).await?;
+    if !show_page(&server.editor, &page).await {
         return Err(failed(
             "the editor didn't show what is to be trusted, so nothing was changed".into(),
         ));
@@ -86,7 +89,7 @@ async fn review(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, String)> {
         number_of(hooks.len(), "hook"),
         one_line(&hooks.join(", "), MAX_QUOTED),
     );
-    if !confirm(&server.editor, &question).await {
+    if !ask_person(&server.editor, &question).await {
         return Ok((false, "Nothing was changed.".into()));
     }
     off_the_reader(move || {
@@ -101,7 +104,7 @@ async fn review(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, String)> {
 }
 
 /// The project that is meant.
-fn project(snapshot: &Snapshot, OfProject { uri }: &OfProject) -> Answer<Project> {
+fn find_project(snapshot: &Snapshot, OfProject { uri }: &OfProject) -> Answer<Project> {
     let projects = snapshot.server.workspaces();
     if let Some(uri) = uri {
         let path: PathBuf = uri
@@ -130,7 +133,7 @@ fn project(snapshot: &Snapshot, OfProject { uri }: &OfProject) -> Answer<Project
 
 /// A file for the editor to show, in a directory that is the user's alone and that an agent's tools
 /// may not change.
-fn page(review: &Review) -> Answer<NamedTempFile> {
+fn write_page(review: &Review) -> Answer<NamedTempFile> {
     let text: String = shown(review)
         .into_iter()
         .map(|(_, line)| line + "\n")
@@ -149,7 +152,7 @@ fn page(review: &Review) -> Answer<NamedTempFile> {
 }
 
 /// Whether the editor has shown a file.
-async fn show(editor: &Editor, page: &NamedTempFile) -> bool {
+async fn show_page(editor: &Editor, page: &NamedTempFile) -> bool {
     let Some(uri) = Uri::from_file_path(page.path()) else {
         return false;
     };
@@ -162,7 +165,7 @@ async fn show(editor: &Editor, page: &NamedTempFile) -> bool {
 }
 
 /// Whether a person says yes. No answer is a no.
-async fn confirm(editor: &Editor, question: &str) -> bool {
+async fn ask_person(editor: &Editor, question: &str) -> bool {
     // Some editors take the first if only a key is pressed.
     let actions = [NO, YES].map(|title| json!({ "title": title }));
     let params = json!({ "type": MessageType::WARNING, "message": question, "actions": actions });

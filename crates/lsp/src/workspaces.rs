@@ -55,7 +55,7 @@ impl Workspaces {
     }
 
     /// The project that a file is in: the innermost, else the first.
-    pub(super) fn around(&self, file: &Path) -> Option<Project> {
+    pub(super) fn project_around(&self, file: &Path) -> Option<Project> {
         let open = self.open.lock();
         let around = open.iter().filter(|it| file.starts_with(it.project.root()));
         let innermost = around.max_by_key(|it| it.project.root().components().count());
@@ -63,7 +63,7 @@ impl Workspaces {
     }
 
     /// Enters a folder; `None` if it is open already, or too many are.
-    pub(super) fn enter(&self, root: &Path) -> Option<Workspace> {
+    pub(super) fn enter_folder(&self, root: &Path) -> Option<Workspace> {
         let mut open = self.open.lock();
         if open.iter().any(|it| it.project.root() == root) {
             return None;
@@ -73,7 +73,7 @@ impl Workspaces {
             return None;
         }
         let workspace = Workspace {
-            project: self.opener.open(root),
+            project: self.opener.open_project(root),
             left: CancellationToken::new(),
         };
         open.push(workspace.clone());
@@ -94,7 +94,7 @@ impl Workspaces {
 
 /// The projects that a folder of the editor's is about: itself, and the one around it if only that
 /// has definitions.
-pub(super) fn projects(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn projects_of_folder(folder: &Path) -> Vec<PathBuf> {
     let home = |dir: &&Path| home_of(dir).is_dir();
     let around = folder
         .ancestors()

@@ -34,7 +34,7 @@ pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<Initialize
         .for_each(|it| session.name_client(it));
     let mut features = json!({ "positionEncoding": "utf-16" });
     if let Some(server) = editor {
-        features = lsp::capabilities(&server);
+        features = lsp::server_capabilities(&server);
         session.serve_editor(server, is_agent);
     }
     features["hooks"] = json!({

@@ -214,14 +214,14 @@ pub(super) fn router(session: Arc<Session>) -> Result<Methods, RegisterMethodErr
     for (name, query) in lsp::QUERIES {
         router.register_async_method(name, move |sent, session, _| async move {
             let snapshot = session.editor()?.snapshot();
-            aside(snapshot.answer(*query, params::parse(sent.as_str())?))
+            aside(snapshot.answer_query(*query, params::parse(sent.as_str())?))
                 .await
                 .map_err(RpcError::from)
         })?;
     }
     router.register_async_method("workspace/executeCommand", |sent, session, _| async move {
         let snapshot = session.editor()?.snapshot();
-        aside(lsp::commands::execute(
+        aside(lsp::commands::execute_command(
             snapshot,
             params::parse(sent.as_str())?,
         ))

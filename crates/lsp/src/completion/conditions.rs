@@ -1,7 +1,7 @@
 //! Conditions in CEL.
 
 use super::super::docs;
-use super::paths::{MAX_PATHS, at_path, path_item, paths, shape};
+use super::paths::{MAX_PATHS, at_path, event_paths, path_item, schema_paths};
 use super::snippet::{STOP, with_stops};
 use super::writer::{Item, MAX_WORD, Seen, Writer, is_identifier, is_name_char, is_word};
 use hookwire_base::event::{EVENTS, Event, EventSpec, MEMBERS, may_be_about_a_tool};
@@ -15,9 +15,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 impl Writer<'_> {
-    pub(super) fn expression(&self, seen: &Seen) -> Vec<Item> {
+    pub(super) fn complete_expression(&self, seen: &Seen) -> Vec<Item> {
         let typed = self.reading.typed.as_str();
-        let events = self.of_tool(self.here.relevant(&seen.events));
+        let events = self.of_tool(self.here.relevant_events(&seen.events));
         let rest_len = self
             .reading
             .rest
@@ -30,7 +30,7 @@ impl Writer<'_> {
             .get(rest_len..)
             .is_some_and(|it| it.starts_with('('));
         if let Some((before, text)) = open_string(typed) {
-            return self.compared(before, text, &events);
+            return self.compared_texts(before, text, &events);
         }
         let start = typed
             .rfind(|c: char| !is_name_char(c) && c != '.')
@@ -46,7 +46,7 @@ impl Writer<'_> {
         let (base, word) = chain
             .rsplit_once('.')
             .map_or((None, chain), |(base, word)| (Some(base), word));
-        let Some(span) = self.part(word, rest) else {
+        let Some(span) = self.word_span(word, rest) else {
             return Vec::new();
         };
         // Only members of something can be there or not.
@@ -56,7 +56,7 @@ impl Writer<'_> {
         let mut items = Vec::new();
         if let Some(base) = base.filter(|_| !follows_value) {
             let path: Vec<&str> = base.split('.').collect();
-            items.extend(self.members(&path, &events, &span, is_tested));
+            items.extend(self.member_items(&path, &events, &span, is_tested));
         }
         if base.is_some() && is_tested {
             return items;
@@ -78,7 +78,7 @@ impl Writer<'_> {
                 FUNCTIONS
                     .iter()
                     .filter(fits)
-                    .filter_map(|it| self.function(it, &span, calls)),
+                    .filter_map(|it| self.function_item(it, &span, calls)),
             );
             return items;
         }
@@ -88,26 +88,30 @@ impl Writer<'_> {
             } else {
                 '"'
             };
-            items.extend(self.said(path, &events).into_iter().filter_map(|value| {
-                let label = format!("{quote}{value}{quote}");
-                let text = self.inner(&label)?;
-                Some(Item {
-                    text,
-                    ..Item::named(ItemKind::VALUE, label, "", &span)
-                })
-            }));
+            items.extend(
+                self.known_texts(path, &events)
+                    .into_iter()
+                    .filter_map(|value| {
+                        let label = format!("{quote}{value}{quote}");
+                        let text = self.inner_text(&label)?;
+                        Some(Item {
+                            text,
+                            ..Item::named(ItemKind::VALUE, label, "", &span)
+                        })
+                    }),
+            );
         }
         if !is_tested {
-            items.extend(self.members(&[], &events, &span, false));
+            items.extend(self.member_items(&[], &events, &span, false));
         }
-        let chosen = paths(&events);
+        let chosen = event_paths(&events);
         let identifiers = |path: &str| path.split('.').all(is_member);
         let deep = chosen
             .iter()
             .filter(|(path, _)| path.contains('.') && identifiers(path));
         items.extend(deep.map(|(path, value)| path_item(path, value, &span)));
         if chosen.is_empty() {
-            for (path, about) in shape()
+            for (path, about) in schema_paths()
                 .into_iter()
                 .filter(|(path, _)| path.contains('.') && self.may_have(path))
             {
@@ -121,24 +125,24 @@ impl Writer<'_> {
             FUNCTIONS
                 .iter()
                 .filter(|it| !it.is_method)
-                .filter_map(|it| self.function(it, &span, calls)),
+                .filter_map(|it| self.function_item(it, &span, calls)),
         );
         items
     }
 
     /// The texts that a value may be compared with.
-    fn compared(&self, before: &str, text: &str, events: &[&Event]) -> Vec<Item> {
+    fn compared_texts(&self, before: &str, text: &str, events: &[&Event]) -> Vec<Item> {
         let Some(path) = compared_path(before) else {
             return Vec::new();
         };
-        let values = self.said(path, events);
+        let values = self.known_texts(path, events);
         let is_end = |c: char| matches!(c, '"' | '\'' | '\\') || c.is_whitespace();
         let rest = self.reading.rest.split(is_end).next().unwrap_or_default();
-        let Some(span) = self.part(text, rest) else {
+        let Some(span) = self.word_span(text, rest) else {
             return Vec::new();
         };
         let item = |value: String| {
-            let text = self.inner(&value)?;
+            let text = self.inner_text(&value)?;
             Some(Item {
                 text,
                 ..Item::named(ItemKind::VALUE, value, "", &span)
@@ -148,7 +152,7 @@ impl Writer<'_> {
     }
 
     /// The texts that a path is known to lead to.
-    fn said(&self, path: &str, events: &[&Event]) -> Vec<String> {
+    fn known_texts(&self, path: &str, events: &[&Event]) -> Vec<String> {
         let said = events
             .iter()
             .filter_map(|it| at_path(it.data(), path)?.as_str())
@@ -242,11 +246,17 @@ impl Writer<'_> {
     }
 
     /// The members of what a path leads to.
-    fn members(&self, path: &[&str], events: &[&Event], span: &Span, is_tested: bool) -> Vec<Item> {
+    fn member_items(
+        &self,
+        path: &[&str],
+        events: &[&Event],
+        span: &Span,
+        is_tested: bool,
+    ) -> Vec<Item> {
         let mut told = BTreeSet::new();
         let mut items = Vec::new();
         let steps: Vec<Step<'_>> = path.iter().map(|key| Step::Key(key)).collect();
-        let shape = docs::EVENT.at(&steps).members();
+        let shape = docs::EVENT.docs_at(&steps).members();
         let about = |key: &str| {
             shape
                 .iter()
@@ -279,7 +289,7 @@ impl Writer<'_> {
                 if is_member(key) {
                     items.push(item);
                 } else if !path.is_empty() && !is_tested {
-                    items.extend(self.indexed(key, item));
+                    items.extend(self.index_item(key, item));
                 }
             }
         }
@@ -307,7 +317,7 @@ impl Writer<'_> {
     }
 
     /// A member whose key is no name: `["my-key"]` in the place of the dot.
-    fn indexed(&self, key: &str, item: Item) -> Option<Item> {
+    fn index_item(&self, key: &str, item: Item) -> Option<Item> {
         if key.contains(['"', '\'', '\\']) || !is_word(key) {
             return None;
         }
@@ -320,7 +330,7 @@ impl Writer<'_> {
         self.text
             .get(start..item.span.start)
             .filter(|it| *it == ".")?;
-        let text = self.inner(&format!("[{quote}{key}{quote}]"))?;
+        let text = self.inner_text(&format!("[{quote}{key}{quote}]"))?;
         Some(Item {
             text,
             filter: Some(format!(".{key}")),
@@ -329,7 +339,7 @@ impl Writer<'_> {
         })
     }
 
-    fn function(&self, function: &Function, span: &Span, calls: bool) -> Option<Item> {
+    fn function_item(&self, function: &Function, span: &Span, calls: bool) -> Option<Item> {
         let quote = if self.reading.quote.is_some_and(|it| it.starts_with('\'')) {
             "\""
         } else {

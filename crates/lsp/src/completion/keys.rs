@@ -2,7 +2,7 @@
 
 use super::super::docs::{self, Docs, Kind, Member};
 use super::about::about_event;
-use super::snippet::{STOP, inline, members_of, with_stops, without_stops};
+use super::snippet::{STOP, inline_value, members_of, with_stops, without_stops};
 use super::writer::{Item, Writer};
 use hookwire_base::syntax::formats::Format;
 use hookwire_base::syntax::node::Span;
@@ -14,14 +14,14 @@ use std::collections::BTreeSet;
 
 impl Writer<'_> {
     pub(super) fn keys(&self) -> Vec<Item> {
-        let docs = docs::FILE.at(&self.here.path);
+        let docs = docs::FILE.docs_at(&self.here.path);
         if self.format == Format::Toml
             && let Some(header) = self.header()
         {
-            return self.headers(&docs, &header);
+            return self.header_items(&docs, &header);
         }
         let there: BTreeSet<&str> = self.reading.siblings().collect();
-        let is_hook = self.here.hook.is_some() && self.here.within().is_empty();
+        let is_hook = self.here.hook.is_some() && self.here.path_in_hook().is_empty();
         let is_handler = |name: &str| is_hook && KINDS.iter().any(|kind| kind.key == name);
         let has_handler = there.iter().any(|key| is_handler(key));
         let mut members = docs.members();
@@ -54,7 +54,7 @@ impl Writer<'_> {
         }
         let mut items: Vec<Item> = members
             .iter()
-            .map(|it| self.key(it.name, &it.docs, it.docs.text()))
+            .map(|it| self.key_item(it.name, &it.docs, it.docs.text()))
             .collect();
         if self.here.path.last() == Some(&Step::Key("hooks")) && self.here.dialect.files.is_some() {
             items.extend(self.event_keys(&there));
@@ -98,7 +98,7 @@ impl Writer<'_> {
     }
 
     /// The tables that may be named in a header.
-    fn headers(&self, docs: &Docs<'_>, header: &Span) -> Vec<Item> {
+    fn header_items(&self, docs: &Docs<'_>, header: &Span) -> Vec<Item> {
         if self.here.path.is_empty() {
             let mut behind = self
                 .text
@@ -150,10 +150,10 @@ impl Writer<'_> {
 
     /// The tables that a file may have, with their headers.
     fn tables(&self) -> Vec<Item> {
-        let members = docs::FILE.at(&[]).members();
+        let members = docs::FILE.docs_at(&[]).members();
         let mut members: Vec<_> = members
             .iter()
-            .filter_map(|it| Some((it, self.table(it.name, &it.docs)?)))
+            .filter_map(|it| Some((it, self.write_table(it.name, &it.docs)?)))
             .collect();
         members.retain(|(it, _)| {
             it.docs.is_only(Kind::List) || self.reading.root.get(it.name).is_none()
@@ -183,7 +183,7 @@ impl Writer<'_> {
     }
 
     /// A table with its header, if it may be one.
-    fn table(&self, name: &str, docs: &Docs<'_>) -> Option<String> {
+    fn write_table(&self, name: &str, docs: &Docs<'_>) -> Option<String> {
         if docs.is_only(Kind::Map) {
             Some(format!("[{name}]\n{STOP}"))
         } else if docs.is_only(Kind::List) {
@@ -198,18 +198,18 @@ impl Writer<'_> {
 
     /// Other systems list their hooks under the events.
     fn event_keys(&self, there: &BTreeSet<&str>) -> Vec<Item> {
-        let list = docs::FILE.at(&[Step::Key("hooks")]);
+        let list = docs::FILE.docs_at(&[Step::Key("hooks")]);
         let rows = self
             .here
             .dialect
             .events
             .iter()
             .filter(|row| !there.contains(row.name));
-        rows.map(|row| self.key(row.name, &list, about_event(row.canonical)))
+        rows.map(|row| self.key_item(row.name, &list, about_event(row.canonical)))
             .collect()
     }
 
-    fn key(&self, name: &str, docs: &Docs<'_>, about: String) -> Item {
+    fn key_item(&self, name: &str, docs: &Docs<'_>, about: String) -> Item {
         let reading = self.reading;
         let item = Item {
             label: name.into(),
@@ -240,12 +240,12 @@ impl Writer<'_> {
         };
         let bare = if docs.is_only(Kind::Map) { ":" } else { ": " };
         let is_table = self.format == Format::Toml && self.here.path.is_empty() && !reading.in_flow;
-        let table = is_table.then(|| self.table(name, docs)).flatten();
+        let table = is_table.then(|| self.write_table(name, docs)).flatten();
         let skeleton = table.clone().unwrap_or_else(|| {
             format!(
                 "{}{quoted}{joint}{}{comma}",
                 reading.lead,
-                self.skeleton(docs, self.indent(), reading.in_flow)
+                self.write_skeleton(docs, self.indent(), reading.in_flow)
             )
         });
         let (item, filter) = match reading.lead {
@@ -295,9 +295,9 @@ impl Writer<'_> {
     }
 
     /// The text that follows a key, with [`STOP`]s where something has to be written.
-    fn skeleton(&self, docs: &Docs<'_>, indent: usize, in_flow: bool) -> String {
+    fn write_skeleton(&self, docs: &Docs<'_>, indent: usize, in_flow: bool) -> String {
         if self.format != Format::Yaml || in_flow {
-            return format!(" {}", inline(docs, self.format));
+            return format!(" {}", inline_value(docs, self.format));
         }
         let inner = " ".repeat(indent + 2);
         if docs.is_only(Kind::Map) {
@@ -310,7 +310,7 @@ impl Writer<'_> {
                 format!(
                     "\n{inner}{}:{}",
                     it.name,
-                    self.skeleton(&it.docs, indent + 2, false)
+                    self.write_skeleton(&it.docs, indent + 2, false)
                 )
             });
             let lines: String = lines.collect();
@@ -323,8 +323,13 @@ impl Writer<'_> {
         if docs.is_only(Kind::List) && docs.items().is_only(Kind::Map) {
             let items = docs.items();
             let first = items.members().into_iter().find(|it| it.is_required);
-            let first = first
-                .map(|it| format!("{}:{}", it.name, self.skeleton(&it.docs, indent + 4, false)));
+            let first = first.map(|it| {
+                format!(
+                    "{}:{}",
+                    it.name,
+                    self.write_skeleton(&it.docs, indent + 4, false)
+                )
+            });
             return format!("\n{inner}- {}", first.unwrap_or_else(|| STOP.to_string()));
         }
         if docs.is_only(Kind::List) {
@@ -335,7 +340,7 @@ impl Writer<'_> {
     }
 
     /// A value that is a map of one member, each with what it can't do without.
-    pub(super) fn tagged(&self, docs: &Docs<'_>) -> Vec<Item> {
+    pub(super) fn tagged_items(&self, docs: &Docs<'_>) -> Vec<Item> {
         if !self.snippets || self.reading.quote.is_some() {
             return Vec::new();
         }
@@ -361,10 +366,10 @@ impl Writer<'_> {
                 format!(
                     "\n{inner}{}:{}",
                     member.name,
-                    self.skeleton(&member.docs, indent + 2, false)
+                    self.write_skeleton(&member.docs, indent + 2, false)
                 )
             } else {
-                let value = inline(&member.docs, self.format);
+                let value = inline_value(&member.docs, self.format);
                 let member = quoting::member(&key(member.name, self.format), &value, self.format);
                 format!("{}{{ {member} }}", self.reading.lead)
             };

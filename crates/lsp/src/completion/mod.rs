@@ -16,7 +16,7 @@ mod writer;
 use super::context::Here;
 use super::document::{Document, Lines};
 use super::editor::Abilities;
-use super::half_typed::completing;
+use super::half_typed::find_completing;
 use super::surroundings::Surroundings;
 use hookwire_base::syntax::formats::Format;
 use hookwire_base::syntax::node::Span;
@@ -34,7 +34,7 @@ pub(super) use rules::about_rule;
 
 /// The most items of one answer; nobody reads more.
 const MAX_ITEMS: usize = 500;
-pub(super) fn completion(
+pub(super) fn complete_at(
     document: &Document,
     position: Position,
     around: &Surroundings<'_>,
@@ -45,7 +45,7 @@ pub(super) fn completion(
         tools: around.live.tools(),
     };
     let abilities = around.abilities;
-    let items = items(
+    let items = completion_items(
         &document.text,
         document.format(),
         lines.offset(position),
@@ -72,7 +72,7 @@ fn as_lsp(
     let has_lines = item.text.contains('\n');
     let adjusts = abilities.adjusts_indentation;
     let new_text = if has_lines && !adjusts {
-        indented(&item.text, text, item.span.start)
+        indent_lines(&item.text, text, item.span.start)
     } else {
         item.text
     };
@@ -108,7 +108,7 @@ fn as_lsp(
 
 /// Further lines as far right as the line that they go into, for editors that insert them as they
 /// are.
-fn indented(inserted: &str, text: &str, at: usize) -> String {
+fn indent_lines(inserted: &str, text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or_default();
     let line = before
         .get(before.rfind('\n').map_or(0, |at| at + 1)..)
@@ -120,10 +120,16 @@ fn indented(inserted: &str, text: &str, at: usize) -> String {
     )
 }
 
-fn items(text: &str, format: Format, offset: usize, seen: &Seen, snippets: bool) -> Vec<Item> {
+fn completion_items(
+    text: &str,
+    format: Format,
+    offset: usize,
+    seen: &Seen,
+    snippets: bool,
+) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut told = BTreeSet::new();
-    let mut readings = completing(text, format, offset);
+    let mut readings = find_completing(text, format, offset);
     // Where a hook may begin, that is what is meant.
     readings.sort_by_key(|it| {
         !(it.lead == "- " && matches!(it.path()[..], [Step::Key("hooks"), Step::Index(_)]))
@@ -142,7 +148,7 @@ fn items(text: &str, format: Format, offset: usize, seen: &Seen, snippets: bool)
         let offered = if reading.is_key {
             writer.keys()
         } else {
-            writer.values(seen)
+            writer.value_items(seen)
         };
         for mut item in offered {
             match reading.comma {
@@ -160,13 +166,13 @@ fn items(text: &str, format: Format, offset: usize, seen: &Seen, snippets: bool)
     items.retain(|item| {
         text.get(item.span.clone())
             .is_some_and(|it| !it.contains('\n'))
-            && holds(&item.span, offset)
+            && holds_offset(&item.span, offset)
     });
     items.truncate(MAX_ITEMS);
     items
 }
 
-fn holds(span: &Span, offset: usize) -> bool {
+fn holds_offset(span: &Span, offset: usize) -> bool {
     span.start <= offset && offset <= span.end
 }
 
@@ -214,7 +220,7 @@ mod tests {
 
     fn of(format: Format, text: &str, seen: &Seen, snippets: bool) -> (String, Vec<Item>) {
         let (text, offset) = marked(text);
-        let items = items(&text, format, offset, seen, snippets);
+        let items = completion_items(&text, format, offset, seen, snippets);
         (text, items)
     }
 
@@ -388,22 +394,20 @@ mod tests {
                 // In turn: as it is, cut off there, in another format.
                 let begun = processor_time();
                 let offered = match n % 3 {
-                    0 => items(text, *format, offset, &seen, true),
-                    1 => items(&text[..offset], *format, offset, &seen, n % 2 == 0),
+                    0 => completion_items(text, *format, offset, &seen, true),
+                    1 => completion_items(&text[..offset], *format, offset, &seen, n % 2 == 0),
                     _ => {
                         let other = if *format == Format::Yaml {
                             Format::Toml
                         } else {
                             Format::Yaml
                         };
-                        items(text, other, offset, &seen, true)
+                        completion_items(text, other, offset, &seen, true)
                     }
                 };
-                assert!(
-                    offered
-                        .iter()
-                        .all(|it| holds(&it.span, offset) && text.is_char_boundary(it.span.start))
-                );
+                assert!(offered.iter().all(
+                    |it| holds_offset(&it.span, offset) && text.is_char_boundary(it.span.start)
+                ));
                 // A build that isn't optimised is some twenty times slower.
                 assert!(
                     (processor_time() - begun).as_millis() < 2000,
@@ -442,15 +446,15 @@ mod tests {
         for text in &texts {
             for format in [Format::Yaml, Format::Toml, Format::Json] {
                 let begun = processor_time();
-                items(text, format, text.len(), &seen(), true);
-                items(text, format, 0, &seen(), true);
+                completion_items(text, format, text.len(), &seen(), true);
+                completion_items(text, format, 0, &seen(), true);
                 let taken = processor_time() - begun;
                 assert!(taken.as_secs() < 5, "{format:?} {text:.40} {taken:?}");
             }
         }
         for text in &texts[7..9] {
             assert!(
-                !items(text, Format::Yaml, text.len(), &seen(), true).is_empty(),
+                !completion_items(text, Format::Yaml, text.len(), &seen(), true).is_empty(),
                 "{text}"
             );
         }

@@ -1,7 +1,7 @@
 //! Paths into events, and what was there.
 
 use super::super::docs;
-use super::super::plain_text::{clipped, code};
+use super::super::plain_text::{clip_value, code_span};
 use super::writer::{Item, MAX_WORD};
 use hookwire_base::event::Event;
 use hookwire_base::syntax::node::Span;
@@ -18,29 +18,29 @@ const MAX_PATH_DEPTH: usize = 8;
 pub(super) fn path_item(path: &str, value: &Value, span: &Span) -> Item {
     Item {
         origin: Some("seen".into()),
-        ..Item::named(ItemKind::FIELD, path, sample(value), span)
+        ..Item::named(ItemKind::FIELD, path, sample_markdown(value), span)
     }
 }
 
 /// A value from an event, as Markdown.
-pub(super) fn sample(value: &Value) -> String {
+pub(super) fn sample_markdown(value: &Value) -> String {
     if value.is_null() || value == "" {
         return String::new();
     }
-    format!("last: {}", code(&clipped(value)))
+    format!("last: {}", code_span(&clip_value(value)))
 }
 
 /// The paths into events with the newest value of each; the first item stands for a list.
-pub(super) fn paths<'v>(events: &[&'v Event]) -> Vec<(String, &'v Value)> {
+pub(super) fn event_paths<'v>(events: &[&'v Event]) -> Vec<(String, &'v Value)> {
     let mut found = Vec::new();
     let mut told = BTreeSet::new();
     for event in events {
-        flatten(event.data(), "", 0, &mut found, &mut told);
+        flatten_paths(event.data(), "", 0, &mut found, &mut told);
     }
     found
 }
 
-fn flatten<'v>(
+fn flatten_paths<'v>(
     value: &'v Value,
     path: &str,
     depth: usize,
@@ -60,7 +60,7 @@ fn flatten<'v>(
         if told.insert(path.clone()) {
             found.push((path.clone(), value));
         }
-        flatten(value, &path, depth + 1, found, told);
+        flatten_paths(value, &path, depth + 1, found, told);
     };
     match value {
         Value::Object(members) => members
@@ -74,9 +74,9 @@ fn flatten<'v>(
 
 /// The paths that an event may have by the schema, with their descriptions, for when no event was
 /// seen.
-pub(super) fn shape() -> Vec<(String, String)> {
+pub(super) fn schema_paths() -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for member in docs::EVENT.at(&[]).members() {
+    for member in docs::EVENT.docs_at(&[]).members() {
         found.push((member.name.to_string(), member.docs.text()));
         for inner in member.docs.members() {
             found.push((format!("{}.{}", member.name, inner.name), inner.docs.text()));

@@ -1,7 +1,7 @@
 //! Placeholders in texts.
 
 use super::super::docs;
-use super::paths::{MAX_PATHS, path_item, paths, sample, shape};
+use super::paths::{MAX_PATHS, event_paths, path_item, sample_markdown, schema_paths};
 use super::writer::{Item, Seen, Writer, is_identifier, is_name_char, is_word};
 use hookwire_base::event::Event;
 use hookwire_base::syntax::node::Step;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 impl Writer<'_> {
     /// The names that may stand in a placeholder, if the place is in one.
-    pub(super) fn placeholders(&self, seen: &Seen) -> Option<Vec<Item>> {
+    pub(super) fn placeholder_items(&self, seen: &Seen) -> Option<Vec<Item>> {
         let style = self.here.dialect.contract.placeholders.style;
         let (is_path, is_env) = self.takes_placeholders()?;
         let typed = self.reading.typed.as_str();
@@ -43,8 +43,8 @@ impl Writer<'_> {
         } else {
             "}"
         };
-        let span = self.part(name, rest)?;
-        let events = self.here.relevant(&seen.events);
+        let span = self.word_span(name, rest)?;
+        let events = self.here.relevant_events(&seen.events);
         let mut items = Vec::new();
         if is_env {
             items.extend(
@@ -54,12 +54,12 @@ impl Writer<'_> {
             );
         }
         if is_path && style == Style::Paths {
-            let chosen = paths(&events);
+            let chosen = event_paths(&events);
             let fitting = chosen.iter().filter(|(path, _)| path.chars().all(fits));
             items.extend(fitting.map(|(path, value)| path_item(path, value, &span)));
             if chosen.is_empty() {
                 let named = |(path, about)| Item::named(ItemKind::FIELD, path, about, &span);
-                items.extend(shape().into_iter().map(named));
+                items.extend(schema_paths().into_iter().map(named));
             }
             let others = [
                 ("timestamp", "the time in RFC 3339"),
@@ -69,7 +69,7 @@ impl Writer<'_> {
                 items.push(Item::named(ItemKind::VARIABLE, name, about, &span));
             }
         } else if is_path {
-            items.extend(self.names(&events, &span));
+            items.extend(self.name_items(&events, &span));
         }
         for item in &mut items {
             item.text.push_str(close);
@@ -83,7 +83,7 @@ impl Writer<'_> {
         let path = &self.here.path;
         let mentions = |what: &str| {
             (3..=path.len()).any(|n| {
-                let docs = docs::FILE.at(path.get(..n).unwrap_or_default());
+                let docs = docs::FILE.docs_at(path.get(..n).unwrap_or_default());
                 let of_members = docs
                     .members()
                     .into_iter()
@@ -96,12 +96,15 @@ impl Writer<'_> {
                     .any(|it| it.contains(what))
             })
         };
-        let is_shell = self.here.within().first() == Some(&Step::Key("command"))
+        let is_shell = self.here.path_in_hook().first() == Some(&Step::Key("command"))
             && !matches!(path.last(), Some(Step::Index(index)) if *index > 0);
         let is_own = self.here.dialect.contract.placeholders.style != Style::Paths;
         // The schema describes placeholders for the text of a command; they work in its list of
         // arguments too.
-        let is_argument = matches!(self.here.within(), [Step::Key("command"), Step::Index(_)]);
+        let is_argument = matches!(
+            self.here.path_in_hook(),
+            [Step::Key("command"), Step::Index(_)]
+        );
         let is_path = (mentions("${tool.name}") || is_argument) && (is_own || !is_shell);
         let is_env = mentions("${env.NAME}");
         (is_path || is_env).then_some((is_path, is_env))
@@ -131,7 +134,7 @@ impl Writer<'_> {
     }
 
     /// The names of another system's placeholders, as far as its table of members tells them.
-    fn names(&self, events: &[&Event], span: &Span) -> Vec<Item> {
+    fn name_items(&self, events: &[&Event], span: &Span) -> Vec<Item> {
         let placeholders = &self.here.dialect.contract.placeholders;
         let own = self
             .here
@@ -171,7 +174,9 @@ impl Writer<'_> {
             let value = events
                 .iter()
                 .find_map(|event| (placeholders.value)(event, &name));
-            let about = value.map(|value| sample(&value)).unwrap_or_default();
+            let about = value
+                .map(|value| sample_markdown(&value))
+                .unwrap_or_default();
             Item::named(ItemKind::VARIABLE, name, about, span)
         };
         names.into_iter().map(item).collect()

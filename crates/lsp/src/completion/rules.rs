@@ -11,7 +11,7 @@ use std::path::Path;
 
 impl Writer<'_> {
     /// `Tool(pattern)`.
-    pub(super) fn rules(&self, seen: &Seen) -> Vec<Item> {
+    pub(super) fn rule_items(&self, seen: &Seen) -> Vec<Item> {
         let reading = self.reading;
         let Some((tool, pattern)) = reading.typed.split_once('(') else {
             let rest = reading.rest.split('(').next().unwrap_or_default();
@@ -24,20 +24,20 @@ impl Writer<'_> {
                     ..Item::default()
                 };
                 if has_pattern {
-                    let span = self.part(&reading.typed, rest)?;
+                    let span = self.word_span(&reading.typed, rest)?;
                     return Some(Item {
-                        text: self.inner(&name)?,
+                        text: self.inner_text(&name)?,
                         label: name,
                         span,
                         ..item
                     });
                 }
                 if !self.snippets {
-                    return self.value(&name, item);
+                    return self.value_item(&name, item);
                 }
                 let stop = format!("{name}({STOP})");
                 // The stop is no character that any format would escape or quote away.
-                let (span, text) = self.written(&stop.replace(STOP, "_STOP_"))?;
+                let (span, text) = self.quoted_replacement(&stop.replace(STOP, "_STOP_"))?;
                 let text = with_stops(&text.replace("_STOP_", &STOP.to_string()));
                 Some(Item {
                     label: name,
@@ -64,7 +64,9 @@ impl Writer<'_> {
             };
             let argument = &*argument;
             match kind {
-                ArgumentKind::Shell => arguments.extend(alike(argument).map(|it| (it, LIKE))),
+                ArgumentKind::Shell => {
+                    arguments.extend(pattern_alike(argument).map(|it| (it, LIKE)))
+                }
                 ArgumentKind::Path => {
                     let path = event
                         .cwd()
@@ -124,8 +126,8 @@ impl Writer<'_> {
                     ..item
                 });
             }
-            let span = self.part(pattern, rest)?;
-            let text = format!("{}{close}", self.inner(&argument)?);
+            let span = self.word_span(pattern, rest)?;
+            let text = format!("{}{close}", self.inner_text(&argument)?);
             Some(Item { span, text, ..item })
         };
         arguments.into_iter().filter_map(item).collect()
@@ -137,7 +139,7 @@ const LIKE: &str = "like one that was called";
 const GLOB: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// The pattern of commands that begin like this one. What is in quotes isn't cut.
-fn alike(command: &str) -> Option<String> {
+fn pattern_alike(command: &str) -> Option<String> {
     let is_fit = |word: &&str| {
         !word.is_empty() && !word.contains(GLOB) && !word.contains(['"', '\'', '(', ')', '$', '`'])
     };

@@ -12,7 +12,7 @@ pub(super) const OPEN: char = '\u{2}';
 pub(super) const CLOSE: char = '\u{3}';
 
 /// A value on one line: in TOML and JSON never none.
-pub(super) fn inline(docs: &Docs<'_>, format: Format) -> String {
+pub(super) fn inline_value(docs: &Docs<'_>, format: Format) -> String {
     let kinds = docs.kinds();
     if kinds
         .iter()
@@ -23,7 +23,7 @@ pub(super) fn inline(docs: &Docs<'_>, format: Format) -> String {
     }
     match kinds[..] {
         [Kind::List] if docs.items().is_only(Kind::Map) => {
-            format!("[{}]", inline(&docs.items(), format))
+            format!("[{}]", inline_value(&docs.items(), format))
         }
         [Kind::List] => format!("[{STOP}]"),
         [Kind::Map] => format!("{{ {} }}", members_of(docs, format, ", ")),
@@ -39,8 +39,13 @@ pub(super) fn inline(docs: &Docs<'_>, format: Format) -> String {
 
 /// The members that a map can't do without.
 pub(super) fn members_of(docs: &Docs<'_>, format: Format, joint: &str) -> String {
-    let written =
-        |it: &Member<'_>| member(&key(it.name, format), &inline(&it.docs, format), format);
+    let written = |it: &Member<'_>| {
+        member(
+            &key(it.name, format),
+            &inline_value(&it.docs, format),
+            format,
+        )
+    };
     // A file may have no hooks, but a new file is written for hooks.
     let is_needed = |it: &&Member<'_>| it.is_required || it.name == "hooks";
     let required: Vec<_> = docs

@@ -3,7 +3,7 @@
 use super::super::docs::{self, Kind};
 use super::super::texts::{self, TextKind};
 use super::about::about_event;
-use super::snippet::{inline, with_stops, without_stops};
+use super::snippet::{inline_value, with_stops, without_stops};
 use super::writer::{Item, Seen, Writer, is_word};
 use hookwire_base::event::{EVENTS, may_be_about_a_tool};
 use hookwire_base::syntax::formats::Format;
@@ -18,22 +18,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Writer<'_> {
-    pub(super) fn values(&self, seen: &Seen) -> Vec<Item> {
+    pub(super) fn value_items(&self, seen: &Seen) -> Vec<Item> {
         match texts::kind_at(self.here) {
             Some(TextKind::Event) => return self.events(),
-            Some(TextKind::Matcher) => return self.matchers(seen),
-            Some(TextKind::Rule) => return self.rules(seen),
-            Some(TextKind::Agent) => return self.agents(seen),
-            Some(TextKind::Condition) => return self.expression(seen),
+            Some(TextKind::Matcher) => return self.matcher_items(seen),
+            Some(TextKind::Rule) => return self.rule_items(seen),
+            Some(TextKind::Agent) => return self.agent_items(seen),
+            Some(TextKind::Condition) => return self.complete_expression(seen),
             Some(TextKind::Dialect) => return self.dialects(),
             _ => {}
         }
-        if !self.here.within().is_empty()
-            && let Some(items) = self.placeholders(seen)
+        if !self.here.path_in_hook().is_empty()
+            && let Some(items) = self.placeholder_items(seen)
         {
             return items;
         }
-        let docs = docs::FILE.at(&self.here.path);
+        let docs = docs::FILE.docs_at(&self.here.path);
         let there: Vec<&str> = self.reading.neighbours().collect();
         let choices = docs.choices();
         let choices = choices
@@ -52,17 +52,17 @@ impl Writer<'_> {
                     ..Item::default()
                 };
                 if is_text {
-                    self.value(&label, item)
+                    self.value_item(&label, item)
                 } else {
-                    self.literal(&label, item)
+                    self.literal_item(&label, item)
                 }
             })
             .collect();
         if docs.is_tagged() {
-            items.extend(self.tagged(&docs));
+            items.extend(self.tagged_items(&docs));
         }
         if self.format != Format::Yaml && docs.is_only(Kind::Map) && self.reading.quote.is_none() {
-            let text = inline(&docs, self.format);
+            let text = inline_value(&docs, self.format);
             let text = if self.snippets {
                 with_stops(&text)
             } else {
@@ -86,7 +86,7 @@ impl Writer<'_> {
     }
 
     fn dialects(&self) -> Vec<Item> {
-        let of_product = docs::FILE.at(&[Step::Key("dialect")]).choices();
+        let of_product = docs::FILE.docs_at(&[Step::Key("dialect")]).choices();
         let dialects = of_product
             .iter()
             .filter_map(|it| dialects::by_name(it.value.as_str()?).ok());
@@ -96,7 +96,7 @@ impl Writer<'_> {
                 about: it.about.into(),
                 ..Item::default()
             };
-            self.value(it.name(), item)
+            self.value_item(it.name(), item)
         };
         dialects.filter_map(item).collect()
     }
@@ -154,7 +154,7 @@ impl Writer<'_> {
                     .map(|dialect| format!("{dialect} {name}")),
                 ..Item::default()
             };
-            items.extend(self.value(name, item));
+            items.extend(self.value_item(name, item));
         }
         let every = Item {
             kind: Some(ItemKind::EVENT),
@@ -162,12 +162,12 @@ impl Writer<'_> {
             ..Item::default()
         };
         if self.here.path.last() == Some(&Step::Key("on")) {
-            items.extend(self.value("*", every));
+            items.extend(self.value_item("*", every));
         }
         items
     }
 
-    fn matchers(&self, seen: &Seen) -> Vec<Item> {
+    fn matcher_items(&self, seen: &Seen) -> Vec<Item> {
         let contract = &self.here.dialect.contract;
         let events = self.here.events();
         let targets: Vec<(Option<Arc<str>>, Target)> = match &events {
@@ -252,7 +252,7 @@ impl Writer<'_> {
             let is_whole = part.len() == typed.len() && rest.len() == self.reading.rest.len();
             if is_whole {
                 return self
-                    .value(
+                    .value_item(
                         &pattern,
                         Item {
                             filter: Some(name.clone()),
@@ -261,9 +261,9 @@ impl Writer<'_> {
                     )
                     .map(|it| Item { label: name, ..it });
             }
-            let span = self.part(part, rest)?;
+            let span = self.word_span(part, rest)?;
             Some(Item {
-                text: self.inner(&pattern)?,
+                text: self.inner_text(&pattern)?,
                 label: name,
                 span,
                 ..item
@@ -272,7 +272,7 @@ impl Writer<'_> {
         names.into_iter().filter_map(item).collect()
     }
 
-    fn agents(&self, seen: &Seen) -> Vec<Item> {
+    fn agent_items(&self, seen: &Seen) -> Vec<Item> {
         let names: BTreeSet<&str> = seen
             .events
             .iter()
@@ -288,7 +288,7 @@ impl Writer<'_> {
         names
             .iter()
             .filter(|name| !there.contains(name))
-            .filter_map(|name| self.value(name, item()))
+            .filter_map(|name| self.value_item(name, item()))
             .collect()
     }
 }

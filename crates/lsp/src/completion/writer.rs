@@ -97,7 +97,7 @@ pub(super) struct Writer<'a> {
 impl Writer<'_> {
     /// The place that a text replaces, and the text with quotes as they are needed there. `None`
     /// where it can't be written.
-    pub(super) fn written(&self, value: &str) -> Option<(Span, String)> {
+    pub(super) fn quoted_replacement(&self, value: &str) -> Option<(Span, String)> {
         let token = &self.reading.token;
         let comma = if self.reading.wants_comma { "," } else { "" };
         match self.reading.quote {
@@ -129,8 +129,8 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn value(&self, value: &str, item: Item) -> Option<Item> {
-        let (span, text) = self.written(value)?;
+    pub(super) fn value_item(&self, value: &str, item: Item) -> Option<Item> {
+        let (span, text) = self.quoted_replacement(value)?;
         Some(Item {
             label: value.into(),
             span,
@@ -140,7 +140,7 @@ impl Writer<'_> {
     }
 
     /// A number or a truth value.
-    pub(super) fn literal(&self, value: &str, item: Item) -> Option<Item> {
+    pub(super) fn literal_item(&self, value: &str, item: Item) -> Option<Item> {
         let comma = if self.reading.wants_comma { "," } else { "" };
         let text = format!("{}{value}{comma}", self.reading.lead);
         self.reading.quote.is_none().then(|| Item {
@@ -152,14 +152,14 @@ impl Writer<'_> {
     }
 
     /// Where a word that the place is in is written, by what it says before and behind the place.
-    pub(super) fn part(&self, before: &str, behind: &str) -> Option<Span> {
+    pub(super) fn word_span(&self, before: &str, behind: &str) -> Option<Span> {
         let span = self.offset.checked_sub(before.len())?..self.offset + behind.len();
         let is_as_written = self.text.get(span.clone())? == format!("{before}{behind}");
         is_as_written.then_some(span)
     }
 
     /// A text as part of another one, in the quotes that this is in.
-    pub(super) fn inner(&self, text: &str) -> Option<String> {
+    pub(super) fn inner_text(&self, text: &str) -> Option<String> {
         match self.reading.quote {
             Some(quote) => escaped(text, quote, self.format),
             None => Some(text.to_string()),

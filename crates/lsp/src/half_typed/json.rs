@@ -16,7 +16,7 @@ struct Json {
     last: Option<Solid>,
 }
 
-fn scan(text: &str, start: usize, offset: usize) -> Json {
+fn scan_json(text: &str, start: usize, offset: usize) -> Json {
     let mut state = Json::default();
     let bytes = text.as_bytes().get(..offset).unwrap_or_default();
     let word = run_around(text, offset, is_bare).start;
@@ -82,8 +82,8 @@ fn scan(text: &str, start: usize, offset: usize) -> Json {
     state
 }
 
-pub(super) fn form(text: &str, offset: usize, start: usize) -> Option<Form> {
-    let state = scan(text, start, offset);
+pub(super) fn draft_form(text: &str, offset: usize, start: usize) -> Option<Form> {
+    let state = scan_json(text, start, offset);
     if state.in_comment {
         return None;
     }
@@ -97,7 +97,7 @@ pub(super) fn form(text: &str, offset: usize, start: usize) -> Option<Form> {
             string: None,
             comments: COMMENTS,
         };
-        return is_empty.then(|| quoted.form(false, &[], None, "", ':'));
+        return is_empty.then(|| quoted.write_form(false, &[], None, "", ':'));
     };
     let is_key = bracket == b'{' && state.last.is_none_or(|it| it.byte != b':');
     let open: Vec<u8> = state.open.iter().map(|(bracket, _)| *bracket).collect();
@@ -107,11 +107,11 @@ pub(super) fn form(text: &str, offset: usize, start: usize) -> Option<Form> {
         string: state.string.map(|at| (at, "\"")),
         comments: COMMENTS,
     };
-    Some(quoted.form(is_key, &open, state.last, ": 0", ':'))
+    Some(quoted.write_form(is_key, &open, state.last, ": 0", ':'))
 }
 
-pub(super) fn hook(text: &str, offset: usize) -> Option<Window> {
-    let state = scan(text, 0, offset);
+pub(super) fn hook_window(text: &str, offset: usize) -> Option<Window> {
+    let state = scan_json(text, 0, offset);
     let (_, start) = *state.open.get(2)?;
     let end = closing_bracket(text, start).unwrap_or(text.len());
     (end >= offset).then_some(Window {

@@ -48,7 +48,7 @@ const MARKER: &str = "hookwireIsBeingAsked";
 
 /// The key or value that is being written at a byte of a text. Several readings where the text
 /// would do for a key as well as for a value; which of them makes sense the schema knows.
-pub(super) fn completing(text: &str, format: Format, offset: usize) -> Vec<Completing> {
+pub(super) fn find_completing(text: &str, format: Format, offset: usize) -> Vec<Completing> {
     if !text.is_char_boundary(offset) || text.len() > formats::MAX_BYTES || text.contains(MARKER) {
         return Vec::new();
     }
@@ -71,8 +71,8 @@ pub(super) fn completing(text: &str, format: Format, offset: usize) -> Vec<Compl
     for (window, mend) in attempts {
         let Some(window) = window else { continue };
         let mut readings: Vec<Completing> = Vec::new();
-        for form in forms(text, format, offset, window) {
-            let Some(reading) = read(text, format, offset, window, &form, mend) else {
+        for form in all_forms(text, format, offset, window) {
+            let Some(reading) = read_draft(text, format, offset, window, &form, mend) else {
                 continue;
             };
             if !readings
@@ -189,7 +189,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn keep(&mut self, source: &str, span: Span) {
+    fn keep_span(&mut self, source: &str, span: Span) {
         if let Some(part) = source.get(span.clone()) {
             self.kept.push((self.text.len(), span));
             self.text.push_str(part);
@@ -197,7 +197,7 @@ impl Draft {
     }
 
     /// Where a byte of the draft is in the other text.
-    fn back(&self, at: usize) -> usize {
+    fn original_offset(&self, at: usize) -> usize {
         match self.kept.iter().rfind(|(start, _)| *start <= at) {
             Some((start, span)) => (span.start + (at - start)).min(span.end),
             None => self.kept.first().map_or(0, |(_, span)| span.start),
@@ -205,7 +205,7 @@ impl Draft {
     }
 }
 
-fn read(
+fn read_draft(
     text: &str,
     format: Format,
     offset: usize,
@@ -223,30 +223,30 @@ fn read(
         .filter(|at| (window.span.start..=form.word.start).contains(at))
     {
         Some(at) => {
-            draft.keep(text, window.span.start..at);
+            draft.keep_span(text, window.span.start..at);
             draft.text.push(',');
-            draft.keep(text, at..form.word.start);
+            draft.keep_span(text, at..form.word.start);
         }
-        None => draft.keep(text, window.span.start..form.word.start),
+        None => draft.keep_span(text, window.span.start..form.word.start),
     }
     draft.text.push_str(&form.before);
-    draft.keep(text, form.word.start..offset);
+    draft.keep_span(text, form.word.start..offset);
     draft.text.push_str(MARKER);
-    draft.keep(text, offset..form.word.end);
+    draft.keep_span(text, offset..form.word.end);
     draft.text.push_str(&form.after);
     if mend != Mend::Nothing {
         draft.text.push_str(&form.closers);
     }
     if mend != Mend::Cut {
-        draft.keep(text, form.word.end..window.span.end);
+        draft.keep_span(text, form.word.end..window.span.end);
         draft.text.push_str(window.after);
     }
     let root = formats::parse(&draft.text, format).ok()?;
     let mut hops = Vec::new();
-    let (span, said, is_key) = marked(&root, &mut hops)?;
+    let (span, said, is_key) = find_marked(&root, &mut hops)?;
     let (typed, rest) = said.split_once(MARKER)?;
     let (typed, rest) = (typed.to_string(), rest.to_string());
-    let token = draft.back(span.start)..draft.back(span.end);
+    let token = draft.original_offset(span.start)..draft.original_offset(span.end);
     let source = text.get(token.clone()).unwrap_or_default();
     let quote = ["\"\"\"", "'''", "\"", "'"]
         .into_iter()
@@ -278,7 +278,7 @@ fn read(
 }
 
 /// The key or value that has the marker in it: its place, its text, and whether it is a key.
-fn marked<'t>(node: &'t Node, hops: &mut Vec<usize>) -> Option<(Span, &'t str, bool)> {
+fn find_marked<'t>(node: &'t Node, hops: &mut Vec<usize>) -> Option<(Span, &'t str, bool)> {
     match &node.value {
         NodeValue::String(text) => {
             text.contains(MARKER)
@@ -304,20 +304,20 @@ fn into_child<'t>(
     hops: &mut Vec<usize>,
 ) -> Option<(Span, &'t str, bool)> {
     hops.push(hop);
-    let found = marked(child, hops);
+    let found = find_marked(child, hops);
     if found.is_none() {
         hops.pop();
     }
     found
 }
 
-fn forms(text: &str, format: Format, offset: usize, window: &Window) -> Vec<Form> {
+fn all_forms(text: &str, format: Format, offset: usize, window: &Window) -> Vec<Form> {
     match format {
-        Format::Yaml => yaml::forms(text, offset, window.span.start),
-        Format::Toml => toml::form(text, offset, window.span.start)
+        Format::Yaml => yaml::draft_forms(text, offset, window.span.start),
+        Format::Toml => toml::draft_form(text, offset, window.span.start)
             .into_iter()
             .collect(),
-        Format::Json => json::form(text, offset, window.span.start)
+        Format::Json => json::draft_form(text, offset, window.span.start)
             .into_iter()
             .collect(),
     }
@@ -352,7 +352,7 @@ fn is_bare(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '*' | '.' | '$')
 }
 
-fn closers(open: &[u8]) -> String {
+fn closing_brackets(open: &[u8]) -> String {
     open.iter()
         .rev()
         .map(|bracket| if *bracket == b'[' { ']' } else { '}' })
@@ -382,9 +382,9 @@ fn closing_quote(line: &str, quote: u8, enders: &str) -> Option<usize> {
 /// The hook that a place is in, without the rest of the file.
 fn hook_around(text: &str, format: Format, offset: usize) -> Option<Window> {
     match format {
-        Format::Yaml => yaml::hook(text, offset),
-        Format::Toml => toml::hook(text, offset),
-        Format::Json => json::hook(text, offset),
+        Format::Yaml => yaml::hook_window(text, offset),
+        Format::Toml => toml::hook_window(text, offset),
+        Format::Json => json::hook_window(text, offset),
     }
 }
 
@@ -405,7 +405,7 @@ struct Quoted<'t> {
 }
 
 impl Quoted<'_> {
-    fn form(
+    fn write_form(
         &self,
         is_key: bool,
         open: &[u8],
@@ -449,7 +449,7 @@ impl Quoted<'_> {
             word,
             before,
             after,
-            closers: closers(open),
+            closers: closing_brackets(open),
             lead: "",
             has_value,
             wants_comma,
@@ -460,7 +460,7 @@ impl Quoted<'_> {
 }
 
 /// Skips a comment or blanks at the start of a text; how long they are.
-fn blanks(text: &str, comments: &[(&str, &str)]) -> usize {
+fn skip_blanks(text: &str, comments: &[(&str, &str)]) -> usize {
     let mut rest = text;
     loop {
         rest = rest.trim_start();
@@ -479,7 +479,7 @@ fn blanks(text: &str, comments: &[(&str, &str)]) -> usize {
 /// The first character that follows a place, past blanks and comments.
 fn next_solid<'t>(text: &'t str, at: usize, comments: &[(&str, &str)]) -> &'t str {
     let rest = text.get(at..).unwrap_or_default();
-    rest.get(blanks(rest, comments)..).unwrap_or_default()
+    rest.get(skip_blanks(rest, comments)..).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -507,7 +507,7 @@ mod tests {
                 &text[it.token.clone()]
             )
         };
-        completing(&text, format, before.len())
+        find_completing(&text, format, before.len())
             .iter()
             .map(show)
             .collect()

@@ -34,7 +34,7 @@ fn is_header(line: &str) -> bool {
     })
 }
 
-fn scan(text: &str, start: usize, offset: usize) -> Toml {
+fn scan_toml(text: &str, start: usize, offset: usize) -> Toml {
     let mut state = Toml {
         part: Part::Key,
         open: Vec::new(),
@@ -131,8 +131,8 @@ fn scan(text: &str, start: usize, offset: usize) -> Toml {
     state
 }
 
-pub(super) fn form(text: &str, offset: usize, start: usize) -> Option<Form> {
-    let state = scan(text, start, offset);
+pub(super) fn draft_form(text: &str, offset: usize, start: usize) -> Option<Form> {
+    let state = scan_toml(text, start, offset);
     let line = line_around(text, offset);
     let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let quoted = Quoted {
@@ -177,7 +177,7 @@ pub(super) fn form(text: &str, offset: usize, start: usize) -> Option<Form> {
         Part::Value => {
             let is_key =
                 state.open.last() == Some(&b'{') && state.last.is_none_or(|it| it.byte != b'=');
-            let mut form = quoted.form(is_key, &state.open, state.last, " = 0", '=');
+            let mut form = quoted.write_form(is_key, &state.open, state.last, " = 0", '=');
             if is_key && state.string.is_none() {
                 form.before = form.before.replace('"', "");
                 form.after = form.after.replacen('"', "", 1);
@@ -192,7 +192,7 @@ pub(super) fn form(text: &str, offset: usize, start: usize) -> Option<Form> {
     }
 }
 
-pub(super) fn hook(text: &str, offset: usize) -> Option<Window> {
+pub(super) fn hook_window(text: &str, offset: usize) -> Option<Window> {
     let here = line_around(text, offset);
     let (mut start, mut at) = (None, 0);
     for line in text.split_inclusive('\n') {

@@ -1,6 +1,6 @@
 //! What is open at a place of a YAML text, and the hook around it.
 
-use super::{Form, Window, closers, closing_quote, is_bare, line_around, run_around};
+use super::{Form, Window, closing_brackets, closing_quote, is_bare, line_around, run_around};
 use hookwire_base::syntax::formats;
 
 /// The brackets and quotes that are open at a place of a YAML text.
@@ -14,7 +14,7 @@ struct Yaml {
     content: usize,
 }
 
-fn scan(text: &str, start: usize, offset: usize) -> Yaml {
+fn scan_yaml(text: &str, start: usize, offset: usize) -> Yaml {
     let mut state = Yaml::default();
     // The column that the texts of a block scalar are right of.
     let mut block: Option<usize> = None;
@@ -149,8 +149,8 @@ fn is_block_header(line: &str) -> bool {
     head.is_some_and(|head| head.ends_with([' ', '\t']) && head.trim_end().ends_with([':', '-']))
 }
 
-pub(super) fn forms(text: &str, offset: usize, start: usize) -> Vec<Form> {
-    let state = scan(text, start, offset);
+pub(super) fn draft_forms(text: &str, offset: usize, start: usize) -> Vec<Form> {
+    let state = scan_yaml(text, start, offset);
     if state.in_comment {
         return Vec::new();
     }
@@ -165,7 +165,7 @@ pub(super) fn forms(text: &str, offset: usize, start: usize) -> Vec<Form> {
         return vec![as_is];
     }
     let as_is = Form {
-        closers: closers(&state.open),
+        closers: closing_brackets(&state.open),
         ..as_is
     };
     if let Some((quote, opened)) = state.quote {
@@ -260,7 +260,7 @@ pub(super) fn forms(text: &str, offset: usize, start: usize) -> Vec<Form> {
     forms
 }
 
-pub(super) fn hook(text: &str, offset: usize) -> Option<Window> {
+pub(super) fn hook_window(text: &str, offset: usize) -> Option<Window> {
     let here = line_around(text, offset);
     let mut item_indent = None;
     let (mut start, mut below_hooks, mut at) = (None, false, 0);
