@@ -6,7 +6,7 @@ use super::fleet::servers::{LONG, Servers, program, until};
 use super::fleet::{GUARD, Scene, said};
 use super::fleet_pool;
 use super::support::{TestHost, brief, eventually};
-use hookwire_fleet::envelope::sign;
+use hookwire_fleet::envelope::sign_payload;
 use hookwire_fleet::key::SecretKey;
 use hookwire_fleet::streams;
 use serde_json::json;
@@ -199,7 +199,7 @@ fn of_another_host() -> Vec<Sent> {
 fn of_everybody(signed: &[Vec<u8>; 2]) -> Vec<Sent> {
     let defs = "$KV.hw_defs.channel.main";
     let payload = json!({ "channel": "main", "revision": 9, "stage": "all", "created": 1, "expires": u64::MAX, "files": [] });
-    let other = sign(
+    let other = sign_payload(
         "application/vnd.hookwire.bundle+json",
         payload.to_string().as_bytes(),
         &[&SecretKey::generate().unwrap()],
@@ -470,11 +470,11 @@ fn lie_to(host: &mut TestHost, servers: &Servers) {
 /// The bytes of the manifest that stands in the channel.
 async fn in_channel(servers: &Servers) -> Vec<u8> {
     let admin = servers.admin().await;
-    let subject = streams::channel(&"main".parse().unwrap());
+    let subject = streams::channel_key(&"main".parse().unwrap());
     until(async || {
         Some(
             admin
-                .last(streams::DEFS, &subject, LONG)
+                .last_message(streams::DEFS, &subject, LONG)
                 .await
                 .ok()??
                 .payload

@@ -133,7 +133,7 @@ impl Asker {
     }
 
     /// Publishes a question, a JSON value, and waits for an answer that counts, for as long as is
-    /// said. Dropping the future leaves the question there until it expires; [`over`](Self::over)
+    /// said. Dropping the future leaves the question there until it expires; [`close_question`](Self::close_question)
     /// takes it back. `asked` is told each name of it.
     ///
     /// # Errors
@@ -148,14 +148,14 @@ impl Asker {
         let mut problem = ServerError::Other("no answer counts".into());
         for _ in 0..MAX_ASKED {
             let left = until.saturating_duration_since(tokio::time::Instant::now());
-            let (ask, digest) = self.publish(question, left).await?;
+            let (ask, digest) = self.publish_question(question, left).await?;
             asked(&ask);
-            match tokio::time::timeout_at(until, self.answer(&ask, digest)).await {
+            match tokio::time::timeout_at(until, self.wait_for_answer(&ask, digest)).await {
                 Err(_) => return Ok(None),
                 Ok(Ok(answer)) => return Ok(Some(answer)),
                 Ok(Err(refused)) => {
                     tracing::warn!(%ask, problem = %refused, "An answer doesn't count; the question is asked again.");
-                    let _ = self.over(&ask, "its answer didn't count").await;
+                    let _ = self.close_question(&ask, "its answer didn't count").await;
                     problem = refused;
                 }
             }
@@ -163,7 +163,7 @@ impl Asker {
         Err(problem)
     }
 
-    async fn publish(
+    async fn publish_question(
         &self,
         question: &RawValue,
         within: Duration,
@@ -187,15 +187,20 @@ impl Asker {
                 bytes.len()
             )));
         }
-        let digest = Sha256::of(&bytes);
-        self.put(&ask, bytes, within).await?;
+        let digest = Sha256::of_bytes(&bytes);
+        self.put_question(&ask, bytes, within).await?;
         Ok((ask, digest))
     }
 
-    async fn put(&self, ask: &Name, bytes: Vec<u8>, within: Duration) -> Result<(), ServerError> {
+    async fn put_question(
+        &self,
+        ask: &Name,
+        bytes: Vec<u8>,
+        within: Duration,
+    ) -> Result<(), ServerError> {
         let mut headers = HeaderMap::new();
         headers.insert(NATS_MESSAGE_ID, format!("{}.{ask}", self.who));
-        let subject = streams::ask(&self.who, ask);
+        let subject = streams::ask_subject(&self.who, ask);
         publish_surely(
             &self.server,
             &subject,
@@ -208,16 +213,20 @@ impl Asker {
     }
 
     /// Waits for the answer to a question.
-    async fn answer(&self, ask: &Name, digest: Sha256) -> Result<Answer, ServerError> {
+    async fn wait_for_answer(&self, ask: &Name, digest: Sha256) -> Result<Answer, ServerError> {
         let (told, subject) = (
-            streams::told(&self.who, ask),
-            streams::answer(&self.who, ask),
+            streams::told_subject(&self.who, ask),
+            streams::answer_subject(&self.who, ask),
         );
-        let mut notices = Notices::of(&self.server, [told]);
+        let mut notices = Notices::new(&self.server, [told]);
         loop {
-            notices.listen().await;
+            notices.subscribe_anew().await;
             // A notice says only that there is one. What counts is what the stream has.
-            match self.server.last(streams::ANSWER, &subject, PATIENCE).await {
+            match self
+                .server
+                .last_message(streams::ANSWER, &subject, PATIENCE)
+                .await
+            {
                 Ok(Some(stored)) => {
                     return read_answer(&stored.payload, &self.who, ask, digest, &self.approvers);
                 }
@@ -225,7 +234,7 @@ impl Asker {
                 Err(error @ ServerError::NotPermitted(_)) => return Err(error),
                 Err(error) => tracing::debug!(%error, "Answers can't be read now."),
             }
-            notices.wait(LOOK).await;
+            notices.wait_at_most(LOOK).await;
         }
     }
 
@@ -233,14 +242,14 @@ impl Asker {
     ///
     /// # Errors
     /// It can't be published. The question is shown until it expires.
-    pub async fn over(&self, ask: &Name, why: &str) -> Result<(), ServerError> {
+    pub async fn close_question(&self, ask: &Name, why: &str) -> Result<(), ServerError> {
         let name: Name = format!("{ask}{OVER}")
             .parse()
             .map_err(|_| ServerError::Other("the name is too long".into()))?;
         let over = Over {
             over: why.chars().take(200).collect(),
         };
-        self.put(
+        self.put_question(
             &name,
             serde_json::to_vec(&over).unwrap_or_default(),
             PATIENCE,
@@ -259,7 +268,7 @@ pub(crate) fn read_answer(
 ) -> Result<Answer, ServerError> {
     let wrong =
         |problem: &dyn std::fmt::Display| ServerError::Other(format!("the answer: {problem}"));
-    let (payload, by) = envelope::open(bytes, streams::MAX_ANSWER, ANSWER, approvers)
+    let (payload, by) = envelope::open_envelope(bytes, streams::MAX_ANSWER, ANSWER, approvers)
         .map_err(|error| wrong(&error))?;
     let signed: Signed = serde_json::from_slice(&payload).map_err(|error| wrong(&error))?;
     let Signed {
@@ -313,8 +322,8 @@ impl Question {
 }
 
 /// Tells that questions or answers are there which weren't before.
-pub fn notices(server: &Server) -> Notices {
-    Notices::of(
+pub fn question_notices(server: &Server) -> Notices {
+    Notices::new(
         server,
         [streams::ASKED_EACH, streams::TOLD_EACH].map(String::from),
     )
@@ -325,8 +334,8 @@ pub fn notices(server: &Server) -> Notices {
 ///
 /// # Errors
 /// The account may not read them, or the server doesn't answer.
-pub async fn waiting(server: &Server) -> Result<Vec<Question>, ServerError> {
-    Waiting::of(server).look().await
+pub async fn waiting_questions(server: &Server) -> Result<Vec<Question>, ServerError> {
+    Waiting::new(server).read_waiting().await
 }
 
 /// The questions that wait, for whoever looks again and again: each look reads what is new.
@@ -339,7 +348,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// Nothing is read so far.
-    pub fn of(server: &Server) -> Waiting {
+    pub fn new(server: &Server) -> Waiting {
         Waiting {
             server: server.clone(),
             open: BTreeMap::new(),
@@ -347,29 +356,29 @@ impl Waiting {
         }
     }
 
-    /// As [`waiting`], now.
+    /// As [`waiting_questions`], now.
     ///
     /// # Errors
     /// The account may not read them, or the server doesn't answer. The next look goes on.
-    pub async fn look(&mut self) -> Result<Vec<Question>, ServerError> {
-        let now = millis(SystemTime::now());
+    pub async fn read_waiting(&mut self) -> Result<Vec<Question>, ServerError> {
+        let now = unix_millis(SystemTime::now());
         let mut n_read = 0;
         loop {
             let page = self
                 .server
-                .page(streams::ASK, streams::ALL_ASKS, self.from, PATIENCE)
+                .read_page(streams::ASK, streams::ALL_ASKS, self.from, PATIENCE)
                 .await?;
             let Some(last) = page.last() else { break };
             self.from = last.sequence.saturating_add(1);
             for message in page {
                 n_read += 1;
-                self.take(&message, now);
+                self.take_message(&message, now);
             }
             // Nobody can be shown so many, however many looks they came in: the next one begins
             // anew.
             let is_full = self.open.len() > 2 * MAX_QUESTIONS;
             if is_full {
-                *self = Waiting::of(&self.server);
+                *self = Waiting::new(&self.server);
             }
             if is_full || n_read > 2 * MAX_QUESTIONS {
                 return Err(ServerError::Other(format!(
@@ -381,10 +390,10 @@ impl Waiting {
         let mut answered = Vec::new();
         for (key, question) in &self.open {
             // The host may not have said yet that it has its answer.
-            let answer = streams::answer(&question.who, &question.ask);
+            let answer = streams::answer_subject(&question.who, &question.ask);
             if self
                 .server
-                .last(streams::ANSWER, &answer, PATIENCE)
+                .last_message(streams::ANSWER, &answer, PATIENCE)
                 .await?
                 .is_some()
             {
@@ -397,8 +406,8 @@ impl Waiting {
         Ok(waiting)
     }
 
-    fn take(&mut self, message: &StreamMessage, now: u64) {
-        let Some((who, ask)) = named(&message.subject) else {
+    fn take_message(&mut self, message: &StreamMessage, now: u64) {
+        let Some((who, ask)) = parse_subject(&message.subject) else {
             return;
         };
         match ask
@@ -416,8 +425,9 @@ impl Waiting {
     }
 }
 
-pub(crate) fn named(subject: &str) -> Option<(Identity, Name)> {
-    let [host, instance, ask] = <[Name; 3]>::try_from(streams::below("hw.ask", subject)?).ok()?;
+pub(crate) fn parse_subject(subject: &str) -> Option<(Identity, Name)> {
+    let [host, instance, ask] =
+        <[Name; 3]>::try_from(streams::names_below("hw.ask", subject)?).ok()?;
     Some((Identity { host, instance }, ask))
 }
 
@@ -440,7 +450,7 @@ pub(crate) fn read_question(who: Identity, ask: Name, message: &StreamMessage) -
         expires,
         approvers,
         question,
-        digest: Sha256::of(&message.payload),
+        digest: Sha256::of_bytes(&message.payload),
     })
 }
 
@@ -458,7 +468,7 @@ pub enum Answered {
 /// # Errors
 /// The account may not, the key is none of those that the host believes, or the server doesn't
 /// answer.
-pub async fn answer(
+pub async fn answer_question(
     server: &Server,
     question: &Question,
     decision: Decision,
@@ -492,15 +502,17 @@ pub async fn answer(
     };
     let payload =
         serde_json::to_vec(&signed).map_err(|error| ServerError::Other(error.to_string()))?;
-    let bytes = Bytes::from(envelope::sign(ANSWER, &payload, &[key]));
-    let subject = streams::answer(who, ask);
+    let bytes = Bytes::from(envelope::sign_payload(ANSWER, &payload, &[key]));
+    let subject = streams::answer_subject(who, ask);
     let mut headers = HeaderMap::new();
     headers.insert(NATS_MESSAGE_ID, format!("{who}.{ask}.{}", public.id()));
     match publish_surely(server, &subject, &headers, &bytes, PATIENCE).await {
         Ok(_) => Ok(Answered::First),
         Err(ServerError::Full { reason, .. }) if reason.contains("per subject") => {
             // It may be this one, whose acknowledgement was lost.
-            let stored = server.last(streams::ANSWER, &subject, PATIENCE).await?;
+            let stored = server
+                .last_message(streams::ANSWER, &subject, PATIENCE)
+                .await?;
             let is_ours = stored.is_some_and(|it| it.payload == bytes);
             Ok(if is_ours {
                 Answered::First
@@ -512,7 +524,7 @@ pub async fn answer(
     }
 }
 
-fn millis(at: SystemTime) -> u64 {
+fn unix_millis(at: SystemTime) -> u64 {
     let since = at
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();

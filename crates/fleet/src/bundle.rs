@@ -98,7 +98,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It is no manifest, or names files that no bundle has.
-    pub fn read(payload: &[u8]) -> Result<Manifest, BadBundle> {
+    pub fn parse(payload: &[u8]) -> Result<Manifest, BadBundle> {
         let manifest: Manifest = serde_json::from_slice(payload)
             .map_err(|error| BadBundle::Malformed(error.to_string()))?;
         if let Stage::Canary {
@@ -109,7 +109,7 @@ impl Manifest {
                 "a canary is for 1 to 999 of a thousand hosts".into(),
             ));
         }
-        check(&manifest.files)?;
+        check_files(&manifest.files)?;
         Ok(manifest)
     }
 
@@ -121,7 +121,7 @@ impl Manifest {
 
     /// Names the files alone: two manifests of the same files have the same.
     pub fn content(&self) -> Sha256 {
-        Sha256::of(&serde_json::to_vec(&self.files).unwrap_or_default())
+        Sha256::of_bytes(&serde_json::to_vec(&self.files).unwrap_or_default())
     }
 
     /// Whether it is for a host: every host is always in the same part of a thousand for a channel,
@@ -136,7 +136,7 @@ impl Manifest {
 
 /// The place of a host among a thousand.
 fn place_in_thousand(channel: &Name, who: &str) -> u16 {
-    let digest = Sha256::of(format!("{channel} {who}").as_bytes()).to_string();
+    let digest = Sha256::of_bytes(format!("{channel} {who}").as_bytes()).to_string();
     let number = digest
         .get(..8)
         .and_then(|it| u32::from_str_radix(it, 16).ok())
@@ -145,7 +145,7 @@ fn place_in_thousand(channel: &Name, who: &str) -> u16 {
 }
 
 /// Whether these can be the files of a bundle.
-fn check(files: &[Entry]) -> Result<(), BadBundle> {
+fn check_files(files: &[Entry]) -> Result<(), BadBundle> {
     if files.len() > MAX_FILES {
         return Err(BadBundle::TooMuch(format!(
             "a bundle has at most {MAX_FILES} files, this one has {}",
@@ -229,10 +229,10 @@ impl Files {
     ///
     /// # Errors
     /// It can't be read, or can't be a bundle.
-    pub fn read(dir: &Path) -> Result<Files, BadBundle> {
+    pub fn read_dir(dir: &Path) -> Result<Files, BadBundle> {
         let mut files = Files::default();
         let mut total = 0;
-        for (path, name) in walk(dir)? {
+        for (path, name) in walk_files(dir)? {
             let unread =
                 |error: io::Error| BadBundle::Unread(format!("{}: {error}", path.display()));
             check_path(&name)?;
@@ -242,7 +242,7 @@ impl Files {
                 let executable = false;
                 files.entries.push(Entry {
                     path: name,
-                    sha256: Sha256::of(b""),
+                    sha256: Sha256::of_bytes(b""),
                     size: about.len(),
                     executable,
                 });
@@ -254,7 +254,7 @@ impl Files {
                 .read_to_end(&mut content)
                 .map_err(unread)?;
             total += content.len() as u64;
-            let sha256 = Sha256::of(&content);
+            let sha256 = Sha256::of_bytes(&content);
             let executable = about.permissions().mode() & 0o100 != 0;
             files.entries.push(Entry {
                 path: name,
@@ -268,7 +268,7 @@ impl Files {
             }
         }
         files.entries.sort_by(|a, b| a.path.cmp(&b.path));
-        check(&files.entries)?;
+        check_files(&files.entries)?;
         Ok(files)
     }
 
@@ -289,8 +289,8 @@ impl Files {
     ///
     /// # Errors
     /// They can't be written, or can't be a bundle.
-    pub fn write(&self, dir: &Path) -> Result<(), BadBundle> {
-        check(&self.entries)?;
+    pub fn write_below(&self, dir: &Path) -> Result<(), BadBundle> {
+        check_files(&self.entries)?;
         for Entry { path, sha256, .. } in &self.entries {
             let at = dir.join(path);
             let unwritten =
@@ -307,7 +307,7 @@ impl Files {
 }
 
 /// The regular files of a directory, with their paths below it.
-fn walk(dir: &Path) -> Result<Vec<(PathBuf, String)>, BadBundle> {
+fn walk_files(dir: &Path) -> Result<Vec<(PathBuf, String)>, BadBundle> {
     let mut found = Vec::new();
     let mut dirs = vec![(dir.to_path_buf(), String::new(), 0)];
     while let Some((dir, below, depth)) = dirs.pop() {
@@ -359,8 +359,8 @@ fn walk(dir: &Path) -> Result<Vec<(PathBuf, String)>, BadBundle> {
 ///
 /// # Errors
 /// The first thing that differs, for people.
-pub fn verified(dir: &Path, manifest: &Manifest) -> Result<Files, String> {
-    let found = Files::read(dir).map_err(|error| error.to_string())?;
+pub fn read_verified(dir: &Path, manifest: &Manifest) -> Result<Files, String> {
+    let found = Files::read_dir(dir).map_err(|error| error.to_string())?;
     let wanted: BTreeMap<&str, &Entry> = manifest
         .files
         .iter()
@@ -382,7 +382,9 @@ pub fn verified(dir: &Path, manifest: &Manifest) -> Result<Files, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Files, MAX_FILES, Manifest, Sha256, Stage, check, check_path, verified};
+    use super::{
+        Entry, Files, MAX_FILES, Manifest, Sha256, Stage, check_files, check_path, read_verified,
+    };
 
     #[test]
     fn a_path_stays_where_it_belongs() {
@@ -410,28 +412,33 @@ mod tests {
         }
         let entry = |path: &str, size| Entry {
             path: path.into(),
-            sha256: Sha256::of(b""),
+            sha256: Sha256::of_bytes(b""),
             size,
             executable: false,
         };
         let all = |paths: &[&str]| {
-            check(&paths.iter().map(|it| entry(it, 1)).collect::<Vec<_>>()).is_ok()
+            check_files(&paths.iter().map(|it| entry(it, 1)).collect::<Vec<_>>()).is_ok()
         };
         assert!(all(&["a", "b/a", "b/c"]));
         assert!(
             !all(&["a", "a"]) && !all(&["a", "A"]) && !all(&["a", "a/b"]) && !all(&["A/b", "a"])
         );
-        assert!(check(&[entry("a", 2 << 20)]).is_err() && check(&[entry("a", u64::MAX)]).is_err());
+        assert!(
+            check_files(&[entry("a", 2 << 20)]).is_err()
+                && check_files(&[entry("a", u64::MAX)]).is_err()
+        );
         let many = |n: usize| {
             (0..n)
                 .map(|it| entry(&it.to_string(), 1))
                 .collect::<Vec<_>>()
         };
-        assert!(check(&many(MAX_FILES)).is_ok() && check(&many(MAX_FILES + 1)).is_err());
+        assert!(
+            check_files(&many(MAX_FILES)).is_ok() && check_files(&many(MAX_FILES + 1)).is_err()
+        );
         let large = (0..17)
             .map(|it| entry(&it.to_string(), 1_000_000))
             .collect::<Vec<_>>();
-        assert!(check(&large).is_err());
+        assert!(check_files(&large).is_err());
     }
 
     fn manifest(stage: Stage, files: Vec<Entry>) -> Manifest {
@@ -450,7 +457,7 @@ mod tests {
     #[test]
     fn a_manifest_says_what_a_host_knows_or_is_refused() {
         let known = manifest(Stage::All, Vec::new());
-        assert_eq!(Manifest::read(&known.to_payload()), Ok(known.clone()));
+        assert_eq!(Manifest::parse(&known.to_payload()), Ok(known.clone()));
         let text = String::from_utf8(known.to_payload()).unwrap();
         for (from, to) in [
             ("\"revision\":7", "\"revision\":-7"),
@@ -465,7 +472,7 @@ mod tests {
         ] {
             let changed = text.replace(from, to);
             assert_ne!(changed, text);
-            assert!(Manifest::read(changed.as_bytes()).is_err(), "{changed}");
+            assert!(Manifest::parse(changed.as_bytes()).is_err(), "{changed}");
         }
     }
 
@@ -495,39 +502,39 @@ mod tests {
         std::fs::write(at("guard.yaml"), "hooks: []").unwrap();
         std::fs::write(at("lib/check.sh"), "exit 0").unwrap();
         std::fs::write(at(".swp"), "x").unwrap();
-        let files = Files::read(dir.path()).unwrap();
+        let files = Files::read_dir(dir.path()).unwrap();
         assert_eq!(
             files.entries.iter().map(|it| &*it.path).collect::<Vec<_>>(),
             ["guard.yaml", "lib/check.sh"]
         );
         let manifest = manifest(Stage::All, files.entries);
         assert_eq!(
-            verified(dir.path(), &manifest).map(|it| it.entries.len()),
+            read_verified(dir.path(), &manifest).map(|it| it.entries.len()),
             Ok(2)
         );
         std::fs::write(at("guard.yaml"), "hooks: {}").unwrap();
         assert!(
-            verified(dir.path(), &manifest)
+            read_verified(dir.path(), &manifest)
                 .unwrap_err()
                 .contains("changed")
         );
         std::fs::write(at("guard.yaml"), "hooks: []").unwrap();
         std::fs::write(at("more.yaml"), "").unwrap();
         assert!(
-            verified(dir.path(), &manifest)
+            read_verified(dir.path(), &manifest)
                 .unwrap_err()
                 .contains("not in the manifest")
         );
         std::fs::remove_file(at("more.yaml")).unwrap();
         std::fs::remove_file(at("lib/check.sh")).unwrap();
         assert!(
-            verified(dir.path(), &manifest)
+            read_verified(dir.path(), &manifest)
                 .unwrap_err()
                 .contains("missing")
         );
         std::os::unix::fs::symlink("/etc/passwd", at("link")).unwrap();
         assert!(
-            Files::read(dir.path())
+            Files::read_dir(dir.path())
                 .unwrap_err()
                 .to_string()
                 .contains("link")

@@ -17,7 +17,7 @@ pub struct NotADigest;
 
 impl Sha256 {
     /// Of these bytes.
-    pub fn of(bytes: &[u8]) -> Sha256 {
+    pub fn of_bytes(bytes: &[u8]) -> Sha256 {
         Sha256(sha2::Sha256::digest(bytes).into())
     }
 }
@@ -76,8 +76,8 @@ mod tests {
     #[test]
     fn a_digest_has_one_spelling() {
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(Sha256::of(b"abc").to_string(), text);
-        assert_eq!(text.parse(), Ok(Sha256::of(b"abc")));
+        assert_eq!(Sha256::of_bytes(b"abc").to_string(), text);
+        assert_eq!(text.parse(), Ok(Sha256::of_bytes(b"abc")));
         for other in [
             &text[1..],
             &text.to_uppercase(),

@@ -120,7 +120,7 @@ pub enum Unbelieved {
 }
 
 /// Signs a payload with these keys.
-pub fn sign(payload_type: &str, payload: &[u8], keys: &[&SecretKey]) -> Vec<u8> {
+pub fn sign_payload(payload_type: &str, payload: &[u8], keys: &[&SecretKey]) -> Vec<u8> {
     let message = signed_bytes(payload_type, payload);
     let signatures = keys.iter().map(|key| Signature {
         keyid: key.public().id(),
@@ -139,7 +139,7 @@ pub fn sign(payload_type: &str, payload: &[u8], keys: &[&SecretKey]) -> Vec<u8> 
 ///
 /// # Errors
 /// See [`Unbelieved`].
-pub fn open(
+pub fn open_envelope(
     bytes: &[u8],
     most: usize,
     wanted: &'static str,
@@ -200,7 +200,7 @@ fn signed_bytes(payload_type: &str, payload: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadSigners, Signers, Unbelieved, open, sign, signed_bytes};
+    use super::{BadSigners, Signers, Unbelieved, open_envelope, sign_payload, signed_bytes};
     use crate::key::SecretKey;
 
     const KIND: &str = "application/x-test";
@@ -231,8 +231,8 @@ mod tests {
             (vec![c], 1, None),
             (vec![], 1, None),
         ] {
-            let bytes = sign(KIND, b"payload", &by);
-            let opened = open(&bytes, 4096, KIND, &pinned(threshold));
+            let bytes = sign_payload(KIND, b"payload", &by);
+            let opened = open_envelope(&bytes, 4096, KIND, &pinned(threshold));
             assert_eq!(
                 opened.map(|(payload, by)| (payload, by.len())).ok(),
                 found.map(|n| (b"payload".to_vec(), n))
@@ -249,39 +249,39 @@ mod tests {
     fn what_was_changed_is_refused() {
         let key = SecretKey::generate().unwrap();
         let signers = Signers::new([key.public()], 1).unwrap();
-        let bytes = sign(KIND, b"payload", &[&key]);
+        let bytes = sign_payload(KIND, b"payload", &[&key]);
         let text = String::from_utf8(bytes.clone()).unwrap();
-        assert!(open(&bytes, 4096, KIND, &signers).is_ok());
+        assert!(open_envelope(&bytes, 4096, KIND, &signers).is_ok());
         assert!(matches!(
-            open(&bytes, 10, KIND, &signers),
+            open_envelope(&bytes, 10, KIND, &signers),
             Err(Unbelieved::TooLong { .. })
         ));
         assert!(matches!(
-            open(&bytes, 4096, "application/x-other", &signers),
+            open_envelope(&bytes, 4096, "application/x-other", &signers),
             Err(Unbelieved::Type { .. })
         ));
         // "payload" and "Payload" in base64.
         let other = text.replace("cGF5bG9hZA==", "UGF5bG9hZA==");
         assert_ne!(other, text);
         assert!(matches!(
-            open(other.as_bytes(), 4096, KIND, &signers),
+            open_envelope(other.as_bytes(), 4096, KIND, &signers),
             Err(Unbelieved::Signatures { .. })
         ));
         // A signature for one type isn't one for another.
         let retyped = text.replace(KIND, "application/x-tesu");
-        assert!(open(retyped.as_bytes(), 4096, "application/x-tesu", &signers).is_err());
+        assert!(open_envelope(retyped.as_bytes(), 4096, "application/x-tesu", &signers).is_err());
         // Nothing that is cut off or replaced anywhere opens or panics.
         for end in 0..bytes.len() {
-            assert!(open(&bytes[..end], 4096, KIND, &signers).is_err());
+            assert!(open_envelope(&bytes[..end], 4096, KIND, &signers).is_err());
         }
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
-            let opened = open(&changed, 4096, KIND, &signers);
+            let opened = open_envelope(&changed, 4096, KIND, &signers);
             // The key's name is a hint.
             assert!(opened.is_err() || opened.unwrap().0 == b"payload");
         }
         let deep = format!("{{\"payload\":{}", "[".repeat(4000));
-        assert!(open(deep.as_bytes(), 1 << 20, KIND, &signers).is_err());
+        assert!(open_envelope(deep.as_bytes(), 1 << 20, KIND, &signers).is_err());
     }
 }

@@ -11,9 +11,9 @@
 
 use crate::bundle::{Files, Stage};
 use crate::digest::Sha256;
-use crate::hosts::{EVERY, InForce, Refused, now};
-use crate::server::{Link, PATIENCE, Server, ServerError, is_at_least, jitter, numbers};
-use crate::store::{Believed, Current, NotInForce, Store, unwritten};
+use crate::hosts::{EVERY, InForce, Refused, unix_now};
+use crate::server::{Link, PATIENCE, Server, ServerError, is_at_least, jitter, version_numbers};
+use crate::store::{Believed, Current, NotInForce, Store, unwritten_set};
 pub use crate::store::{Bundle, Pins};
 use crate::streams::{self, BLOBS, DEFS};
 use futures_util::{FutureExt, StreamExt};
@@ -94,7 +94,7 @@ impl Follower {
             unread: Some("no server was asked yet".into()),
             ..Status::default()
         };
-        verify(&store, &*judge, &mut status)?;
+        verify_disk(&store, &*judge, &mut status)?;
         let status = watch::Sender::new(status);
         Ok(Follower {
             store,
@@ -114,7 +114,7 @@ impl Follower {
     /// Where nothing was ever kept, goes on from the newest set that one of these other directories
     /// has and these pins believe: after a change of keys, what both the old and the new ones have
     /// signed stays in force.
-    pub fn adopt(&mut self, others: &[PathBuf]) {
+    pub fn adopt_newest(&mut self, others: &[PathBuf]) {
         if self.status.borrow().bundle.is_some()
             || !matches!(self.store.current(), Current::Nothing)
         {
@@ -124,12 +124,12 @@ impl Follower {
             Store::open(dir, self.store.pins().clone())
                 .ok()?
                 .current()
-                .good()
+                .good_bundle()
         });
         let Some(newest) = kept.max_by_key(|it| it.in_force().revision) else {
             return;
         };
-        match swap(
+        match swap_set(
             &self.store,
             &*self.judge,
             &newest.believed,
@@ -146,8 +146,8 @@ impl Follower {
     /// Looks once, if a server is reached in this time.
     pub async fn first_look(&mut self, server: &Server, within: Duration) {
         let look = async {
-            if server.ready(within).await.is_ok() {
-                self.look(server).await;
+            if server.wait_until_ready(within).await.is_ok() {
+                self.read_channel(server).await;
             }
         };
         // A set that is written too late is found on the disk.
@@ -167,8 +167,8 @@ impl Follower {
             let connection = link.borrow_and_update().clone();
             let mut notices = None;
             if let Link::Up(_) = connection {
-                let _ = server.ready(PATIENCE).await;
-                let changed = streams::changed(&self.store.pins().channel);
+                let _ = server.wait_until_ready(PATIENCE).await;
+                let changed = streams::changed_subject(&self.store.pins().channel);
                 match server.client().subscribe(changed).await {
                     Ok(subscription) => notices = Some(subscription),
                     Err(_) => return,
@@ -176,12 +176,12 @@ impl Follower {
             }
             // Until the connection is another one: the subscription may have missed something then.
             loop {
-                self.verify().await;
+                self.verify_current().await;
                 if notices.is_some() {
-                    self.look(&server).await;
+                    self.read_channel(&server).await;
                 } else {
                     let reason = server.usable().err().map(|it| it.to_string());
-                    self.tell(|status| status.unread = reason);
+                    self.change_status(|status| status.unread = reason);
                 }
                 let notice = async {
                     match &mut notices {
@@ -209,7 +209,7 @@ impl Follower {
 
     /// Holds what is in force to what was signed. A disk that doesn't answer keeps nobody from
     /// following.
-    async fn verify(&mut self) {
+    async fn verify_current(&mut self) {
         // What it finds belongs to the time that it began in.
         if self.verifying.as_ref().is_some_and(|it| !it.is_finished()) {
             return;
@@ -220,7 +220,7 @@ impl Follower {
             self.status.borrow().clone(),
         );
         let mut verified = tokio::task::spawn_blocking(move || {
-            let done = verify(&store, &*judge, &mut status);
+            let done = verify_disk(&store, &*judge, &mut status);
             done.map(|()| status)
         });
         let Ok(done) = tokio::time::timeout(VERIFIED_WITHIN, &mut verified).await else {
@@ -232,7 +232,7 @@ impl Follower {
             return;
         };
         match done {
-            Ok(Ok(now)) => self.tell(|status| *status = now),
+            Ok(Ok(now)) => self.change_status(|status| *status = now),
             Ok(Err(error)) => {
                 tracing::error!(%error, "The definitions of the fleet can't be verified.")
             }
@@ -241,36 +241,36 @@ impl Follower {
     }
 
     /// Reads the channel once, and puts in force what is newer.
-    pub async fn look(&mut self, server: &Server) {
+    pub async fn read_channel(&mut self, server: &Server) {
         let unread = match self.try_look(server).await {
             Ok(()) => None,
             Err(error) => Some(error.to_string()),
         };
-        self.tell(|status| status.unread = unread);
+        self.change_status(|status| status.unread = unread);
     }
 
     async fn try_look(&mut self, server: &Server) -> Result<(), ServerError> {
         let channel = &self.store.pins().channel;
         let subjects = [
-            (streams::channel(channel), false),
-            (streams::canary(channel), true),
+            (streams::channel_key(channel), false),
+            (streams::canary_key(channel), true),
         ];
         let mut found: Vec<Believed> = Vec::new();
         let mut refusal = None;
         for (subject, is_canary) in subjects {
-            let Some(message) = server.last(DEFS, &subject, PATIENCE).await? else {
+            let Some(message) = server.last_message(DEFS, &subject, PATIENCE).await? else {
                 continue;
             };
-            let digest = Sha256::of(&message.payload);
+            let digest = Sha256::of_bytes(&message.payload);
             let known = self
                 .refused
                 .iter()
                 .find(|(until, it)| it.digest == digest && Instant::now() < *until);
             if let Some((_, known)) = known {
-                refusal = newer(refusal, known.clone());
+                refusal = newer_refusal(refusal, known.clone());
                 continue;
             }
-            match self.believe(&message.payload, is_canary, server) {
+            match self.read_believed(&message.payload, is_canary, server) {
                 Ok(believed) => found.extend(believed),
                 Err(reason) => {
                     let which = if is_canary { "the canary: " } else { "" };
@@ -279,15 +279,18 @@ impl Follower {
                         digest,
                         reason: format!("{which}{reason}"),
                     };
-                    self.remember(refused.clone(), REFUSED_FOR);
-                    refusal = newer(refusal, refused);
+                    self.remember_refusal(refused.clone(), REFUSED_FOR);
+                    refusal = newer_refusal(refusal, refused);
                 }
             }
         }
         // Each by itself: a canary that is refused is no reason to go without what all hosts have.
         found.sort_by_key(|it| std::cmp::Reverse(it.manifest.revision));
         for (n_refused, believed) in found.into_iter().enumerate() {
-            let (revision, digest) = (believed.manifest.revision, Sha256::of(&believed.envelope));
+            let (revision, digest) = (
+                believed.manifest.revision,
+                Sha256::of_bytes(&believed.envelope),
+            );
             if n_refused > 0
                 && self
                     .status
@@ -298,7 +301,7 @@ impl Follower {
             {
                 break;
             }
-            match self.take(server, believed).await? {
+            match self.take_manifest(server, believed).await? {
                 Ok(()) => break,
                 Err(error) => {
                     let period = match error {
@@ -310,23 +313,23 @@ impl Follower {
                         digest,
                         reason: error.reason(),
                     };
-                    self.remember(refused.clone(), period);
-                    refusal = newer(refusal, refused);
+                    self.remember_refusal(refused.clone(), period);
+                    refusal = newer_refusal(refusal, refused);
                 }
             }
         }
-        self.tell(|status| status.refused = refusal);
+        self.change_status(|status| status.refused = refusal);
         Ok(())
     }
 
     /// Reads what stands in a place of the channel. `None`: it isn't for this host.
-    fn believe(
+    fn read_believed(
         &self,
         bytes: &[u8],
         is_canary: bool,
         server: &Server,
     ) -> Result<Option<Believed>, String> {
-        let believed = Believed::read(bytes, self.store.pins())?;
+        let believed = Believed::from_envelope(bytes, self.store.pins())?;
         match (believed.manifest.stage, is_canary) {
             (Stage::All, false) => Ok(Some(believed)),
             // By the machine: its hosts share what is in force.
@@ -339,7 +342,7 @@ impl Follower {
 
     /// Puts a manifest in force that is believed, unless it is already. The inner error says why
     /// not; the outer one is of the server and passes.
-    async fn take(
+    async fn take_manifest(
         &mut self,
         server: &Server,
         believed: Believed,
@@ -364,7 +367,7 @@ impl Follower {
                 .and_then(|it| it.files.contents.get(&entry.sha256).cloned());
             let content = match known {
                 Some(content) => content,
-                None => match fetch(server, entry).await? {
+                None => match fetch_file(server, entry).await? {
                     Ok(content) => content,
                     Err(reason) => return Ok(Err(reason.into())),
                 },
@@ -373,7 +376,8 @@ impl Follower {
         }
         let (store, judge) = (self.store.clone(), self.judge.clone());
         let swapped =
-            tokio::task::spawn_blocking(move || swap(&store, &*judge, &believed, &contents)).await;
+            tokio::task::spawn_blocking(move || swap_set(&store, &*judge, &believed, &contents))
+                .await;
         match swapped {
             Ok(Ok(bundle)) => {
                 self.in_force(bundle);
@@ -388,7 +392,7 @@ impl Follower {
     fn may_follow(&self, believed: &Believed, current: Option<&Believed>) -> Result<(), String> {
         let manifest = &believed.manifest;
         after_highest(&self.store, believed, current)?;
-        if manifest.expires <= now() {
+        if manifest.expires <= unix_now() {
             return Err(format!(
                 "revision {} expired before it came here; publish it anew",
                 manifest.revision
@@ -396,7 +400,7 @@ impl Follower {
         }
         if let Some(least) = &manifest.min_host {
             let version = self.judge.version();
-            let is_enough = numbers(least).is_some_and(|least| is_at_least(version, least));
+            let is_enough = version_numbers(least).is_some_and(|least| is_at_least(version, least));
             if !is_enough {
                 return Err(format!(
                     "it needs hookwire {least} or newer, this is {version}"
@@ -407,10 +411,10 @@ impl Follower {
     }
 
     fn in_force(&self, bundle: Bundle) {
-        self.tell(|status| status.swap(bundle));
+        self.change_status(|status| status.swap_bundle(bundle));
     }
 
-    fn remember(&mut self, refused: Refused, period: Duration) {
+    fn remember_refusal(&mut self, refused: Refused, period: Duration) {
         // Once, as long as the reason is the same.
         if !self.refused.iter().any(|(_, it)| *it == refused) {
             tracing::warn!(revision = ?refused.revision, "A published bundle is refused: {}", refused.reason);
@@ -422,7 +426,7 @@ impl Follower {
         self.refused.push_back((Instant::now() + period, refused));
     }
 
-    fn tell(&self, change: impl FnOnce(&mut Status)) {
+    fn change_status(&self, change: impl FnOnce(&mut Status)) {
         self.status.send_if_modified(|status| {
             let before = status.clone();
             change(status);
@@ -433,7 +437,7 @@ impl Follower {
 
 impl Status {
     /// Another set is in force.
-    fn swap(&mut self, bundle: Bundle) {
+    fn swap_bundle(&mut self, bundle: Bundle) {
         self.swaps += 1;
         (self.broken, self.changed) = (None, None);
         self.in_force = Some(bundle.in_force().clone());
@@ -443,7 +447,7 @@ impl Status {
 
 /// The refusal that people should hear of: the one of the higher revision, else the one of what all
 /// hosts have.
-fn newer(one: Option<Refused>, other: Refused) -> Option<Refused> {
+fn newer_refusal(one: Option<Refused>, other: Refused) -> Option<Refused> {
     match one {
         Some(one) if one.revision >= other.revision => Some(one),
         _ => Some(other),
@@ -480,12 +484,12 @@ fn after_highest(
 }
 
 /// Gets a file, and holds it to its size and digest.
-async fn fetch(
+async fn fetch_file(
     server: &Server,
     entry: &crate::bundle::Entry,
 ) -> Result<Result<Vec<u8>, String>, ServerError> {
-    let subject = streams::blob(&entry.sha256);
-    let Some(message) = server.last(BLOBS, &subject, PATIENCE).await? else {
+    let subject = streams::blob_key(&entry.sha256);
+    let Some(message) = server.last_message(BLOBS, &subject, PATIENCE).await? else {
         // A replica may be behind the manifest's; a later look finds it.
         return Err(ServerError::Other(format!(
             "{} isn't there yet ({subject})",
@@ -500,7 +504,7 @@ async fn fetch(
             entry.size
         )));
     }
-    if Sha256::of(&message.payload) != entry.sha256 {
+    if Sha256::of_bytes(&message.payload) != entry.sha256 {
         return Ok(Err(format!(
             "{} came with other bytes than those that were signed",
             entry.path
@@ -511,14 +515,14 @@ async fn fetch(
 
 /// Puts a set in force, unless another host of this user was faster. The lock is held for the swap
 /// only, because the check may take long.
-fn swap(
+fn swap_set(
     store: &Store,
     judge: &dyn Judge,
     believed: &Believed,
     contents: &BTreeMap<Sha256, Vec<u8>>,
 ) -> Result<Bundle, NotInForce> {
-    let staged = store.stage(believed, contents, |files, dir| judge.check(files, dir))?;
-    let _lock = store.lock().map_err(unwritten)?;
+    let staged = store.stage_set(believed, contents, |files, dir| judge.check(files, dir))?;
+    let _lock = store.lock().map_err(unwritten_set)?;
     let current = match store.current() {
         Current::Good(current) if current.believed.digest == believed.digest => {
             return Ok(*current);
@@ -527,13 +531,13 @@ fn swap(
         Current::Nothing | Current::Broken(_) => None,
     };
     after_highest(store, believed, current.as_ref().map(|it| &it.believed))?;
-    store.turn(believed, staged)
+    store.adopt_staged(believed, staged)
 }
 
 /// Holds what the disk has to what was signed. What is in memory was verified: where the disk has
 /// something else, that is told and written anew, unless another host of this user has put a newer
 /// set there.
-fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Result<()> {
+fn verify_disk(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Result<()> {
     let _lock = store.lock()?;
     let current = store.current();
     let Some(known) = status.bundle.clone() else {
@@ -542,7 +546,7 @@ fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Res
             // Whoever can write here could have put a signed set here that this host had refused.
             Current::Good(found) => match judge.permits(&found.files, &found.dir) {
                 Ok(()) => {
-                    status.swap(*found);
+                    status.swap_bundle(*found);
                     return Ok(());
                 }
                 Err(problem) => problem,
@@ -561,7 +565,7 @@ fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Res
             if *known != *found {
                 // Another host of this user has written it anew.
                 let changed = status.changed.take();
-                status.swap(*found);
+                status.swap_bundle(*found);
                 status.changed = changed;
             }
             return Ok(());
@@ -569,7 +573,7 @@ fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Res
         Current::Good(found) if found.in_force().revision > known.in_force().revision => {
             match judge.permits(&found.files, &found.dir) {
                 Ok(()) => {
-                    status.swap(*found);
+                    status.swap_bundle(*found);
                     return Ok(());
                 }
                 Err(problem) => problem,
@@ -600,7 +604,7 @@ fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Res
     status.changed = Some(problem.clone());
     match store.write_anew(&known) {
         Ok(anew) => {
-            status.swap(anew);
+            status.swap_bundle(anew);
             status.changed = Some(problem);
         }
         Err(error) => tracing::error!("They can't be written anew: {}", error.reason()),
@@ -610,7 +614,7 @@ fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Res
 
 /// Since when what is in force has expired, in seconds since 1970, if it has.
 pub fn stale_since(in_force: &InForce) -> Option<u64> {
-    (in_force.expires <= now()).then_some(in_force.expires)
+    (in_force.expires <= unix_now()).then_some(in_force.expires)
 }
 
 /// How long until a report is due when nothing happens, with jitter.
@@ -620,10 +624,10 @@ pub fn report_pause() -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::{Current, Follower, Judge, NotInForce, Status, swap, verify};
+    use super::{Current, Follower, Judge, NotInForce, Status, swap_set, verify_disk};
     use crate::bundle::{Files, KIND, Manifest, Stage};
-    use crate::envelope::{Signers, sign};
-    use crate::hosts::now;
+    use crate::envelope::{Signers, sign_payload};
+    use crate::hosts::unix_now;
     use crate::key::SecretKey;
     use crate::store::{Believed, Pins, Store};
     use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -678,23 +682,23 @@ mod tests {
         fn take(&self, revision: u64, text: &str) -> Result<(), NotInForce> {
             let published = TempDir::new().unwrap();
             fs::write(published.path().join("guard.yaml"), text).unwrap();
-            let files = Files::read(published.path()).unwrap();
+            let files = Files::read_dir(published.path()).unwrap();
             let manifest = Manifest {
                 channel: "main".parse().unwrap(),
                 revision,
                 stage: Stage::All,
-                created: now(),
-                expires: now() + 3600,
+                created: unix_now(),
+                expires: unix_now() + 3600,
                 min_host: None,
                 message: None,
                 files: files.entries.clone(),
             };
-            let believed = Believed::read(
-                &sign(KIND, &manifest.to_payload(), &[&self.key]),
+            let believed = Believed::from_envelope(
+                &sign_payload(KIND, &manifest.to_payload(), &[&self.key]),
                 self.store.pins(),
             )
             .unwrap();
-            swap(&self.store, &Simple, &believed, &files.contents).map(drop)
+            swap_set(&self.store, &Simple, &believed, &files.contents).map(drop)
         }
 
         /// What is in force after a start, or why nothing is.
@@ -789,7 +793,7 @@ mod tests {
                 panic!("{changes:?}")
             };
             let mut status = Status::default();
-            status.swap(*bundle);
+            status.swap_bundle(*bundle);
             changes.iter().for_each(|it| machine.change(it));
             let said = machine.started();
             match started {
@@ -799,7 +803,7 @@ mod tests {
                     "{changes:?}: {said:?}"
                 ),
             }
-            verify(&machine.store, &Simple, &mut status).unwrap();
+            verify_disk(&machine.store, &Simple, &mut status).unwrap();
             assert_eq!(
                 status.in_force.map(|it| it.revision),
                 Some(2),

@@ -8,11 +8,11 @@
 #[path = "../../../tests/support/random.rs"]
 mod random;
 
-use crate::asks::{ANSWER, named, read_answer, read_question};
+use crate::asks::{ANSWER, parse_subject, read_answer, read_question};
 use crate::bundle::{Entry, KIND, MAX_BYTES, Manifest, Stage};
 use crate::digest::Sha256;
-use crate::envelope::{Signers, sign};
-use crate::hosts::{InForce, Refused, Report, heard};
+use crate::envelope::{Signers, sign_payload};
+use crate::hosts::{InForce, Refused, Report, parse_report};
 use crate::key::{PublicKey, SecretKey};
 use crate::name::{Identity, Name};
 use crate::pool::{self, Request, Said};
@@ -60,7 +60,7 @@ impl Subject {
     }
 }
 
-fn setting(name: &str, default: u64) -> u64 {
+fn read_setting(name: &str, default: u64) -> u64 {
     std::env::var(name)
         .ok()
         .and_then(|it| it.parse().ok())
@@ -73,8 +73,8 @@ fn what_comes_from_the_bus_is_read_as_hostile_input() {
         return run_inside();
     }
     let (times, seed) = (
-        setting("HOOKWIRE_FLEET_HOSTILE", 1000),
-        setting("HOOKWIRE_FLEET_HOSTILE_SEED", 1),
+        read_setting("HOOKWIRE_FLEET_HOSTILE", 1000),
+        read_setting("HOOKWIRE_FLEET_HOSTILE_SEED", 1),
     );
     let all = subjects();
     for (at, subject) in all.iter().enumerate() {
@@ -143,7 +143,7 @@ fn subjects() -> Vec<Subject> {
     let key = SecretKey::generate().unwrap();
     let signers = Signers::new([key.public()], 1).unwrap();
     let manifest = manifest();
-    let envelope = sign(KIND, &manifest.to_payload(), &[&key]);
+    let envelope = sign_payload(KIND, &manifest.to_payload(), &[&key]);
     let pins = Pins {
         channel: manifest.channel.clone(),
         signers: signers.clone(),
@@ -152,26 +152,29 @@ fn subjects() -> Vec<Subject> {
         host: name("host-a"),
         instance: name("p1"),
     };
-    let (ask, digest) = (name("0123456789abcdef"), Sha256::of(b"question"));
+    let (ask, digest) = (name("0123456789abcdef"), Sha256::of_bytes(b"question"));
     let signed = json!({ "host": who.host, "instance": who.instance, "ask": ask, "digest": digest, "decision": "approve",
         "reason": REASON });
     let signed = signed.to_string().into_bytes();
-    let answer = sign(ANSWER, &signed, &[&key]);
+    let answer = sign_payload(ANSWER, &signed, &[&key]);
     let mut all = vec![
         Subject::new("a manifest as it came", envelope.clone(), {
             let (pins, manifest) = (pins.clone(), manifest.clone());
             // Only what was signed, whatever is changed around it.
-            move |bytes| Believed::read(bytes, &pins).is_ok_and(|it| same(&it.manifest, &manifest))
+            move |bytes| {
+                Believed::from_envelope(bytes, &pins)
+                    .is_ok_and(|it| is_same(&it.manifest, &manifest))
+            }
         }),
         Subject::new("a channel", envelope, {
             let (signers, manifest) = (signers.clone(), manifest.clone());
             move |bytes| {
-                publish::read(bytes, &manifest.channel, &signers)
-                    .is_ok_and(|it| same(&it.manifest, &manifest))
+                publish::read_published(bytes, &manifest.channel, &signers)
+                    .is_ok_and(|it| is_same(&it.manifest, &manifest))
             }
         }),
         Subject::new("a manifest", manifest.to_payload(), |bytes| {
-            Manifest::read(bytes).is_ok_and(|it| is_sound(&it))
+            Manifest::parse(bytes).is_ok_and(|it| is_sound(&it))
         }),
         Subject::new("a signed manifest", manifest.to_payload(), {
             let (key, pins) = (SecretKey::generate().unwrap(), pins.clone());
@@ -181,7 +184,7 @@ fn subjects() -> Vec<Subject> {
             };
             // Whoever has the key may sign anything.
             move |bytes| {
-                Believed::read(&sign(KIND, bytes, &[&key]), &pins)
+                Believed::from_envelope(&sign_payload(KIND, bytes, &[&key]), &pins)
                     .is_ok_and(|it| is_sound(&it.manifest))
             }
         }),
@@ -189,16 +192,22 @@ fn subjects() -> Vec<Subject> {
             let (signers, who, ask) = (signers.clone(), who.clone(), ask.clone());
             move |bytes| {
                 let read = read_answer(bytes, &who, &ask, digest, &signers);
-                read.is_ok_and(|it| same(&it.reason.as_deref(), &Some(REASON)))
+                read.is_ok_and(|it| is_same(&it.reason.as_deref(), &Some(REASON)))
             }
         }),
         Subject::new("a signed answer", signed, {
             let (key, who, ask) = (SecretKey::generate().unwrap(), who, ask);
             let signers = Signers::new([key.public()], 1).unwrap();
             move |bytes| {
-                let read = read_answer(&sign(ANSWER, bytes, &[&key]), &who, &ask, digest, &signers);
+                let read = read_answer(
+                    &sign_payload(ANSWER, bytes, &[&key]),
+                    &who,
+                    &ask,
+                    digest,
+                    &signers,
+                );
                 read.is_ok_and(|it| {
-                    same(&it.by, &key.public())
+                    is_same(&it.by, &key.public())
                         && within(it.reason.as_deref().unwrap_or_default(), 4000)
                 })
             }
@@ -210,7 +219,7 @@ fn subjects() -> Vec<Subject> {
 
 /// Readers of what isn't signed, but for the subject that it came by.
 fn unsigned(key: &PublicKey) -> Vec<Subject> {
-    let digest = Sha256::of(b"");
+    let digest = Sha256::of_bytes(b"");
     let in_force = InForce {
         revision: 7,
         digest,
@@ -238,7 +247,7 @@ fn unsigned(key: &PublicKey) -> Vec<Subject> {
     vec![
         Subject::new("a report", report, |bytes| {
             let (subject, payload) = parted(bytes);
-            let Some((_, report)) = heard(&subject, payload) else {
+            let Some((_, report)) = parse_report(&subject, payload) else {
                 return false;
             };
             let texts = report.errors.iter().chain([&report.version, &report.hash]);
@@ -251,11 +260,11 @@ fn unsigned(key: &PublicKey) -> Vec<Subject> {
             format!("hw.ask.host-a.p1.q1\n{asked}"),
             |bytes| {
                 let (subject, payload) = parted(bytes);
-                let Some((who, ask)) = named(&subject) else {
+                let Some((who, ask)) = parse_subject(&subject) else {
                     return false;
                 };
                 let question = read_question(who, ask, &stored(&subject, None, payload));
-                question.is_some_and(|it| same(&it.expires.max(it.at), &it.expires))
+                question.is_some_and(|it| is_same(&it.expires.max(it.at), &it.expires))
             },
         ),
         Subject::new(
@@ -284,7 +293,7 @@ fn unsigned(key: &PublicKey) -> Vec<Subject> {
         ),
         Subject::new("a counter", "120000", |bytes| {
             let counted = std::str::from_utf8(bytes).ok().and_then(read_counter);
-            counted.is_some_and(|it| same(&it.max(0), &it))
+            counted.is_some_and(|it| is_same(&it.max(0), &it))
         }),
         Subject::new(
             "a request of a client",
@@ -292,7 +301,8 @@ fn unsigned(key: &PublicKey) -> Vec<Subject> {
             |bytes| {
                 let (reply, rest) = parted(bytes);
                 let (wait, payload) = parted(rest);
-                let Some(request) = Request::read(message(&reply, &[(pool::WAIT, &wait)], payload))
+                let Some(request) =
+                    Request::from_message(make_message(&reply, &[(pool::WAIT, &wait)], payload))
                 else {
                     return false;
                 };
@@ -310,7 +320,7 @@ fn unsigned(key: &PublicKey) -> Vec<Subject> {
             |bytes| {
                 let (state, rest) = parted(bytes);
                 let (host, payload) = parted(rest);
-                match pool::read(message(
+                match pool::read_reply(make_message(
                     "",
                     &[(pool::STATE, &state), (pool::HOST, &host)],
                     payload,
@@ -322,12 +332,12 @@ fn unsigned(key: &PublicKey) -> Vec<Subject> {
         ),
         Subject::new("a subject", "hw.audit.host-a.s1", |bytes| {
             let subject = String::from_utf8_lossy(bytes);
-            let Some(names) = streams::below("hw.audit", &subject) else {
+            let Some(names) = streams::names_below("hw.audit", &subject) else {
                 return false;
             };
             let again: Vec<&str> = names.iter().map(Name::as_str).collect();
             assert!(!subject.contains(['*', '>', ' ', '\n']), "{subject:?}");
-            same(
+            is_same(
                 &format!("hw.audit.{}", again.join(".")),
                 &subject.into_owned(),
             )
@@ -336,13 +346,13 @@ fn unsigned(key: &PublicKey) -> Vec<Subject> {
             let read = std::str::from_utf8(bytes)
                 .ok()
                 .and_then(|it| it.parse::<PublicKey>().ok());
-            read.is_some_and(|it| same(&it.to_string().as_bytes(), &bytes))
+            read.is_some_and(|it| is_same(&it.to_string().as_bytes(), &bytes))
         }),
         Subject::new("a digest", digest.to_string(), |bytes| {
             let read = std::str::from_utf8(bytes)
                 .ok()
                 .and_then(|it| it.parse::<Sha256>().ok());
-            read.is_some_and(|it| same(&it.to_string().as_bytes(), &bytes))
+            read.is_some_and(|it| is_same(&it.to_string().as_bytes(), &bytes))
         }),
     ]
 }
@@ -350,7 +360,7 @@ fn unsigned(key: &PublicKey) -> Vec<Subject> {
 fn manifest() -> Manifest {
     let entry = |path: &str, size| Entry {
         path: path.into(),
-        sha256: Sha256::of(path.as_bytes()),
+        sha256: Sha256::of_bytes(path.as_bytes()),
         size,
         executable: false,
     };
@@ -367,7 +377,7 @@ fn manifest() -> Manifest {
 }
 
 /// What holds of each message that is taken, so that a reader that takes another is found.
-fn same<T: PartialEq + std::fmt::Debug>(found: &T, wanted: &T) -> bool {
+fn is_same<T: PartialEq + std::fmt::Debug>(found: &T, wanted: &T) -> bool {
     assert_eq!(found, wanted);
     true
 }
@@ -421,7 +431,7 @@ fn headers(of: &[(&str, &str)]) -> HeaderMap {
     headers
 }
 
-fn message(reply: &str, of: &[(&str, &str)], payload: &[u8]) -> Message {
+fn make_message(reply: &str, of: &[(&str, &str)], payload: &[u8]) -> Message {
     let payload = payload.to_vec().into();
     let (subject, reply, headers) = (
         "hw.dispatch.main".into(),
@@ -581,7 +591,7 @@ fn changed_members(random: &mut Random, valid: &[u8]) -> Vec<u8> {
         return changed_bytes(random, valid, b"{}[]\"");
     };
     for _ in 0..=random.below(2) {
-        change(random, &mut value);
+        change_value(random, &mut value);
     }
     let mut text = value.to_string();
     if random.chance(10) {
@@ -591,7 +601,7 @@ fn changed_members(random: &mut Random, valid: &[u8]) -> Vec<u8> {
     [&valid[..head], text.as_bytes()].concat()
 }
 
-fn change(random: &mut Random, value: &mut Value) {
+fn change_value(random: &mut Random, value: &mut Value) {
     let n_members = match &*value {
         Value::Array(items) => items.len(),
         Value::Object(members) => members.len(),
@@ -604,7 +614,7 @@ fn change(random: &mut Random, value: &mut Value) {
                 items.extend(vec![items[at].clone(); random.below(2000)])
             }
             Value::Array(items) if random.chance(10) => drop(items.remove(at)),
-            Value::Array(items) => change(random, &mut items[at]),
+            Value::Array(items) => change_value(random, &mut items[at]),
             Value::Object(members) => change_member(random, members, at),
             _ => {}
         }
@@ -630,6 +640,6 @@ fn change_member(random: &mut Random, members: &mut Map<String, Value>, at: usiz
     } else if random.chance(10) {
         members.insert(format!("{name}{}", random.below(10)), Value::Null);
     } else if let Some(value) = members.get_mut(&name) {
-        change(random, value);
+        change_value(random, value);
     }
 }

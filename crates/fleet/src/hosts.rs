@@ -105,7 +105,7 @@ impl Report {
     }
 
     /// Reads a report as hostile input.
-    fn read(payload: &[u8]) -> Option<Report> {
+    fn parse(payload: &[u8]) -> Option<Report> {
         if payload.len() > streams::MAX_REPORT {
             return None;
         }
@@ -119,11 +119,15 @@ impl Report {
 ///
 /// # Errors
 /// See [`ServerError`].
-pub async fn put(server: &Server, who: &Identity, report: Report) -> Result<(), ServerError> {
+pub async fn put_report(
+    server: &Server,
+    who: &Identity,
+    report: Report,
+) -> Result<(), ServerError> {
     let has_ended = report.ended;
     let payload = serde_json::to_vec(&report.bounded())
         .map_err(|error| ServerError::Other(error.to_string()))?;
-    let (subject, payload) = (streams::host(who), Bytes::from(payload));
+    let (subject, payload) = (streams::host_key(who), Bytes::from(payload));
     if has_ended {
         let mut headers = HeaderMap::new();
         headers.insert(TTL, format!("{ENDED_FOR}s"));
@@ -184,9 +188,9 @@ impl Reported {
 ///
 /// # Errors
 /// See [`ServerError`]; the account may not.
-pub async fn forget(server: &Server, who: &Identity) -> Result<(), ServerError> {
+pub async fn forget_host(server: &Server, who: &Identity) -> Result<(), ServerError> {
     let stream = server.stream(streams::HOSTS, PATIENCE).await?;
-    let purged = stream.purge().filter(streams::host(who)).await;
+    let purged = stream.purge().filter(streams::host_key(who)).await;
     purged
         .map(drop)
         .map_err(|error| ServerError::Other(format!("{who} can't be taken out: {error}")))
@@ -196,20 +200,23 @@ pub async fn forget(server: &Server, who: &Identity) -> Result<(), ServerError> 
 ///
 /// # Errors
 /// See [`ServerError`].
-pub async fn all(server: &Server) -> Result<(Vec<Reported>, usize), ServerError> {
+pub async fn all_hosts(server: &Server) -> Result<(Vec<Reported>, usize), ServerError> {
     let (mut hosts, mut unread, mut from) = (Vec::new(), 0, 1);
     while hosts.len() + unread < MAX_HOSTS {
         let page = server
-            .page(streams::HOSTS, streams::ALL_HOSTS, from, PATIENCE)
+            .read_page(streams::HOSTS, streams::ALL_HOSTS, from, PATIENCE)
             .await?;
         let Some(last) = page.last() else { break };
         from = last.sequence.saturating_add(1);
         for message in &page {
-            match (of_subject(&message.subject), Report::read(&message.payload)) {
+            match (
+                of_subject(&message.subject),
+                Report::parse(&message.payload),
+            ) {
                 (Some(who), Some(report)) => hosts.push(Reported {
                     who,
                     report,
-                    ago: since(message.time.unix_timestamp()),
+                    ago: time_since(message.time.unix_timestamp()),
                 }),
                 _ => unread += 1,
             }
@@ -220,23 +227,25 @@ pub async fn all(server: &Server) -> Result<(Vec<Reported>, usize), ServerError>
 }
 
 /// A report as it was published, with who says it.
-pub(crate) fn heard(subject: &str, payload: &[u8]) -> Option<(Identity, Report)> {
-    Some((of_subject(subject)?, Report::read(payload)?))
+pub(crate) fn parse_report(subject: &str, payload: &[u8]) -> Option<(Identity, Report)> {
+    Some((of_subject(subject)?, Report::parse(payload)?))
 }
 
 fn of_subject(subject: &str) -> Option<Identity> {
-    let [host, instance] = streams::below("$KV.hw_hosts", subject)?.try_into().ok()?;
+    let [host, instance] = streams::names_below("$KV.hw_hosts", subject)?
+        .try_into()
+        .ok()?;
     Some(Identity { host, instance })
 }
 
-fn since(unix: i64) -> Duration {
+fn time_since(unix: i64) -> Duration {
     let at = UNIX_EPOCH.checked_add(Duration::from_secs(u64::try_from(unix).unwrap_or_default()));
     at.and_then(|at| SystemTime::now().duration_since(at).ok())
         .unwrap_or_default()
 }
 
 /// The seconds since 1970, now.
-pub fn now() -> u64 {
+pub fn unix_now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |it| it.as_secs())
@@ -244,11 +253,11 @@ pub fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Report, heard};
+    use super::{Report, parse_report};
 
     #[test]
     fn a_report_is_read_as_hostile_input() {
-        let read = |subject: &str, text: &str| heard(subject, text.as_bytes());
+        let read = |subject: &str, text: &str| parse_report(subject, text.as_bytes());
         assert!(read("$KV.hw_hosts.a.b", "{}").is_some());
         for (subject, text) in [
             ("$KV.hw_hosts.a", "{}"),

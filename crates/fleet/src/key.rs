@@ -45,7 +45,7 @@ impl PublicKey {
     /// A short name for people and for hints in envelopes: 16 hexadecimal digits. Nothing is
     /// believed because of it.
     pub fn id(&self) -> String {
-        crate::digest::Sha256::of(&self.0)
+        crate::digest::Sha256::of_bytes(&self.0)
             .to_string()
             .chars()
             .take(16)
@@ -157,7 +157,7 @@ impl SecretKey {
     /// # Errors
     /// The system gives no random bytes.
     pub fn generate() -> Result<SecretKey, KeyError> {
-        SecretKey::from_seed(random()?)
+        SecretKey::from_seed(random_bytes()?)
     }
 
     fn from_seed(seed: [u8; LENGTH]) -> Result<SecretKey, KeyError> {
@@ -183,8 +183,8 @@ impl SecretKey {
     ///
     /// # Errors
     /// The file is there already or can't be written.
-    pub fn write(&self, path: &Path, passphrase: Option<&str>) -> Result<(), KeyError> {
-        let sealed = passphrase.map(|it| self.sealed(it)).transpose()?;
+    pub fn write_file(&self, path: &Path, passphrase: Option<&str>) -> Result<(), KeyError> {
+        let sealed = passphrase.map(|it| self.seal_with(it)).transpose()?;
         let plain = sealed.is_none().then(|| BASE64.encode(self.seed));
         let file = KeyFile {
             public: self.public(),
@@ -205,10 +205,10 @@ impl SecretKey {
             .map_err(failed)
     }
 
-    fn sealed(&self, passphrase: &str) -> Result<Sealed, KeyError> {
-        let salt: [u8; 16] = random()?;
-        let nonce: [u8; NONCE_LEN] = random()?;
-        let key = stretched(passphrase, &salt, ROUNDS)?;
+    fn seal_with(&self, passphrase: &str) -> Result<Sealed, KeyError> {
+        let salt: [u8; 16] = random_bytes()?;
+        let nonce: [u8; NONCE_LEN] = random_bytes()?;
+        let key = stretch_passphrase(passphrase, &salt, ROUNDS)?;
         let mut sealed = self.seed.to_vec();
         let about = Aad::from(self.public().0);
         key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), about, &mut sealed)
@@ -221,12 +221,12 @@ impl SecretKey {
         })
     }
 
-    /// Reads a file that [`write`](SecretKey::write) has written. Asks for the passphrase only if
+    /// Reads a file that [`write_file`](SecretKey::write_file) has written. Asks for the passphrase only if
     /// one is needed.
     ///
     /// # Errors
     /// Others can read the file, it is no key, or the passphrase is wrong.
-    pub fn read(
+    pub fn read_file(
         path: &Path,
         passphrase: impl FnOnce() -> Option<String>,
     ) -> Result<SecretKey, KeyError> {
@@ -263,7 +263,7 @@ impl SecretKey {
                     return Err(failed(&"its number of rounds is none that is used"));
                 }
                 let passphrase = passphrase().ok_or(KeyError::NeedsPassphrase)?;
-                let key = stretched(&passphrase, &bytes(salt)?, *rounds)?;
+                let key = stretch_passphrase(&passphrase, &bytes(salt)?, *rounds)?;
                 let sealed = bytes(sealed)?;
                 let (nonce, sealed) = sealed
                     .split_first_chunk::<NONCE_LEN>()
@@ -292,7 +292,7 @@ impl SecretKey {
 ///
 /// # Errors
 /// It can't be read or is no key.
-pub fn describe(path: &Path) -> Result<(PublicKey, bool), KeyError> {
+pub fn describe_file(path: &Path) -> Result<(PublicKey, bool), KeyError> {
     let failed = |problem: String| KeyError::File(format!("{}: {problem}", path.display()));
     let mut text = String::new();
     let file = file::open_given(path).map_err(|error| failed(error.to_string()))?;
@@ -304,7 +304,7 @@ pub fn describe(path: &Path) -> Result<(PublicKey, bool), KeyError> {
     Ok((file.public, file.sealed.is_some()))
 }
 
-fn random<const N: usize>() -> Result<[u8; N], KeyError> {
+fn random_bytes<const N: usize>() -> Result<[u8; N], KeyError> {
     let mut bytes = [0; N];
     SystemRandom::new()
         .fill(&mut bytes)
@@ -313,7 +313,11 @@ fn random<const N: usize>() -> Result<[u8; N], KeyError> {
 }
 
 /// The key that a passphrase stands for.
-fn stretched(passphrase: &str, salt: &[u8], rounds: NonZeroU32) -> Result<LessSafeKey, KeyError> {
+fn stretch_passphrase(
+    passphrase: &str,
+    salt: &[u8],
+    rounds: NonZeroU32,
+) -> Result<LessSafeKey, KeyError> {
     let mut key = [0; 32];
     pbkdf2::derive(
         pbkdf2::PBKDF2_HMAC_SHA256,
@@ -329,7 +333,7 @@ fn stretched(passphrase: &str, salt: &[u8], rounds: NonZeroU32) -> Result<LessSa
 
 #[cfg(test)]
 mod tests {
-    use super::{KeyError, PublicKey, SecretKey, describe};
+    use super::{KeyError, PublicKey, SecretKey, describe_file};
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -337,11 +341,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let key = SecretKey::generate().unwrap();
         let (plain, sealed) = (dir.path().join("plain"), dir.path().join("sealed"));
-        key.write(&plain, None).unwrap();
-        key.write(&sealed, Some("correct horse")).unwrap();
-        assert!(key.write(&plain, None).is_err(), "a key was overwritten");
+        key.write_file(&plain, None).unwrap();
+        key.write_file(&sealed, Some("correct horse")).unwrap();
+        assert!(
+            key.write_file(&plain, None).is_err(),
+            "a key was overwritten"
+        );
         let read = |path, passphrase: Option<&str>| {
-            SecretKey::read(path, || passphrase.map(str::to_string))
+            SecretKey::read_file(path, || passphrase.map(str::to_string))
         };
         assert_eq!(read(&plain, None).unwrap().public(), key.public());
         assert_eq!(
@@ -356,7 +363,7 @@ mod tests {
             read(&sealed, None),
             Err(KeyError::NeedsPassphrase)
         ));
-        assert_eq!(describe(&sealed).unwrap(), (key.public(), true));
+        assert_eq!(describe_file(&sealed).unwrap(), (key.public(), true));
         assert_eq!(
             std::fs::metadata(&sealed).unwrap().permissions().mode() & 0o777,
             0o600

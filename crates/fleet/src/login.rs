@@ -39,11 +39,10 @@ impl Login<'_> {
             self.credentials,
             self.nkey_file,
         ) {
-            (Some(user), Some(file), None, None) => {
-                Ok(ConnectOptions::new().user_and_password(user.into(), secret(file, MAX_SECRET)?))
-            }
-            (None, None, Some(file), None) => signing(file, read_credentials),
-            (None, None, None, Some(file)) => signing(file, read_seed),
+            (Some(user), Some(file), None, None) => Ok(ConnectOptions::new()
+                .user_and_password(user.into(), read_secret(file, MAX_SECRET)?)),
+            (None, None, Some(file), None) => signing_options(file, read_credentials),
+            (None, None, None, Some(file)) => signing_options(file, read_seed),
             (Some(_), None, None, None) if self.has_certificate => Ok(ConnectOptions::new()),
             (Some(user), None, None, None) => Err(format!(
                 "user {user} has no passwordFile and no tls.certificate"
@@ -81,7 +80,7 @@ struct Shown {
 
 /// Options of a client that signs with the key in a file. The file is read at each connection,
 /// because tokens expire and are replaced.
-fn signing(
+fn signing_options(
     file: &Path,
     read: fn(&Path) -> Result<Shown, String>,
 ) -> Result<ConnectOptions, String> {
@@ -105,12 +104,12 @@ fn signing(
 }
 
 fn read_seed(file: &Path) -> Result<Shown, String> {
-    let key = key_of(file, secret(file, MAX_SECRET)?.trim())?;
+    let key = key_of(file, read_secret(file, MAX_SECRET)?.trim())?;
     Ok(Shown { key, token: None })
 }
 
 fn read_credentials(file: &Path) -> Result<Shown, String> {
-    let text = secret(file, MAX_CREDENTIALS)?;
+    let text = read_secret(file, MAX_CREDENTIALS)?;
     let behind = |begin: &str| {
         let mut lines = text.lines().map(str::trim);
         lines.find(|it| *it == begin)?;
@@ -145,7 +144,7 @@ fn key_of(file: &Path, seed: &str) -> Result<KeyPair, String> {
 }
 
 /// Reads a file that holds a secret.
-fn secret(path: &Path, most: u64) -> Result<String, String> {
+fn read_secret(path: &Path, most: u64) -> Result<String, String> {
     check_private(path)?;
     let about = |problem: String| format!("{}: {problem}", path.display());
     let text = file::read_text(path, most).map_err(|error| about(error.to_string()))?;

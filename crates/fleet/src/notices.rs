@@ -19,7 +19,7 @@ pub struct Notices {
 impl Notices {
     /// Those of these subjects, which may have `*` and a last `>`. Where the account may not
     /// subscribe, none comes.
-    pub fn of(server: &Server, subjects: impl IntoIterator<Item = String>) -> Notices {
+    pub fn new(server: &Server, subjects: impl IntoIterator<Item = String>) -> Notices {
         Notices {
             server: server.clone(),
             subjects: subjects.into_iter().collect(),
@@ -30,7 +30,7 @@ impl Notices {
 
     /// Subscribes, if the connection is another one than before, and says whether it is. Whoever
     /// does so before looking misses nothing.
-    pub async fn listen(&mut self) -> bool {
+    pub async fn subscribe_anew(&mut self) -> bool {
         let Link::Up(connection) = *self.link.borrow_and_update() else {
             return false;
         };
@@ -47,7 +47,7 @@ impl Notices {
 
     /// Waits for a notice, for another connection, or for so long: a notice may be lost. Many
     /// notices are one.
-    pub async fn wait(&mut self, at_most: Duration) {
+    pub async fn wait_at_most(&mut self, at_most: Duration) {
         let notice = async {
             match &mut self.of {
                 Some((_, notices)) => {

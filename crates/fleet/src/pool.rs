@@ -17,7 +17,7 @@
 //! | `Hookwire-Host` | a reply | the member's name, for people |
 
 use crate::name::Name;
-use crate::server::{Server, ServerError, inbox};
+use crate::server::{Server, ServerError, inbox_prefix};
 use crate::streams;
 use async_nats::{HeaderMap, Message, StatusCode, Subscriber};
 use bytes::Bytes;
@@ -53,12 +53,12 @@ const DONE: &str = "done";
 const REFUSED: &str = "refused";
 
 /// How often a member says that it works on a request whose client waits so long.
-fn pulse(wait: Duration) -> Duration {
+fn pulse_interval(wait: Duration) -> Duration {
     (wait / 8).clamp(Duration::from_millis(50), Duration::from_secs(1))
 }
 
 /// How long a member may be silent before its client takes it for dead.
-fn silence(wait: Duration) -> Duration {
+fn max_silence(wait: Duration) -> Duration {
     (wait / 3).clamp(Duration::from_millis(200), Duration::from_secs(3))
 }
 
@@ -117,7 +117,7 @@ pub enum AskError {
 ///
 /// # Errors
 /// Nobody has answered. What a member has done all the same isn't known.
-pub async fn ask(
+pub async fn ask_pool(
     server: &Server,
     pool: &Name,
     request: Bytes,
@@ -133,7 +133,7 @@ pub async fn ask(
             most,
         });
     }
-    let inbox = format!("{}.{}", inbox(server.host()), nonce()?);
+    let inbox = format!("{}.{}", inbox_prefix(server.host()), make_nonce()?);
     let subscribed = timeout(wait, server.client().subscribe(format!("{inbox}.*"))).await;
     let replies = subscribed.map_err(|_| AskError::Late {
         pool: pool.clone(),
@@ -155,7 +155,7 @@ pub async fn ask(
 }
 
 /// What can't be guessed by whoever may publish to inboxes.
-fn nonce() -> Result<String, ServerError> {
+fn make_nonce() -> Result<String, ServerError> {
     let mut bytes = [0; 16];
     let filled = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes);
     filled.map_err(|_| ServerError::Other("the system gives no random numbers".into()))?;
@@ -192,8 +192,8 @@ pub(crate) enum Said {
 
 impl Asking<'_> {
     async fn run(mut self) -> Result<Bytes, AskError> {
-        self.send().await?;
-        let mut quiet = Instant::now() + silence(self.wait);
+        self.send_request().await?;
+        let mut quiet = Instant::now() + max_silence(self.wait);
         loop {
             let heard = timeout_at(quiet.min(self.end), self.replies.next()).await;
             let problem = match heard {
@@ -211,10 +211,10 @@ impl Asking<'_> {
                     // The member that was asked first may still answer, but its end is no news.
                     let is_last = message.subject.strip_prefix(&*self.inbox)
                         == Some(&*format!(".{}", self.asked));
-                    match read(message) {
+                    match read_reply(message) {
                         Said::Done(answer) => return Ok(answer),
                         Said::Working => {
-                            quiet = Instant::now() + silence(self.wait);
+                            quiet = Instant::now() + max_silence(self.wait);
                             continue;
                         }
                         Said::Nobody if is_last => AskError::Nobody(self.pool.clone()),
@@ -235,18 +235,18 @@ impl Asking<'_> {
                 tokio::time::sleep(PAUSE.min(left / 4)).await;
             }
             tracing::debug!("Asking once more: {problem}");
-            self.send().await?;
-            quiet = Instant::now() + silence(self.wait);
+            self.send_request().await?;
+            quiet = Instant::now() + max_silence(self.wait);
         }
     }
 
-    async fn send(&mut self) -> Result<(), AskError> {
+    async fn send_request(&mut self) -> Result<(), AskError> {
         self.asked += 1;
         let left = self.end.saturating_duration_since(Instant::now());
         let mut headers = HeaderMap::new();
         headers.insert(WAIT, left.as_millis().to_string());
         let reply = format!("{}.{}", self.inbox, self.asked);
-        let subject = streams::dispatch(self.pool);
+        let subject = streams::dispatch_subject(self.pool);
         // While the connection is away, the client would keep the request and send it some time
         // later.
         self.server.usable()?;
@@ -266,7 +266,10 @@ impl Asking<'_> {
             .checked_sub(self.wait)
             .unwrap_or(self.end)
             .into_std();
-        match self.server.late(&streams::dispatch(self.pool), begun) {
+        match self
+            .server
+            .explain_silence(&streams::dispatch_subject(self.pool), begun)
+        {
             ServerError::TimedOut(_) => AskError::Late {
                 pool: self.pool.clone(),
                 waited: self.wait,
@@ -276,7 +279,7 @@ impl Asking<'_> {
     }
 }
 
-pub(crate) fn read(message: Message) -> Said {
+pub(crate) fn read_reply(message: Message) -> Said {
     if message.status == Some(StatusCode::NO_RESPONDERS) {
         return Said::Nobody;
     }
@@ -334,7 +337,7 @@ impl Default for Limits {
 ///
 /// # Errors
 /// The connection was closed.
-pub async fn serve<Judging>(
+pub async fn serve_pool<Judging>(
     server: &Server,
     pool: &Name,
     limits: Limits,
@@ -350,7 +353,7 @@ where
     loop {
         let is_ready = tokio::select! {
             () = &mut stop => return Ok(()),
-            it = server.ready(SENDING) => it,
+            it = server.wait_until_ready(SENDING) => it,
         };
         let Err(error) = is_ready else { break };
         if told.as_ref() != Some(&error) {
@@ -364,7 +367,7 @@ where
     }
     let subscribed = server
         .client()
-        .queue_subscribe(streams::dispatch(pool), GROUP.into())
+        .queue_subscribe(streams::dispatch_subject(pool), GROUP.into())
         .await;
     let mut requests = subscribed.map_err(|error| ServerError::Other(error.to_string()))?;
     ready();
@@ -384,22 +387,24 @@ where
         let Some(message) = message else {
             return Err(ServerError::Other("the connection was closed".into()));
         };
-        let Some(request) = Request::read(message) else {
+        let Some(request) = Request::from_message(message) else {
             continue;
         };
         if running.len() < limits.in_flight + limits.waiting {
-            let judging = request.judging(places.clone(), judge.clone());
-            running.spawn(request.answer(member.clone(), judging, leaves.subscribe()));
+            let judging = request.judge_in_turn(places.clone(), judge.clone());
+            running.spawn(request.answer_with(member.clone(), judging, leaves.subscribe()));
         } else {
-            member.reply(&request.reply, REFUSED, BUSY.into()).await;
+            member
+                .send_reply(&request.reply, REFUSED, BUSY.into())
+                .await;
         }
     }
-    drain(&member, requests, running, &leaves, limits.drain).await;
+    drain_requests(&member, requests, running, &leaves, limits.drain).await;
     Ok(())
 }
 
 /// Leaves: takes nothing more, and ends what has begun, with its answer while there is time.
-async fn drain(
+async fn drain_requests(
     member: &Member,
     mut requests: Subscriber,
     mut running: JoinSet<()>,
@@ -412,9 +417,9 @@ async fn drain(
         tokio::select! {
             () = sleep_until(end) => break,
             Some(_) = running.join_next() => {}
-            message = requests.next(), if is_open => match message.map(Request::read) {
+            message = requests.next(), if is_open => match message.map(Request::from_message) {
                 // It was on its way; another member can have it.
-                Some(Some(request)) => member.reply(&request.reply, REFUSED, LEAVING.into()).await,
+                Some(Some(request)) => member.send_reply(&request.reply, REFUSED, LEAVING.into()).await,
                 Some(None) => {}
                 None => is_open = false,
             },
@@ -446,7 +451,7 @@ pub(crate) struct Request {
 }
 
 impl Member {
-    async fn reply(&self, to: &str, state: &str, payload: Bytes) {
+    async fn send_reply(&self, to: &str, state: &str, payload: Bytes) {
         // Kept until the connection is there again, it would come too late.
         if self.server.usable().is_err() {
             return;
@@ -481,7 +486,7 @@ pub(crate) fn is_inbox(subject: &str) -> bool {
 
 impl Request {
     /// Reads a request. `None`: nothing that can be answered.
-    pub(crate) fn read(message: Message) -> Option<Request> {
+    pub(crate) fn from_message(message: Message) -> Option<Request> {
         let reply = message
             .reply
             .map(|it| it.to_string())
@@ -502,7 +507,7 @@ impl Request {
     }
 
     /// Judges once there is a place.
-    fn judging<Judging>(
+    fn judge_in_turn<Judging>(
         &self,
         places: Arc<Semaphore>,
         judge: Arc<impl Fn(Bytes, Duration) -> Judging + Send + Sync + 'static>,
@@ -525,14 +530,14 @@ impl Request {
         }
     }
 
-    async fn answer(
+    async fn answer_with(
         self,
         member: Member,
         judging: impl Future<Output = Result<Vec<u8>, String>>,
         mut leaves: watch::Receiver<bool>,
     ) {
-        member.reply(&self.reply, WORKING, Bytes::new()).await;
-        let pulse = pulse(self.wait);
+        member.send_reply(&self.reply, WORKING, Bytes::new()).await;
+        let pulse = pulse_interval(self.wait);
         let mut pulses = interval_at(Instant::now() + pulse, pulse);
         pulses.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut judging = pin!(judging);
@@ -542,7 +547,7 @@ impl Request {
                 judged = &mut judging => break judged,
                 () = sleep_until(self.due) => break Err(format!("no verdict within {} ms", self.wait.as_millis())),
                 _ = leaves.changed() => break Err(LEAVING.into()),
-                _ = pulses.tick() => member.reply(&self.reply, WORKING, Bytes::new()).await,
+                _ = pulses.tick() => member.send_reply(&self.reply, WORKING, Bytes::new()).await,
             }
         };
         let most = member.server.max_payload().saturating_sub(OVERHEAD);
@@ -565,13 +570,13 @@ impl Request {
                     .into_bytes(),
             ),
         };
-        member.reply(&self.reply, state, payload.into()).await;
+        member.send_reply(&self.reply, state, payload.into()).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_inbox, pulse, silence};
+    use super::{is_inbox, max_silence, pulse_interval};
     use std::time::Duration;
 
     #[test]
@@ -596,7 +601,7 @@ mod tests {
     fn a_member_is_heard_in_time() {
         for millis in [300, 1000, 5000, 50_000, 600_000] {
             let wait = Duration::from_millis(millis);
-            assert!(pulse(wait) * 2 < silence(wait), "{wait:?}");
+            assert!(pulse_interval(wait) * 2 < max_silence(wait), "{wait:?}");
         }
     }
 }

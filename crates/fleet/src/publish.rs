@@ -3,8 +3,8 @@
 
 use crate::bundle::{Files, KIND, Manifest, Stage};
 use crate::digest::Sha256;
-use crate::envelope::{Signers, open, sign};
-use crate::hosts::{self, Report, now};
+use crate::envelope::{Signers, open_envelope, sign_payload};
+use crate::hosts::{self, Report, unix_now};
 use crate::key::{PublicKey, SecretKey};
 use crate::name::{Identity, Name};
 use crate::server::{PATIENCE, Server, ServerError};
@@ -49,16 +49,16 @@ impl Channel {
     ///
     /// # Errors
     /// See [`ServerError`].
-    pub async fn read(
+    pub async fn read_from(
         server: &Server,
         channel: &Name,
         signers: &Signers,
     ) -> Result<Channel, ServerError> {
         let slot = async |subject: String| {
-            let Some(message) = server.last(DEFS, &subject, PATIENCE).await? else {
+            let Some(message) = server.last_message(DEFS, &subject, PATIENCE).await? else {
                 return Ok(Slot::default());
             };
-            let read = read(&message.payload, channel, signers);
+            let read = read_published(&message.payload, channel, signers);
             let (published, problem) = match read {
                 Ok(published) => (Some(published), None),
                 Err(problem) => (None, Some(problem)),
@@ -70,8 +70,8 @@ impl Channel {
             })
         };
         Ok(Channel {
-            all: slot(streams::channel(channel)).await?,
-            canary: slot(streams::canary(channel)).await?,
+            all: slot(streams::channel_key(channel)).await?,
+            canary: slot(streams::canary_key(channel)).await?,
         })
     }
 
@@ -98,23 +98,23 @@ impl Channel {
 ///
 /// # Errors
 /// See [`ServerError`].
-pub async fn history(
+pub async fn channel_history(
     server: &Server,
     channel: &Name,
     signers: &Signers,
 ) -> Result<Vec<Published>, ServerError> {
     let (mut all, mut from) = (Vec::new(), 1);
-    let subject = streams::channel(channel);
+    let subject = streams::channel_key(channel);
     // The bucket keeps fewer than that.
     for _ in 0..MAX_PAGES {
-        let page = server.page(DEFS, &subject, from, PATIENCE).await?;
+        let page = server.read_page(DEFS, &subject, from, PATIENCE).await?;
         let Some(last) = page.last() else {
             return Ok(all);
         };
         from = last.sequence.saturating_add(1);
         all.extend(
             page.iter()
-                .filter_map(|it| read(&it.payload, channel, signers).ok()),
+                .filter_map(|it| read_published(&it.payload, channel, signers).ok()),
         );
     }
     Err(ServerError::Other(format!(
@@ -125,16 +125,20 @@ pub async fn history(
 /// The most pages of manifests that are read.
 const MAX_PAGES: usize = 10;
 
-pub(crate) fn read(bytes: &[u8], channel: &Name, signers: &Signers) -> Result<Published, String> {
+pub(crate) fn read_published(
+    bytes: &[u8],
+    channel: &Name,
+    signers: &Signers,
+) -> Result<Published, String> {
     let (payload, by) =
-        open(bytes, MAX_MANIFEST, KIND, signers).map_err(|error| error.to_string())?;
-    let manifest = Manifest::read(&payload).map_err(|error| error.to_string())?;
+        open_envelope(bytes, MAX_MANIFEST, KIND, signers).map_err(|error| error.to_string())?;
+    let manifest = Manifest::parse(&payload).map_err(|error| error.to_string())?;
     if manifest.channel != *channel {
         return Err(format!("it is for the channel {}", manifest.channel));
     }
     Ok(Published {
         manifest,
-        digest: Sha256::of(&payload),
+        digest: Sha256::of_bytes(&payload),
         by,
     })
 }
@@ -172,7 +176,7 @@ pub struct Sent {
 ///
 /// # Errors
 /// See [`PublishError`]. Nothing is in force then.
-pub async fn publish(
+pub async fn publish_bundle(
     server: &Server,
     manifest: &Manifest,
     files: &Files,
@@ -180,7 +184,7 @@ pub async fn publish(
     seen: &Channel,
 ) -> Result<Sent, PublishError> {
     let payload = manifest.to_payload();
-    let envelope = sign(KIND, &payload, keys);
+    let envelope = sign_payload(KIND, &payload, keys);
     if envelope.len() > MAX_MANIFEST {
         return Err(PublishError::TooLong(envelope.len()));
     }
@@ -188,8 +192,8 @@ pub async fn publish(
         put_blob(server, sha256, content).await?;
     }
     let (subject, slot) = match manifest.stage {
-        Stage::All => (streams::channel(&manifest.channel), &seen.all),
-        Stage::Canary { .. } => (streams::canary(&manifest.channel), &seen.canary),
+        Stage::All => (streams::channel_key(&manifest.channel), &seen.all),
+        Stage::Canary { .. } => (streams::canary_key(&manifest.channel), &seen.canary),
     };
     let mut headers = HeaderMap::new();
     headers.insert(
@@ -197,8 +201,8 @@ pub async fn publish(
         slot.sequence.to_string(),
     );
     let sent = Sent {
-        digest: Sha256::of(&payload),
-        envelope: Sha256::of(&envelope),
+        digest: Sha256::of_bytes(&payload),
+        envelope: Sha256::of_bytes(&envelope),
     };
     put_manifest(server, &manifest.channel, &subject, headers, envelope).await?;
     Ok(sent)
@@ -221,7 +225,7 @@ pub async fn replace_canary(
         stage: Stage::Canary { permille: 1 },
         ..published.clone()
     };
-    let envelope = sign(KIND, &manifest.to_payload(), keys);
+    let envelope = sign_payload(KIND, &manifest.to_payload(), keys);
     let mut headers = HeaderMap::new();
     headers.insert(
         "Nats-Expected-Last-Subject-Sequence",
@@ -230,7 +234,7 @@ pub async fn replace_canary(
     put_manifest(
         server,
         &manifest.channel,
-        &streams::canary(&manifest.channel),
+        &streams::canary_key(&manifest.channel),
         headers,
         envelope,
     )
@@ -251,7 +255,7 @@ async fn put_manifest(
         Ok(_) => Ok(()),
         // It may be ours that was stored, although no answer came: what stands there now tells.
         Err(error @ (ServerError::TimedOut(_) | ServerError::Conflict(_))) => {
-            let now = server.last(DEFS, subject, PATIENCE).await?;
+            let now = server.last_message(DEFS, subject, PATIENCE).await?;
             match (now.is_some_and(|it| it.payload == envelope), error) {
                 (true, _) => Ok(()),
                 (false, ServerError::Conflict(_)) => Err(PublishError::Meanwhile(channel.clone())),
@@ -265,9 +269,9 @@ async fn put_manifest(
 /// Puts a file there once. What is there already is compared, because whoever may write files could
 /// have taken its place.
 async fn put_blob(server: &Server, sha256: &Sha256, content: &[u8]) -> Result<(), PublishError> {
-    let subject = streams::blob(sha256);
+    let subject = streams::blob_key(sha256);
     let is_there = async || -> Result<bool, PublishError> {
-        match server.last(BLOBS, &subject, PATIENCE).await? {
+        match server.last_message(BLOBS, &subject, PATIENCE).await? {
             None => Ok(false),
             Some(found) if found.payload == content => Ok(true),
             Some(_) => Err(PublishError::OtherBytes(subject.clone())),
@@ -310,10 +314,10 @@ pub async fn files_of(server: &Server, manifest: &Manifest) -> Result<Files, Pub
         if let std::collections::btree_map::Entry::Vacant(vacant) =
             files.contents.entry(entry.sha256)
         {
-            let subject = streams::blob(&entry.sha256);
-            let found = server.last(BLOBS, &subject, PATIENCE).await?;
+            let subject = streams::blob_key(&entry.sha256);
+            let found = server.last_message(BLOBS, &subject, PATIENCE).await?;
             let content = found.map(|it| it.payload.to_vec()).unwrap_or_default();
-            if Sha256::of(&content) != entry.sha256 {
+            if Sha256::of_bytes(&content) != entry.sha256 {
                 return Err(PublishError::OtherBytes(subject));
             }
             vacant.insert(content);
@@ -349,16 +353,20 @@ impl Reports {
             .map_err(|error| other(&error))?;
         // A subscription is sent before the request, and the server takes them in order.
         let _ = server
-            .last(DEFS, &streams::channel(&Name::nearest("none")), PATIENCE)
+            .last_message(
+                DEFS,
+                &streams::channel_key(&Name::nearest("none")),
+                PATIENCE,
+            )
             .await?;
         Ok(Reports(subscription))
     }
 
     /// The next report that can be read. `None`: no more come.
-    pub async fn report(&mut self) -> Option<(Identity, Report)> {
+    pub async fn next_report(&mut self) -> Option<(Identity, Report)> {
         loop {
             let message = self.0.next().await?;
-            if let Some(heard) = hosts::heard(&message.subject, &message.payload) {
+            if let Some(heard) = hosts::parse_report(&message.subject, &message.payload) {
                 return Some(heard);
             }
         }
@@ -367,7 +375,7 @@ impl Reports {
     /// The next host that says what became of a bundle, within `wait`.
     pub async fn next(&mut self, channel: &Name, sent: &Sent, wait: Duration) -> Option<Became> {
         let found = async {
-            while let Some((who, report)) = self.report().await {
+            while let Some((who, report)) = self.next_report().await {
                 if report.channel.as_ref() != Some(channel) {
                     continue;
                 }
@@ -391,5 +399,5 @@ impl Reports {
 
 /// When a bundle that is signed now expires.
 pub fn expires_in(lifetime: Duration) -> u64 {
-    now().saturating_add(lifetime.as_secs())
+    unix_now().saturating_add(lifetime.as_secs())
 }

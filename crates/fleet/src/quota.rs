@@ -43,14 +43,14 @@ pub fn full_name(quota: &Name, limit: u32, window: Duration) -> Option<Name> {
 /// # Errors
 /// The quota isn't there, or the server doesn't answer in that time. Then the take may count all
 /// the same; to ask again with the same id charges nothing more.
-pub async fn take(
+pub async fn take_one(
     server: &Server,
     quota: &Name,
     key: &Name,
     id: &str,
     within: Duration,
 ) -> Result<Take, ServerError> {
-    let subject = streams::quota(quota, key);
+    let subject = streams::quota_subject(quota, key);
     let mut headers = HeaderMap::new();
     headers.insert(NATS_MESSAGE_ID, id);
     match publish_surely(server, &subject, &headers, &Bytes::new(), within).await {

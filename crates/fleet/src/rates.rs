@@ -44,7 +44,7 @@ impl Counts {
     }
 
     /// How many of a kind there are.
-    pub fn of(&self, measure: Measure) -> u64 {
+    pub fn count_of(&self, measure: Measure) -> u64 {
         match measure {
             Measure::Denied => self.denied,
             Measure::Doubtful => self.doubtful,
@@ -57,7 +57,7 @@ impl Counts {
         if self.events == 0 {
             0.0
         } else {
-            (self.of(measure) as f64 / self.events as f64).min(1.0)
+            (self.count_of(measure) as f64 / self.events as f64).min(1.0)
         }
     }
 }
@@ -102,7 +102,7 @@ pub struct Compared {
 impl Compared {
     /// Adds up what hosts report, by the canary's revision and by the files of what was there
     /// before.
-    pub fn of<'a>(
+    pub fn from_judged<'a>(
         judged: impl Iterator<Item = &'a Judged>,
         canary: u64,
         before: &Sha256,
@@ -132,9 +132,9 @@ impl Compared {
     pub fn worse(&self) -> Vec<Measure> {
         let is_worse = |measure: &Measure| {
             let (canary, before) = (self.canary.rate(*measure), self.before.rate(*measure));
-            self.canary.of(*measure) >= MIN_BAD
+            self.canary.count_of(*measure) >= MIN_BAD
                 && canary >= before * MIN_RATIO
-                && self.z(*measure) >= MIN_Z
+                && self.z_score(*measure) >= MIN_Z
         };
         if self.is_enough() {
             MEASURES.into_iter().filter(is_worse).collect()
@@ -144,7 +144,7 @@ impl Compared {
     }
 
     /// By how many standard errors the canary's rate is above the other.
-    fn z(&self, measure: Measure) -> f64 {
+    fn z_score(&self, measure: Measure) -> f64 {
         let (n_canary, n_before) = (self.canary.events as f64, self.before.events as f64);
         let (canary, before) = (self.canary.rate(measure), self.before.rate(measure));
         let pooled = (canary * n_canary + before * n_before) / (n_canary + n_before);

@@ -119,7 +119,7 @@ impl Settings {
     ///
     /// # Errors
     /// Neither the settings nor the machine have one that can stand in a subject.
-    pub fn host(&self) -> Result<Name, ServerError> {
+    pub fn host_name(&self) -> Result<Name, ServerError> {
         let bad = |error: BadName| ServerError::Settings(format!("{error}; set `host`"));
         match (&self.host, &self.user) {
             (Some(host), _) => Ok(host.clone()),
@@ -157,7 +157,7 @@ impl Settings {
     }
 
     fn options(&self) -> Result<ConnectOptions, ServerError> {
-        let host = self.host()?;
+        let host = self.host_name()?;
         let login = Login {
             user: self.user.as_deref(),
             password_file: self.password_file.as_deref(),
@@ -170,7 +170,7 @@ impl Settings {
             .map_err(ServerError::Settings)?
             .name(format!("hookwire {host}"))
             // `_INBOX.>` would read everybody's replies.
-            .custom_inbox_prefix(inbox(&host))
+            .custom_inbox_prefix(inbox_prefix(&host))
             .request_timeout(Some(PATIENCE))
             // A network that drops everything is noticed by the third ping without an answer. Until
             // then gates fail.
@@ -206,7 +206,7 @@ impl Settings {
 
 /// The subjects that replies to a host come by: `_INBOX.HOST`, which the account may subscribe to
 /// below.
-pub fn inbox(host: &Name) -> String {
+pub fn inbox_prefix(host: &Name) -> String {
     format!("_INBOX.{host}")
 }
 
@@ -373,7 +373,7 @@ impl Told {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, complaint: String) {
+    fn add_complaint(&self, complaint: String) {
         let mut complaints = self.complaints();
         if complaints.len() == MAX_COMPLAINTS {
             complaints.pop_front();
@@ -382,7 +382,7 @@ impl Told {
     }
 
     /// What was said about a subject since then.
-    fn about(&self, subject: &str, since: Instant) -> Option<String> {
+    fn complaint_about(&self, subject: &str, since: Instant) -> Option<String> {
         let complaints = self.complaints();
         complaints
             .iter()
@@ -406,7 +406,7 @@ impl Heard {
         let (keeps, becomes) = (told.clone(), Arc::new(becomes));
         let options = options.event_callback(move |event| {
             let (told, link) = (keeps.clone(), becomes.clone());
-            async move { hear(&event, &told, &link) }
+            async move { note_event(&event, &told, &link) }
         });
         (options, Heard { told, link })
     }
@@ -429,8 +429,8 @@ impl Server {
             Ok(connected) => connected.map_err(|error| away(reason_of(&error)))?,
             Err(_) => return Err(away("no answer in time".into())),
         };
-        let server = Server::over(client, settings, heard)?;
-        server.ready(wait).await?;
+        let server = Server::from_client(client, settings, heard)?;
+        server.wait_until_ready(wait).await?;
         Ok(server)
     }
 
@@ -439,17 +439,21 @@ impl Server {
     ///
     /// # Errors
     /// The settings can't be used.
-    pub fn start(settings: &Settings) -> Result<Server, ServerError> {
+    pub fn connect_in_background(settings: &Settings) -> Result<Server, ServerError> {
         let addresses = settings.addresses()?;
         let (options, heard) = Heard::listen(settings.options()?.retry_on_initial_connect());
         // So it returns without a connection, and there is nothing in it that waits.
         let client = futures_util::FutureExt::now_or_never(options.connect(addresses))
             .ok_or_else(|| ServerError::Other("the client waits for a connection".into()))?
             .map_err(|error| ServerError::Settings(reason_of(&error)))?;
-        Server::over(client, settings, heard)
+        Server::from_client(client, settings, heard)
     }
 
-    fn over(client: Client, settings: &Settings, heard: Heard) -> Result<Server, ServerError> {
+    fn from_client(
+        client: Client,
+        settings: &Settings,
+        heard: Heard,
+    ) -> Result<Server, ServerError> {
         let jetstream = ContextBuilder::new()
             .timeout(PATIENCE)
             .build(client.clone());
@@ -457,7 +461,7 @@ impl Server {
         Ok(Server {
             client,
             jetstream,
-            host: settings.host()?,
+            host: settings.host_name()?,
             servers: settings.servers.join(", ").into(),
             told,
             link,
@@ -468,7 +472,7 @@ impl Server {
     ///
     /// # Errors
     /// It isn't in that time, or the server is too old.
-    pub async fn ready(&self, wait: Duration) -> Result<(), ServerError> {
+    pub async fn wait_until_ready(&self, wait: Duration) -> Result<(), ServerError> {
         let mut link = self.link.clone();
         let up = async {
             loop {
@@ -594,10 +598,12 @@ impl Server {
         };
         let ack = tokio::time::timeout(wait, sent).await;
         let Ok(ack) = ack else {
-            return Err(self.late(subject, begun));
+            return Err(self.explain_silence(subject, begun));
         };
         ack.map_err(|error| match error.kind() {
-            PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => self.late(subject, begun),
+            PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => {
+                self.explain_silence(subject, begun)
+            }
             PublishErrorKind::StreamNotFound => {
                 ServerError::NoStream(format!("the stream of {subject}"))
             }
@@ -608,7 +614,9 @@ impl Server {
                 subject: subject.into(),
                 reason: "the message is larger than the server takes".into(),
             },
-            PublishErrorKind::MaxAckPending | PublishErrorKind::Other => refused(subject, &error),
+            PublishErrorKind::MaxAckPending | PublishErrorKind::Other => {
+                refusal_error(subject, &error)
+            }
         })
     }
 
@@ -617,7 +625,7 @@ impl Server {
     ///
     /// # Errors
     /// See [`ServerError`].
-    pub async fn last(
+    pub async fn last_message(
         &self,
         stream: &str,
         subject: &str,
@@ -628,13 +636,13 @@ impl Server {
         let stream = self.stream(stream, wait).await?;
         let got = tokio::time::timeout(wait, stream.direct_get_last_for_subject(subject)).await;
         let Ok(got) = got else {
-            return Err(self.late(subject, begun));
+            return Err(self.explain_silence(subject, begun));
         };
         match got {
             Ok(message) => Ok(Some(message)),
             Err(error) => match error.kind() {
                 DirectGetErrorKind::NotFound => Ok(None),
-                DirectGetErrorKind::TimedOut => Err(self.late(subject, begun)),
+                DirectGetErrorKind::TimedOut => Err(self.explain_silence(subject, begun)),
                 // Nobody answers for a stream that isn't there.
                 DirectGetErrorKind::ErrorResponse(StatusCode::NO_RESPONDERS, _) => {
                     Err(ServerError::NoStream(format!("the stream of {subject}")))
@@ -650,7 +658,7 @@ impl Server {
     ///
     /// # Errors
     /// See [`ServerError`].
-    pub async fn page(
+    pub async fn read_page(
         &self,
         stream: &str,
         subject: &str,
@@ -713,7 +721,7 @@ impl Server {
             Err(error) if error.kind() == RequestErrorKind::NoResponders => {
                 return Err(ServerError::NoStream(stream.into()));
             }
-            Err(_) => return Err(self.late(&api, begun)),
+            Err(_) => return Err(self.explain_silence(&api, begun)),
         };
         match reply.status {
             Some(StatusCode::NOT_FOUND) => Ok(None),
@@ -790,13 +798,13 @@ impl Server {
         };
         match tokio::time::timeout(wait, answers).await {
             Ok(result) => result.map(|()| page),
-            Err(_) => Err(self.late(&api, begun)),
+            Err(_) => Err(self.explain_silence(&api, begun)),
         }
     }
 
     /// Why no answer came: a server only says beside it that something isn't permitted.
-    pub fn late(&self, subject: &str, begun: Instant) -> ServerError {
-        match self.told.about(subject, begun) {
+    pub fn explain_silence(&self, subject: &str, begun: Instant) -> ServerError {
+        match self.told.complaint_about(subject, begun) {
             Some(reason) => ServerError::NotPermitted(reason),
             None => self
                 .usable()
@@ -828,7 +836,7 @@ fn reason_of(error: &async_nats::ConnectError) -> String {
     }
 }
 
-fn hear(event: &Event, told: &Told, link: &watch::Sender<Link>) {
+fn note_event(event: &Event, told: &Told, link: &watch::Sender<Link>) {
     match event {
         Event::Connected => {
             let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
@@ -851,7 +859,7 @@ fn hear(event: &Event, told: &Told, link: &watch::Sender<Link>) {
             if Pace::may_log(&told.logged) {
                 tracing::warn!("The server says: {text}");
             }
-            told.add(text);
+            told.add_complaint(text);
         }
         Event::SlowConsumer(_) | Event::ServerError(Complaint::SlowConsumer(_)) => {
             if Pace::may_log(&told.losses) {
@@ -881,7 +889,10 @@ static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
 
 /// What a stream's refusal means. On several replicas, a write that somebody else was faster with
 /// has a second code.
-fn refused(subject: &str, error: &async_nats::jetstream::context::PublishError) -> ServerError {
+fn refusal_error(
+    subject: &str,
+    error: &async_nats::jetstream::context::PublishError,
+) -> ServerError {
     use std::error::Error as _;
     let told = error
         .source()
@@ -913,7 +924,7 @@ pub fn is_recent(version: &str) -> bool {
 /// Whether a version is that one or newer. What can't be read isn't, and a version before a release
 /// isn't that release.
 pub(crate) fn is_at_least(version: &str, least: [u64; 3]) -> bool {
-    let numbers = numbers(version);
+    let numbers = version_numbers(version);
     if version.contains('-') {
         numbers > Some(least)
     } else {
@@ -922,7 +933,7 @@ pub(crate) fn is_at_least(version: &str, least: [u64; 3]) -> bool {
 }
 
 /// The three numbers of a version.
-pub(crate) fn numbers(version: &str) -> Option<[u64; 3]> {
+pub(crate) fn version_numbers(version: &str) -> Option<[u64; 3]> {
     let (numbers, _) = version.split_once(['-', '+']).unwrap_or((version, ""));
     let mut parts = numbers.split('.');
     let mut number = || parts.next().and_then(|it| it.parse().ok());

@@ -123,12 +123,17 @@ impl Spender {
     ///
     /// # Errors
     /// The server doesn't answer in that time.
-    pub async fn ask(&self, budget: &Budget, within: Duration) -> Result<Standing, ServerError> {
-        let (subject, lease) = self.lease(budget)?;
+    pub async fn check_budget(
+        &self,
+        budget: &Budget,
+        within: Duration,
+    ) -> Result<Standing, ServerError> {
+        let (subject, lease) = self.lease_of(budget)?;
         let mut lease = lease.lock().await;
         lease.used = Some(Instant::now());
         if lease.left <= 0 && !lease.has_ended() {
-            self.settle(&subject, &mut lease, budget, within).await?;
+            self.settle_lease(&subject, &mut lease, budget, within)
+                .await?;
         }
         Ok(Standing {
             may_spend: lease.left > 0,
@@ -148,7 +153,7 @@ impl Spender {
         amount: i64,
         within: Duration,
     ) -> Result<Standing, ServerError> {
-        let (subject, lease) = self.lease(budget)?;
+        let (subject, lease) = self.lease_of(budget)?;
         let mut lease = lease.lock().await;
         lease.used = Some(Instant::now());
         lease.left = lease
@@ -156,7 +161,8 @@ impl Spender {
             .saturating_sub(amount.clamp(0, MAX_AMOUNT))
             .max(-MAX_AMOUNT);
         if lease.left < 0 || !lease.doubtful.is_empty() {
-            self.settle(&subject, &mut lease, budget, within).await?;
+            self.settle_lease(&subject, &mut lease, budget, within)
+                .await?;
         }
         Ok(Standing {
             may_spend: lease.left > 0,
@@ -185,7 +191,10 @@ impl Spender {
             if lease.left > 0 && (all || is_idle) {
                 let amount = std::mem::take(&mut lease.left);
                 let left = until.saturating_duration_since(Instant::now());
-                if let Err(error) = self.add(&subject, &mut lease, -amount, 0, left).await {
+                if let Err(error) = self
+                    .add_to_counter(&subject, &mut lease, -amount, 0, left)
+                    .await
+                {
                     tracing::debug!(%error, subject, "A lease wasn't given back.");
                 }
             }
@@ -196,7 +205,7 @@ impl Spender {
     }
 
     /// Counts what was spent beyond the lease, and takes another lease.
-    async fn settle(
+    async fn settle_lease(
         &self,
         subject: &str,
         lease: &mut Lease,
@@ -206,7 +215,7 @@ impl Spender {
         let until = Instant::now() + within;
         self.try_again(subject, lease, within).await?;
         let debt = lease.left.min(0).abs();
-        let wish = lease.wish(budget.max);
+        let wish = lease.next_lease(budget.max);
         if debt + wish == 0 {
             return Ok(());
         }
@@ -214,11 +223,14 @@ impl Spender {
         // What is in doubt counts, so it is no debt any more; and it allows nothing.
         lease.left = 0;
         let left = until.saturating_duration_since(Instant::now());
-        let counted = match self.add(subject, lease, debt + wish, wish, left).await {
+        let counted = match self
+            .add_to_counter(subject, lease, debt + wish, wish, left)
+            .await
+        {
             Ok(Some(counted)) => counted,
             // The server had it, and doesn't say what the counter was then. So the lease isn't
             // used.
-            Ok(None) => return self.give(subject, lease, wish, until).await,
+            Ok(None) => return self.return_amount(subject, lease, wish, until).await,
             Err(error) => {
                 if lease.doubtful.is_empty() {
                     lease.left = before;
@@ -230,7 +242,8 @@ impl Spender {
         lease.left = granted;
         lease.ended = (granted == 0).then(Instant::now);
         if granted < wish {
-            self.give(subject, lease, wish - granted, until).await
+            self.return_amount(subject, lease, wish - granted, until)
+                .await
         } else {
             Ok(())
         }
@@ -238,7 +251,7 @@ impl Spender {
 
     /// Gives an amount back. If the server doesn't answer, that is tried later, and the budget
     /// seems smaller meanwhile.
-    async fn give(
+    async fn return_amount(
         &self,
         subject: &str,
         lease: &mut Lease,
@@ -246,7 +259,7 @@ impl Spender {
         until: Instant,
     ) -> Result<(), ServerError> {
         let left = until.saturating_duration_since(Instant::now());
-        if let Err(error) = self.add(subject, lease, -amount, 0, left).await {
+        if let Err(error) = self.add_to_counter(subject, lease, -amount, 0, left).await {
             tracing::debug!(%error, subject, "A part of a lease wasn't given back yet.");
         }
         Ok(())
@@ -254,7 +267,7 @@ impl Spender {
 
     /// Adds to the counter, and gives what it is then; `None` if the server had the addition
     /// already. `of_lease` of the amount is for later.
-    async fn add(
+    async fn add_to_counter(
         &self,
         subject: &str,
         lease: &mut Lease,
@@ -276,7 +289,7 @@ impl Spender {
         };
         // Before it is sent, because whoever waits for it may cease to: a hook has a deadline.
         lease.doubtful.push(addition.clone());
-        let added = self.send(subject, &addition, within).await;
+        let added = self.send_addition(subject, &addition, within).await;
         let is_in_doubt = match &added {
             Ok(_) => false,
             Err(ServerError::TimedOut(_)) => true,
@@ -305,18 +318,19 @@ impl Spender {
         lease.doubtful.retain(|it| it.begun.elapsed() < TRIED);
         while let Some(addition) = lease.doubtful.first().cloned() {
             let left = until.saturating_duration_since(Instant::now());
-            if let Some(counted) = self.send(subject, &addition, left).await? {
+            if let Some(counted) = self.send_addition(subject, &addition, left).await? {
                 lease.counted = counted;
             }
             lease.doubtful.remove(0);
             if addition.lease > 0 {
-                self.give(subject, lease, addition.lease, until).await?;
+                self.return_amount(subject, lease, addition.lease, until)
+                    .await?;
             }
         }
         Ok(())
     }
 
-    async fn send(
+    async fn send_addition(
         &self,
         subject: &str,
         addition: &Addition,
@@ -343,11 +357,11 @@ impl Spender {
         read_counter(&said).map(Some).ok_or_else(wrong)
     }
 
-    fn lease(
+    fn lease_of(
         &self,
         budget: &Budget,
     ) -> Result<(String, Arc<tokio::sync::Mutex<Lease>>), ServerError> {
-        let subject = streams::spend(&budget.name, &budget.period);
+        let subject = streams::spend_subject(&budget.name, &budget.period);
         let mut leases = self.leases();
         if leases.len() >= MAX_BUDGETS && !leases.contains_key(&subject) {
             return Err(ServerError::Other(format!(
@@ -378,7 +392,7 @@ impl Lease {
 
     /// What the next lease is to be. The less is left, the smaller, so that few hosts don't hold
     /// the whole rest.
-    fn wish(&self, max: i64) -> i64 {
+    fn next_lease(&self, max: i64) -> i64 {
         if self.has_ended() {
             return 0;
         }

@@ -146,13 +146,16 @@ impl Spool {
     /// It can't be made or read.
     pub fn open(dir: &Path, limits: Limits) -> io::Result<Option<Spool>> {
         private_dir(dir)?;
-        let lock = file::open_as(private().create(true).append(true), &dir.join("lock"))?;
+        let lock = file::open_as(
+            private_options().create(true).append(true),
+            &dir.join("lock"),
+        )?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let id = match small(&dir.join("id"))? {
+        let id = match read_small(&dir.join("id"))? {
             Some(id) if is_id(&id) => id,
             // At first, the directory's own name.
             _ => match dir
@@ -164,7 +167,7 @@ impl Spool {
                 None => write_small(dir, "id", &new_id()?)?,
             },
         };
-        let sent: u64 = small(&dir.join("sent"))?
+        let sent: u64 = read_small(&dir.join("sent"))?
             .and_then(|text| text.parse().ok())
             .unwrap_or(0);
         let mut segments = Vec::new();
@@ -186,7 +189,7 @@ impl Spool {
         let mut next = sent + 1;
         if let Some(last) = segments.last_mut() {
             let file = file::open_as(
-                private().append(true).read(true),
+                private_options().append(true).read(true),
                 &segment_path(dir, last.first),
             )?;
             let (n_lines, whole) = whole_lines(&file)?;
@@ -238,8 +241,11 @@ impl Spool {
         records: impl IntoIterator<Item = &'a [u8]>,
     ) -> io::Result<Appended> {
         if let Some(last) = self.segments.last().filter(|_| self.is_torn) {
-            file::open_as(private().write(true), &segment_path(&self.dir, last.first))?
-                .set_len(last.bytes)?;
+            file::open_as(
+                private_options().write(true),
+                &segment_path(&self.dir, last.first),
+            )?
+            .set_len(last.bytes)?;
             self.is_torn = false;
         }
         let (mut lines, mut appended) = (Vec::new(), Appended::default());
@@ -279,13 +285,13 @@ impl Spool {
             .filter(|it| it.bytes < self.limits.segment)
         {
             let file = file::open_as(
-                private().append(true),
+                private_options().append(true),
                 &segment_path(&self.dir, segment.first),
             )?;
             return Ok((file, segment.bytes));
         }
         let file = file::open_as(
-            private().append(true).create(true),
+            private_options().append(true).create(true),
             &segment_path(&self.dir, self.next),
         )?;
         file.set_len(0)?;
@@ -301,12 +307,12 @@ impl Spool {
     ///
     /// # Errors
     /// They can't be read.
-    pub fn batch(&mut self) -> io::Result<Option<Batch>> {
+    pub fn next_batch(&mut self) -> io::Result<Option<Batch>> {
         if self.waiting() == 0 {
             return Ok(None);
         }
         let first = self.sent + 1;
-        let (segment, offset) = self.find(first)?;
+        let (segment, offset) = self.find_record(first)?;
         let (max_bytes, max_records) = self.limits.batch;
         let (mut file, _) = file::open(&segment_path(&self.dir, segment.first))?;
         file.seek(SeekFrom::Start(offset))?;
@@ -339,7 +345,7 @@ impl Spool {
     }
 
     /// The segment of a record, and where the record begins.
-    fn find(&self, number: u64) -> io::Result<(Segment, u64)> {
+    fn find_record(&self, number: u64) -> io::Result<(Segment, u64)> {
         let lost = || io::Error::other(format!("{}: record {number} is gone", self.dir.display()));
         let segment = *self
             .segments
@@ -376,7 +382,7 @@ impl Spool {
         }
         // Found while its segment is there, so that the next batch begins without a search.
         self.at = if last + 1 < self.next {
-            self.find(last + 1)
+            self.find_record(last + 1)
                 .ok()
                 .map(|(_, offset)| (last + 1, offset))
         } else {
@@ -423,7 +429,7 @@ fn segment_path(dir: &Path, first: u64) -> PathBuf {
     dir.join(format!("{first:020}.jsonl"))
 }
 
-fn private() -> OpenOptions {
+fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
@@ -450,7 +456,7 @@ pub(crate) fn is_id(name: &str) -> bool {
 }
 
 /// A file of one short line, if it is there.
-fn small(path: &Path) -> io::Result<Option<String>> {
+fn read_small(path: &Path) -> io::Result<Option<String>> {
     match file::read_text(path, 64) {
         Ok(text) => Ok(Some(text.trim_end().to_string())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -547,7 +553,7 @@ mod tests {
     /// All that waits, in batches that are acknowledged.
     fn drain(spool: &mut Spool) -> Vec<String> {
         let mut drained = Vec::new();
-        while let Some(batch) = spool.batch().unwrap() {
+        while let Some(batch) = spool.next_batch().unwrap() {
             let lines = String::from_utf8(batch.lines).unwrap();
             assert_eq!(lines.lines().count() as u64, batch.last + 1 - batch.first);
             assert_eq!(batch.first, spool.sent() + 1);
@@ -577,7 +583,7 @@ mod tests {
             );
         }
         // A part of a batch is acknowledged: the server had it.
-        assert_eq!(spool.batch().unwrap().unwrap().last, 4);
+        assert_eq!(spool.next_batch().unwrap().unwrap().last, 4);
         spool.acknowledge(2).unwrap();
         assert!(
             Spool::open(&dir, SMALL).unwrap().is_none(),
@@ -592,7 +598,7 @@ mod tests {
             .filter(|it| it.extension().is_some())
             .max()
             .unwrap();
-        private()
+        private_options()
             .append(true)
             .open(&last)
             .unwrap()
@@ -615,7 +621,7 @@ mod tests {
         drop(spool);
         let mut spool = Spool::open(&dir, SMALL).unwrap().unwrap();
         assert_eq!(
-            (spool.next(), spool.waiting(), spool.batch().unwrap()),
+            (spool.next(), spool.waiting(), spool.next_batch().unwrap()),
             (22, 0, None)
         );
         assert_eq!(Spool::abandoned(parent.path(), SMALL).unwrap().len(), 0);

@@ -65,7 +65,7 @@ pub async fn get(
     key: &Name,
     within: Duration,
 ) -> Result<Option<Value>, ServerError> {
-    Ok(read(server, key, within).await?.1.map(|it| it.value))
+    Ok(read_value(server, key, within).await?.1.map(|it| it.value))
 }
 
 /// Changes the value of a key in one step, however many do so at once. `change` is asked again
@@ -74,7 +74,7 @@ pub async fn get(
 /// # Errors
 /// What `change` says, as [`ServerError::Other`]; the value is too large; the server doesn't answer
 /// in that time.
-pub async fn update(
+pub async fn update_value(
     server: &Server,
     key: &Name,
     within: Duration,
@@ -85,7 +85,7 @@ pub async fn update(
     let by = new_id().map_err(|error| ServerError::Other(error.to_string()))?;
     let mut pause = PAUSE;
     for n in 0_u32.. {
-        let (sequence, present) = read(server, key, left()).await?;
+        let (sequence, present) = read_value(server, key, left()).await?;
         // This change was made, and its acknowledgement lost. What was there before isn't known any
         // more.
         if present.as_ref().is_some_and(|it| it.by == by) {
@@ -100,7 +100,7 @@ pub async fn update(
             Change::Count(value, ttl) => {
                 let kept = present.as_ref().map(|it| {
                     it.expires
-                        .map(|at| Duration::from_millis(at.saturating_sub(now())))
+                        .map(|at| Duration::from_millis(at.saturating_sub(unix_now())))
                 });
                 (Some(value), kept.unwrap_or(ttl))
             }
@@ -121,7 +121,7 @@ pub async fn update(
             }
             Some(value) => {
                 let expires = ttl.map(|ttl| {
-                    now().saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
+                    unix_now().saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
                 });
                 let kept = Kept {
                     value,
@@ -139,7 +139,7 @@ pub async fn update(
         }
         match publish_surely(
             server,
-            &streams::state(key),
+            &streams::state_subject(key),
             &headers,
             &Bytes::from(bytes),
             left(),
@@ -154,17 +154,20 @@ pub async fn update(
             Err(error) => return Err(error),
         }
     }
-    Err(ServerError::TimedOut(streams::state(key)))
+    Err(ServerError::TimedOut(streams::state_subject(key)))
 }
 
 /// The sequence of a key's last message, and its value if it has one that lives.
-async fn read(
+async fn read_value(
     server: &Server,
     key: &Name,
     within: Duration,
 ) -> Result<(u64, Option<Kept>), ServerError> {
-    let subject = streams::state(key);
-    let Some(message) = server.last(streams::STATE, &subject, within).await? else {
+    let subject = streams::state_subject(key);
+    let Some(message) = server
+        .last_message(streams::STATE, &subject, within)
+        .await?
+    else {
         return Ok((0, None));
     };
     let kept = read_kept(&message.payload);
@@ -173,7 +176,7 @@ async fn read(
     })?;
     Ok((
         message.sequence,
-        kept.filter(|it| it.expires.is_none_or(|at| at > now())),
+        kept.filter(|it| it.expires.is_none_or(|at| at > unix_now())),
     ))
 }
 
@@ -195,7 +198,7 @@ pub(crate) fn read_kept(payload: &[u8]) -> Result<Option<Kept>, String> {
         .map_err(|error| error.to_string())
 }
 
-fn now() -> u64 {
+fn unix_now() -> u64 {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();

@@ -9,7 +9,7 @@
 
 use crate::bundle::{self, Files, KIND, Manifest};
 use crate::digest::Sha256;
-use crate::envelope::{Signers, open};
+use crate::envelope::{Signers, open_envelope};
 use crate::hosts::InForce;
 use crate::name::Name;
 use crate::streams::MAX_MANIFEST;
@@ -47,10 +47,10 @@ pub(crate) struct Believed {
 impl Believed {
     /// Reads what came, in the order that hostile input is read in: its length, the signatures,
     /// then what they are for.
-    pub(crate) fn read(envelope: &[u8], pins: &Pins) -> Result<Believed, String> {
-        let (payload, _) =
-            open(envelope, MAX_MANIFEST, KIND, &pins.signers).map_err(|error| error.to_string())?;
-        let manifest = Manifest::read(&payload).map_err(|error| error.to_string())?;
+    pub(crate) fn from_envelope(envelope: &[u8], pins: &Pins) -> Result<Believed, String> {
+        let (payload, _) = open_envelope(envelope, MAX_MANIFEST, KIND, &pins.signers)
+            .map_err(|error| error.to_string())?;
+        let manifest = Manifest::parse(&payload).map_err(|error| error.to_string())?;
         if manifest.channel != pins.channel {
             return Err(format!(
                 "it is for the channel {}, not {}",
@@ -59,7 +59,7 @@ impl Believed {
         }
         Ok(Believed {
             manifest,
-            digest: Sha256::of(&payload),
+            digest: Sha256::of_bytes(&payload),
             envelope: envelope.to_vec(),
         })
     }
@@ -142,7 +142,7 @@ pub(crate) enum Current {
 
 impl Current {
     /// The set in force, if it is as it was signed.
-    pub(crate) fn good(self) -> Option<Bundle> {
+    pub(crate) fn good_bundle(self) -> Option<Bundle> {
         match self {
             Current::Good(bundle) => Some(*bundle),
             Current::Nothing | Current::Older(..) | Current::Broken(_) => None,
@@ -260,8 +260,8 @@ impl Store {
         let at = set.join(ENVELOPE);
         let envelope = file::read_small(&at, MAX_MANIFEST as u64)
             .map_err(|error| format!("{}: {error}", at.display()))?;
-        let believed = Believed::read(&envelope, &self.pins)?;
-        let files = bundle::verified(&set.join(FILES), &believed.manifest)
+        let believed = Believed::from_envelope(&envelope, &self.pins)?;
+        let files = bundle::read_verified(&set.join(FILES), &believed.manifest)
             .map_err(|problem| format!("{}: {problem}", set.display()))?;
         Ok(Some(Bundle::new(believed, files, &set)))
     }
@@ -270,28 +270,29 @@ impl Store {
     ///
     /// # Errors
     /// It can't be written, or it isn't sound.
-    pub(crate) fn stage(
+    pub(crate) fn stage_set(
         &self,
         believed: &Believed,
         contents: &BTreeMap<Sha256, Vec<u8>>,
         check: impl FnOnce(&Files, &Path) -> Result<(), String>,
     ) -> Result<Staged, NotInForce> {
-        let staging = self.staging().map_err(unwritten)?;
+        let staging = self.staging().map_err(unwritten_set)?;
         let files = staging.path().join(FILES);
-        fs::create_dir(&files).map_err(unwritten)?;
+        fs::create_dir(&files).map_err(unwritten_set)?;
         for entry in &believed.manifest.files {
             let content = contents
                 .get(&entry.sha256)
                 .ok_or_else(|| format!("{} didn't come", entry.path))?;
             let mode = if entry.executable { 0o755 } else { 0o644 };
-            write_synced(&files, &entry.path, content, mode).map_err(unwritten)?;
+            write_synced(&files, &entry.path, content, mode).map_err(unwritten_set)?;
         }
-        write_synced(staging.path(), ENVELOPE, &believed.envelope, 0o644).map_err(unwritten)?;
-        let verified = || bundle::verified(&files, &believed.manifest).map_err(NotInForce::Now);
+        write_synced(staging.path(), ENVELOPE, &believed.envelope, 0o644).map_err(unwritten_set)?;
+        let verified =
+            || bundle::read_verified(&files, &believed.manifest).map_err(NotInForce::Now);
         check(&verified()?, &files)?;
         // What a check may have left beside the files, such as compiled scripts, isn't signed.
         let files = verified()?;
-        sync_dirs(staging.path()).map_err(unwritten)?;
+        sync_dirs(staging.path()).map_err(unwritten_set)?;
         Ok(Staged { staging, files })
     }
 
@@ -299,12 +300,16 @@ impl Store {
     ///
     /// # Errors
     /// It can't be written. The set before stays.
-    pub(crate) fn turn(&self, believed: &Believed, staged: Staged) -> Result<Bundle, NotInForce> {
+    pub(crate) fn adopt_staged(
+        &self,
+        believed: &Believed,
+        staged: Staged,
+    ) -> Result<Bundle, NotInForce> {
         let digest: String = believed.digest.to_string().chars().take(16).collect();
         let name = format!("{}-{digest}", believed.manifest.revision);
-        let name = self.turn_to(staged.staging, &name).map_err(unwritten)?;
-        self.keep_highest(believed).map_err(unwritten)?;
-        self.prune(&name);
+        let name = self.turn_to(staged.staging, &name).map_err(unwritten_set)?;
+        self.keep_highest(believed).map_err(unwritten_set)?;
+        self.prune_sets(&name);
         Ok(Bundle::new(
             believed.clone(),
             staged.files,
@@ -317,8 +322,8 @@ impl Store {
     /// # Errors
     /// It can't be written.
     pub(crate) fn write_anew(&self, bundle: &Bundle) -> Result<Bundle, NotInForce> {
-        let staged = self.stage(&bundle.believed, &bundle.files.contents, |_, _| Ok(()))?;
-        self.turn(&bundle.believed, staged)
+        let staged = self.stage_set(&bundle.believed, &bundle.files.contents, |_, _| Ok(()))?;
+        self.adopt_staged(&bundle.believed, staged)
     }
 
     fn staging(&self) -> io::Result<TempDir> {
@@ -369,7 +374,7 @@ impl Store {
     }
 
     /// Removes sets that nobody reads any more. What can't be removed stays.
-    fn prune(&self, current: &OsStr) {
+    fn prune_sets(&self, current: &OsStr) {
         let Ok(entries) = fs::read_dir(self.dir.join(SETS)) else {
             return;
         };
@@ -416,7 +421,7 @@ impl From<String> for NotInForce {
     }
 }
 
-pub(crate) fn unwritten(error: io::Error) -> NotInForce {
+pub(crate) fn unwritten_set(error: io::Error) -> NotInForce {
     NotInForce::Now(format!("it can't be written: {error}"))
 }
 

@@ -49,27 +49,27 @@ pub const WINDOW: Duration = Duration::from_secs(600);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The key of a channel's manifest.
-pub fn channel(channel: &Name) -> String {
+pub fn channel_key(channel: &Name) -> String {
     format!("$KV.hw_defs.channel.{channel}")
 }
 
 /// The key of the manifest that a part of a channel's hosts has first.
-pub fn canary(channel: &Name) -> String {
+pub fn canary_key(channel: &Name) -> String {
     format!("$KV.hw_defs.canary.{channel}")
 }
 
 /// Where the server says that a channel's manifest is another one, or that of its canary.
-pub fn changed(channel: &Name) -> String {
+pub fn changed_subject(channel: &Name) -> String {
     format!("hw.changed.*.{channel}")
 }
 
 /// The place of a file with this SHA-256.
-pub fn blob(sha256: &crate::digest::Sha256) -> String {
+pub fn blob_key(sha256: &crate::digest::Sha256) -> String {
     format!("hw.blob.{sha256}")
 }
 
 /// The key of what a host reports.
-pub fn host(who: &Identity) -> String {
+pub fn host_key(who: &Identity) -> String {
     format!("$KV.hw_hosts.{who}")
 }
 
@@ -80,7 +80,7 @@ pub const ALL_HOSTS: &str = "$KV.hw_hosts.>";
 pub const ALL_HOSTS_EACH: &str = "$KV.hw_hosts.*.*";
 
 /// Where a host's verdicts go.
-pub fn audit(who: &Identity) -> String {
+pub fn audit_subject(who: &Identity) -> String {
     format!("hw.audit.{who}")
 }
 
@@ -93,22 +93,22 @@ pub fn quota_stream(quota: &Name) -> String {
 }
 
 /// Where takes of a quota go, for one key of it.
-pub fn quota(quota: &Name, key: &Name) -> String {
+pub fn quota_subject(quota: &Name, key: &Name) -> String {
     format!("hw.quota.{quota}.{key}")
 }
 
 /// The counter of a budget in a period.
-pub fn spend(budget: &Name, period: &Name) -> String {
+pub fn spend_subject(budget: &Name, period: &Name) -> String {
     format!("hw.spend.{budget}.{period}")
 }
 
 /// The key of a value that hooks share.
-pub fn state(key: &Name) -> String {
+pub fn state_subject(key: &Name) -> String {
     format!("$KV.hw_state.{key}")
 }
 
 /// Where a host's question goes.
-pub fn ask(who: &Identity, ask: &Name) -> String {
+pub fn ask_subject(who: &Identity, ask: &Name) -> String {
     format!("hw.ask.{who}.{ask}")
 }
 
@@ -125,7 +125,7 @@ pub const ASKED_EACH: &str = "hw.asked.*.*.*";
 pub const TOLD_EACH: &str = "hw.told.*.*.*";
 
 /// Where the answer to a host's question goes.
-pub fn answer(who: &Identity, ask: &Name) -> String {
+pub fn answer_subject(who: &Identity, ask: &Name) -> String {
     format!("hw.answer.{who}.{ask}")
 }
 
@@ -133,18 +133,18 @@ pub fn answer(who: &Identity, ask: &Name) -> String {
 pub const ALL_ANSWERS: &str = "hw.answer.>";
 
 /// Where the server repeats an answer that was stored.
-pub fn told(who: &Identity, ask: &Name) -> String {
+pub fn told_subject(who: &Identity, ask: &Name) -> String {
     format!("hw.told.{who}.{ask}")
 }
 
 /// Where a pool of hosts is asked.
-pub fn dispatch(pool: &Name) -> String {
+pub fn dispatch_subject(pool: &Name) -> String {
     format!("hw.dispatch.{pool}")
 }
 
 /// The rest of a subject below a prefix, token by token: `below("hw.audit", "hw.audit.a.b")` is
 /// `["a", "b"]`.
-pub fn below(prefix: &str, subject: &str) -> Option<Vec<Name>> {
+pub fn names_below(prefix: &str, subject: &str) -> Option<Vec<Name>> {
     let rest = subject.strip_prefix(prefix)?.strip_prefix('.')?;
     rest.split('.').map(|token| token.parse().ok()).collect()
 }
@@ -188,7 +188,7 @@ impl Default for Plan {
 }
 
 /// All streams of a plan, as the server is to have them.
-pub fn table(plan: &Plan) -> Vec<Config> {
+pub fn stream_table(plan: &Plan) -> Vec<Config> {
     let base = |name: &str, subject: &str, description: &str| Config {
         name: name.into(),
         subjects: vec![subject.into()],
@@ -336,25 +336,26 @@ pub enum Made {
 ///
 /// # Errors
 /// The first stream that couldn't be looked at, made or changed.
-pub async fn init(
+pub async fn init_streams(
     server: &Server,
     plan: &Plan,
     update: bool,
 ) -> Result<Vec<(String, Made)>, ServerError> {
     let mut all = Vec::new();
-    for wanted in table(plan) {
+    for wanted in stream_table(plan) {
         let name = wanted.name.clone();
-        all.push((name, make(server, wanted, update).await?));
+        all.push((name, make_stream(server, wanted, update).await?));
     }
     Ok(all)
 }
 
-async fn make(server: &Server, wanted: Config, update: bool) -> Result<Made, ServerError> {
+async fn make_stream(server: &Server, wanted: Config, update: bool) -> Result<Made, ServerError> {
     server.usable()?;
     let begun = std::time::Instant::now();
     let jetstream = server.jetstream(crate::server::PATIENCE);
     let name = wanted.name.clone();
-    let late = |subject: &str| server.late(&format!("$JS.API.STREAM.{subject}.{name}"), begun);
+    let late =
+        |subject: &str| server.explain_silence(&format!("$JS.API.STREAM.{subject}.{name}"), begun);
     let found = match jetstream.get_stream(&name).await {
         Ok(stream) => Some(stream.cached_info().config.clone()),
         Err(error) => match error.kind() {
@@ -379,7 +380,7 @@ async fn make(server: &Server, wanted: Config, update: bool) -> Result<Made, Ser
             }),
         };
     };
-    let differences = differences(&wanted, &found);
+    let differences = list_differences(&wanted, &found);
     if differences.is_empty() {
         return Ok(Made::Same);
     }
@@ -393,7 +394,7 @@ async fn make(server: &Server, wanted: Config, update: bool) -> Result<Made, Ser
 }
 
 /// How a stream differs from what it is to be, member by member.
-fn differences(wanted: &Config, found: &Config) -> Vec<String> {
+fn list_differences(wanted: &Config, found: &Config) -> Vec<String> {
     let mut all = Vec::new();
     let mut compare = |what: &str, wanted: String, found: String| {
         if wanted != found {

@@ -42,7 +42,7 @@ const AGAIN: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_secs(60);
 
 /// The limits of a spool whose records go to the verdict stream.
-pub fn limits() -> Limits {
+pub fn spool_limits() -> Limits {
     let most = streams::MAX_VERDICT - HEADERS;
     Limits {
         record: most - 1,
@@ -83,7 +83,7 @@ impl std::fmt::Debug for Outbound {
 }
 
 impl Outbound {
-    /// Records go by this spool from now on. [`drain`](Self::drain) sends them.
+    /// Records go by this spool from now on. [`drain_to`](Self::drain_to) sends them.
     pub fn new(spool: Spool) -> Outbound {
         let progress = Progress {
             waiting: spool.waiting(),
@@ -104,7 +104,7 @@ impl Outbound {
     ///
     /// # Errors
     /// The disk doesn't take them; they are counted as lost.
-    pub fn keep(&self, records: &[Vec<u8>]) -> std::io::Result<u64> {
+    pub fn keep_records(&self, records: &[Vec<u8>]) -> std::io::Result<u64> {
         let mut spool = self.spool();
         let kept = self
             .tell_lost(&mut spool)
@@ -113,7 +113,7 @@ impl Outbound {
             Ok(appended) => appended.refused,
             Err(_) => records.len() as u64,
         };
-        self.lose(n_lost);
+        self.count_lost(n_lost);
         self.tell_waiting(&spool);
         drop(spool);
         self.0.written.notify_one();
@@ -121,7 +121,7 @@ impl Outbound {
     }
 
     /// Counts records that were lost before they came here.
-    pub fn lose(&self, n: u64) {
+    pub fn count_lost(&self, n: u64) {
         if n > 0 {
             *self.untold() += n;
             self.0.progress.send_modify(|it| it.lost += n);
@@ -152,7 +152,7 @@ impl Outbound {
     }
 
     /// Waits until the server has all records; says whether that was so in time.
-    pub async fn drained(&self, within: Duration) -> bool {
+    pub async fn wait_until_drained(&self, within: Duration) -> bool {
         let mut progress = self.progress();
         let empty = progress.wait_for(|it| it.waiting == 0);
         matches!(tokio::time::timeout(within, empty).await, Ok(Ok(_)))
@@ -161,7 +161,7 @@ impl Outbound {
     /// Sends the records of this spool to the server as they come, and those that processes have
     /// left behind in spools beside it, `beside`. Ends only by being dropped; what is not sent
     /// stays on the disk.
-    pub async fn drain(&self, server: &Server, beside: Option<PathBuf>) {
+    pub async fn drain_to(&self, server: &Server, beside: Option<PathBuf>) {
         let mut link = server.link();
         let (mut stored, mut n_failed) = (None, 0);
         let mut looked: Option<tokio::time::Instant> = None;
@@ -221,7 +221,7 @@ impl Outbound {
         let this = self.clone();
         self.on_disk(move |spool| this.tell_lost(spool)).await?;
         loop {
-            let Some(batch) = self.on_disk(Spool::batch).await? else {
+            let Some(batch) = self.on_disk(Spool::next_batch).await? else {
                 return Ok(());
             };
             let subject = self.subject(server)?;
@@ -234,7 +234,7 @@ impl Outbound {
                 continue;
             }
             let end = batch.last;
-            match send(server, &subject, batch, sequence).await? {
+            match send_batch(server, &subject, batch, sequence).await? {
                 Some(sequence) => {
                     self.acknowledge(end).await?;
                     *stored = Some((sequence, end));
@@ -258,7 +258,7 @@ impl Outbound {
             .id()
             .parse()
             .map_err(|error| ServerError::Other(format!("the spool: {error}")))?;
-        Ok(streams::audit(&Identity {
+        Ok(streams::audit_subject(&Identity {
             host: server.host().clone(),
             instance,
         }))
@@ -267,7 +267,10 @@ impl Outbound {
     /// The sequence of the last message that the server has of this spool, and the number of its
     /// last record.
     async fn last_stored(&self, server: &Server, subject: &str) -> Result<(u64, u64), ServerError> {
-        let Some(message) = server.last(streams::AUDIT, subject, PATIENCE).await? else {
+        let Some(message) = server
+            .last_message(streams::AUDIT, subject, PATIENCE)
+            .await?
+        else {
             return Ok((0, 0));
         };
         let numbers = numbers_of(Some(&message.headers));
@@ -327,7 +330,8 @@ impl Outbound {
 /// Sends what processes have left behind that have ended.
 async fn drain_abandoned(server: &Server, beside: &Path) {
     let beside = beside.to_path_buf();
-    let found = tokio::task::spawn_blocking(move || Spool::abandoned(&beside, limits())).await;
+    let found =
+        tokio::task::spawn_blocking(move || Spool::abandoned(&beside, spool_limits())).await;
     for spool in found.ok().and_then(Result::ok).unwrap_or_default() {
         let (id, waiting) = (spool.id().to_string(), spool.waiting());
         if let Err(error) = Outbound::new(spool).send_waiting(server, &mut None).await {
@@ -339,7 +343,7 @@ async fn drain_abandoned(server: &Server, beside: &Path) {
 
 /// Sends a batch behind the message of that sequence. Gives its own sequence; `None` if another
 /// message is the last one.
-async fn send(
+async fn send_batch(
     server: &Server,
     subject: &str,
     batch: Batch,
@@ -425,9 +429,14 @@ impl Reader {
         let subject = subject_of(from.host.as_ref());
         let start = match from.since {
             Some(since) => Start::Since(since),
-            None => Start::At(end(server).await?.saturating_sub(from.back).max(1)),
+            None => Start::At(
+                next_sequence(server)
+                    .await?
+                    .saturating_sub(from.back)
+                    .max(1),
+            ),
         };
-        let news = Notices::of(server, [subject.clone()]);
+        let news = Notices::new(server, [subject.clone()]);
         Ok(Reader {
             server: server.clone(),
             subject,
@@ -444,7 +453,7 @@ impl Reader {
     /// on.
     pub async fn next_stored(&mut self) -> Option<Result<Stored, ServerError>> {
         while self.read.is_empty() {
-            match self.page().await {
+            match self.read_page().await {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => return Some(Err(error)),
@@ -461,7 +470,7 @@ impl Reader {
     pub async fn next(&mut self) -> Result<Stored, ServerError> {
         loop {
             // Subscribed before it is looked, so that nothing comes in between.
-            self.news.listen().await;
+            self.news.subscribe_anew().await;
             match self.next_stored().await {
                 Some(Ok(stored)) => return Ok(stored),
                 Some(Err(error @ (ServerError::NotPermitted(_) | ServerError::Other(_)))) => {
@@ -471,12 +480,12 @@ impl Reader {
                 None => {}
             }
             // A notice may be lost, and comes before every replica has what was stored.
-            self.news.wait(AGAIN).await;
+            self.news.wait_at_most(AGAIN).await;
         }
     }
 
     /// Reads the next page; says whether there was something on it.
-    async fn page(&mut self) -> Result<bool, ServerError> {
+    async fn read_page(&mut self) -> Result<bool, ServerError> {
         let page = match self.start {
             Start::Since(since) => {
                 self.server
@@ -485,7 +494,7 @@ impl Reader {
             }
             Start::At(sequence) => {
                 self.server
-                    .page(streams::AUDIT, &self.subject, sequence, PATIENCE)
+                    .read_page(streams::AUDIT, &self.subject, sequence, PATIENCE)
                     .await?
             }
         };
@@ -493,7 +502,7 @@ impl Reader {
             return Ok(false);
         };
         self.start = Start::At(last.sequence.saturating_add(1));
-        self.read.extend(page.iter().flat_map(read));
+        self.read.extend(page.iter().flat_map(read_records));
         Ok(true)
     }
 }
@@ -507,7 +516,7 @@ fn subject_of(host: Option<&Name>) -> String {
 }
 
 /// The sequence that the next message of the stream will have.
-async fn end(server: &Server) -> Result<u64, ServerError> {
+async fn next_sequence(server: &Server) -> Result<u64, ServerError> {
     let last = server
         .last_of(streams::AUDIT, streams::ALL_AUDIT, PATIENCE)
         .await?;
@@ -548,14 +557,14 @@ impl Backwards {
     ) -> Result<Backwards, ServerError> {
         let before = match before {
             Before::Sequence(before) => before,
-            Before::End => end(server).await?,
+            Before::End => next_sequence(server).await?,
             Before::Time(time) => {
                 let page = server
                     .page_since(streams::AUDIT, streams::ALL_AUDIT, time, PATIENCE)
                     .await?;
                 match page.first() {
                     Some(first) => first.sequence,
-                    None => end(server).await?,
+                    None => next_sequence(server).await?,
                 }
             }
         };
@@ -578,10 +587,12 @@ impl Backwards {
     /// # Errors
     /// The server doesn't answer, or the account may not read. The next call tries the same part
     /// again.
-    pub async fn part(&mut self) -> Result<Option<Vec<Result<Stored, ServerError>>>, ServerError> {
+    pub async fn read_part(
+        &mut self,
+    ) -> Result<Option<Vec<Result<Stored, ServerError>>>, ServerError> {
         while self.before > 1 {
             let from = self.before.saturating_sub(self.width).max(1);
-            let Some(messages) = self.between(from).await? else {
+            let Some(messages) = self.read_between(from).await? else {
                 self.width = (self.width / 4).max(1);
                 continue;
             };
@@ -590,7 +601,7 @@ impl Backwards {
                 self.width = self.width.saturating_mul(4);
             }
             if !messages.is_empty() {
-                return Ok(Some(messages.iter().flat_map(read).collect()));
+                return Ok(Some(messages.iter().flat_map(read_records).collect()));
             }
         }
         Ok(None)
@@ -598,10 +609,10 @@ impl Backwards {
 
     /// The messages from there on to the end of the part; `None` if they are too many, or too
     /// large, for one part.
-    async fn between(&self, from: u64) -> Result<Option<Vec<StreamMessage>>, ServerError> {
+    async fn read_between(&self, from: u64) -> Result<Option<Vec<StreamMessage>>, ServerError> {
         let mut messages = self
             .server
-            .page(streams::AUDIT, &self.subject, from, PATIENCE)
+            .read_page(streams::AUDIT, &self.subject, from, PATIENCE)
             .await?;
         let is_within = |it: &StreamMessage| it.sequence < self.before;
         if let Some(last) = messages
@@ -611,7 +622,7 @@ impl Backwards {
             // A page may end because there is no room in it, so the next one is looked at.
             let rest = self
                 .server
-                .page(
+                .read_page(
                     streams::AUDIT,
                     &self.subject,
                     last.sequence.saturating_add(1),
@@ -628,7 +639,7 @@ impl Backwards {
 }
 
 /// The records of a message, or that there are none.
-fn read(message: &StreamMessage) -> Vec<Result<Stored, ServerError>> {
+fn read_records(message: &StreamMessage) -> Vec<Result<Stored, ServerError>> {
     match records_of(message) {
         Some(records) => records.into_iter().map(Ok).collect(),
         None => {
@@ -642,7 +653,7 @@ fn read(message: &StreamMessage) -> Vec<Result<Stored, ServerError>> {
 
 /// The records of a message.
 pub(crate) fn records_of(message: &StreamMessage) -> Option<Vec<Stored>> {
-    let names = streams::below("hw.audit", &message.subject)?;
+    let names = streams::names_below("hw.audit", &message.subject)?;
     let [host, spool] = &*names else { return None };
     let (first, last) = numbers_of(Some(&message.headers))?;
     let at = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).ok()?;

@@ -34,7 +34,7 @@ fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
     );
     let waiting = runtime()?.block_on(async {
         let (server, _) = server.connect().await?;
-        Ok::<_, Failure>(asks::waiting(&server).await?)
+        Ok::<_, Failure>(asks::waiting_questions(&server).await?)
     })?;
     let wanted: Vec<&Question> = waiting
         .iter()
@@ -111,7 +111,7 @@ fn answer(
     };
     let (server, question): (Server, Question) = runtime.block_on(async {
         let (server, _) = server.connect().await?;
-        let mut waiting = asks::waiting(&server).await?;
+        let mut waiting = asks::waiting_questions(&server).await?;
         waiting.retain(|it| id.is_none_or(|id| is_named(it, id)));
         match (waiting.len(), waiting.pop(), id) {
             (1, Some(question), _) => Ok((server, question)),
@@ -136,7 +136,7 @@ fn answer(
         out.line("It still waits.");
         return Ok(Finding::Found);
     }
-    let answered = runtime.block_on(asks::answer(
+    let answered = runtime.block_on(asks::answer_question(
         &server,
         &question,
         reply.decision,

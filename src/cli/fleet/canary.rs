@@ -5,7 +5,7 @@ use super::super::Failure;
 use super::super::output::{Output, Tone, tell};
 use hookwire_base::support::amounts::number_of;
 use hookwire_engine::fleet::definitions::CANARY_PAUSE;
-use hookwire_fleet::hosts::{Reported, all};
+use hookwire_fleet::hosts::{Reported, all_hosts};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::publish::{Channel, Published};
 use hookwire_fleet::rates::{Compared, Counts, MEASURES, MIN_EVENTS, Measure};
@@ -38,7 +38,7 @@ impl<'a> Pair<'a> {
 
     /// The rates that hosts report at the moment.
     pub(super) async fn compare(&self, server: &Server) -> Result<Compared, Failure> {
-        let (hosts, _) = all(server).await?;
+        let (hosts, _) = all_hosts(server).await?;
         Ok(self.compare_hosts(&hosts))
     }
 
@@ -48,7 +48,7 @@ impl<'a> Pair<'a> {
             .iter()
             .filter(|it| it.is_there() && it.report.channel.as_ref() == Some(self.channel));
         let judged = of_channel.flat_map(|it| &it.report.judged);
-        Compared::of(
+        Compared::from_judged(
             judged,
             self.canary.manifest.revision,
             &self.before.manifest.content(),

@@ -5,7 +5,7 @@ use super::super::{Failure, Finding};
 use super::ServerArgs;
 use hookwire_fleet::name::Name;
 use hookwire_fleet::quota::full_name;
-use hookwire_fleet::streams::{Made, Plan, Quota, init};
+use hookwire_fleet::streams::{Made, Plan, Quota, init_streams};
 use serde_json::json;
 use std::str::FromStr;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub(super) async fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Fa
         ..Plan::default()
     };
     let mut finding = Finding::Fine;
-    for (name, made) in init(&server, &plan, args.update).await? {
+    for (name, made) in init_streams(&server, &plan, args.update).await? {
         let (word, tone, differences) = match &made {
             Made::New => ("made", Tone::Good, &[][..]),
             Made::Same => ("as it is to be", Tone::Dim, &[][..]),

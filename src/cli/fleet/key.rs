@@ -3,7 +3,7 @@
 use super::super::output::{Output, tell};
 use super::super::{Failure, Finding, output};
 use hookwire_base::support::file;
-use hookwire_fleet::key::{SecretKey, describe};
+use hookwire_fleet::key::{SecretKey, describe_file};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ const MIN_LENGTH: usize = 12;
 
 pub(super) fn run(args: &KeyArgs, out: &mut Output) -> Result<Finding, Failure> {
     let (public, sealed) = if args.file.exists() {
-        describe(&args.file)?
+        describe_file(&args.file)?
     } else {
         let passphrase = if args.no_passphrase {
             None
@@ -44,7 +44,7 @@ pub(super) fn run(args: &KeyArgs, out: &mut Output) -> Result<Finding, Failure> 
             Some(args.passphrase.new_one()?)
         };
         let key = SecretKey::generate()?;
-        key.write(&args.file, passphrase.as_deref())?;
+        key.write_file(&args.file, passphrase.as_deref())?;
         tell(format_args!(
             "made {}; keep a copy where it is safe: nobody can make it again",
             args.file.display()
@@ -68,7 +68,7 @@ impl PassphraseArgs {
                 self.given()
                     .or_else(|| asked(&format!("Passphrase of {}: ", file.display())).ok())
             };
-            let key = SecretKey::read(file, ask).map_err(|error| match error {
+            let key = SecretKey::read_file(file, ask).map_err(|error| match error {
                 hookwire_fleet::key::KeyError::File(problem) => Failure(problem),
                 error => Failure(format!("{}: {error}", file.display())),
             });

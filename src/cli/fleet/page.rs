@@ -51,7 +51,7 @@ impl PageArgs {
             let Some((given, settings, key)) = fleet else {
                 return Ok(Source::Here);
             };
-            let server = Server::start(&settings.server);
+            let server = Server::connect_in_background(&settings.server);
             let server =
                 server.map_err(|error| Failure(format!("{}: {error}", settings.place())))?;
             let followed = settings.definitions;

@@ -73,7 +73,7 @@ impl Answering {
                 let (host, runs) = (host.clone(), runs.clone());
                 async move { judge(&host, &runs, &request, time).await }
             };
-            let served = pool::serve(
+            let served = pool::serve_pool(
                 &server,
                 &name,
                 Limits::default(),
@@ -213,7 +213,7 @@ impl Pool {
                 ..question.clone()
             }
             .request();
-            let answer = pool::ask(&server, &self.name, request.into(), left)
+            let answer = pool::ask_pool(&server, &self.name, request.into(), left)
                 .await
                 .map_err(|error| about(&error))?;
             let answer = serde_json::from_slice(&answer).map_err(|error| about(&error))?;

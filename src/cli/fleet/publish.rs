@@ -13,12 +13,12 @@ use hookwire_engine::fleet::settings::Followed;
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::Judge;
-use hookwire_fleet::hosts::{Reported, all, now};
+use hookwire_fleet::hosts::{Reported, all_hosts, unix_now};
 use hookwire_fleet::key::SecretKey;
 use hookwire_fleet::name::{Identity, Name};
 use hookwire_fleet::publish::{
-    Became, Channel, Published, Reports, Sent, expires_in, files_of, history, publish,
-    replace_canary,
+    Became, Channel, Published, Reports, Sent, channel_history, expires_in, files_of,
+    publish_bundle, replace_canary,
 };
 use hookwire_fleet::server::Server;
 use serde_json::json;
@@ -130,7 +130,7 @@ fn checked(dir: &Path, out: &mut Output) -> Result<Files, Failure> {
     if !dir.is_dir() {
         return Err(about("there is no such directory".into()));
     }
-    let files = Files::read(dir).map_err(|error| about(error.to_string()))?;
+    let files = Files::read_dir(dir).map_err(|error| about(error.to_string()))?;
     if files.entries.is_empty() {
         return Err(about("there is nothing in it".into()));
     }
@@ -172,7 +172,7 @@ async fn send(
 ) -> Result<Finding, Failure> {
     let (server, followed) = args.server.connect().await?;
     let (channel, signers) = whom(args, followed, keys)?;
-    let seen = Channel::read(&server, &channel, &signers).await?;
+    let seen = Channel::read_from(&server, &channel, &signers).await?;
     let sender = Sender {
         args,
         server: &server,
@@ -281,7 +281,7 @@ impl Sender<'_> {
             channel: channel.clone(),
             revision,
             stage: canary.map_or(Stage::All, |permille| Stage::Canary { permille }),
-            created: now(),
+            created: unix_now(),
             expires: expires_in(args.expires),
             min_host: args.min_host.clone(),
             message,
@@ -289,7 +289,7 @@ impl Sender<'_> {
         };
         let mut reports = Reports::listen(self.server).await?;
         let began = Instant::now();
-        let sent = publish(
+        let sent = publish_bundle(
             self.server,
             &manifest,
             files,
@@ -342,7 +342,7 @@ impl Sender<'_> {
     /// What hosts say of a bundle: the first one is waited for, and then, for a moment, all others
     /// that are there.
     async fn hear(&self, reports: &mut Reports, manifest: &Manifest, sent: &Sent) -> Vec<Became> {
-        let (known, _) = all(self.server).await.unwrap_or_default();
+        let (known, _) = all_hosts(self.server).await.unwrap_or_default();
         let is_meant = |it: &Reported| {
             it.is_there()
                 && it.report.channel.as_ref() == Some(self.channel)
@@ -383,7 +383,7 @@ impl Sender<'_> {
         wait: Duration,
         out: &mut Output,
     ) -> Result<Finding, Failure> {
-        let seen = Channel::read(self.server, self.channel, self.signers).await?;
+        let seen = Channel::read_from(self.server, self.channel, self.signers).await?;
         let Some(pair) = Pair::of(self.channel, &seen).filter(|it| it.canary.manifest == *canary)
         else {
             let problem = "nothing was published for all hosts before, or the same files: there is nothing to compare with";
@@ -412,7 +412,7 @@ impl Sender<'_> {
             return Ok(Finding::Fine);
         }
         // Somebody may have promoted it or published anew meanwhile, and that counts.
-        let seen = Channel::read(self.server, self.channel, self.signers).await?;
+        let seen = Channel::read_from(self.server, self.channel, self.signers).await?;
         if !Pair::of(self.channel, &seen).is_some_and(|it| it.canary.manifest == *canary) {
             return Err(Failure(format!(
                 "somebody else has published to {} meanwhile; nothing is taken back",
@@ -444,7 +444,7 @@ async fn replay(
         return Err(Failure(problem.into()));
     };
     let channel = args.channel.clone().unwrap_or(pins.channel);
-    let seen = Channel::read(&server, &channel, &pins.signers).await?;
+    let seen = Channel::read_from(&server, &channel, &pins.signers).await?;
     if let Some(problem) = &seen.all.problem {
         return Err(Failure(format!(
             "what {channel} has at the moment can't be believed: {problem}"
@@ -513,7 +513,7 @@ async fn earlier(
             ))
         });
     };
-    let mut all = history(server, channel, signers).await?;
+    let mut all = channel_history(server, channel, signers).await?;
     let none = |what: &str| {
         Failure(format!(
             "{channel} has {what}; the last ten that were for all hosts are kept"

@@ -56,7 +56,7 @@ pub(super) async fn compare(
     let place = super::super::scratch::scratch("fleet")?;
     if let Some(files) = &before {
         files
-            .write(place.path())
+            .write_below(place.path())
             .map_err(|error| Failure(error.to_string()))?;
     }
     let after = signed(bundle.0, &std::path::absolute(bundle.1)?);

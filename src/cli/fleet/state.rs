@@ -5,7 +5,7 @@ use super::super::state::{StateAction, StateArgs, json_or_text, print_value};
 use super::super::{Failure, Finding};
 use super::{ServerArgs, WAIT};
 use hookwire_fleet::name::Name;
-use hookwire_fleet::state::{Change, get, update};
+use hookwire_fleet::state::{Change, get, update_value};
 use hookwire_handlers::services::state::add;
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding,
             }
             StateAction::Set { key, value, ttl } => {
                 let value = json_or_text(value);
-                update(&server, &name(key)?, WAIT, |_| {
+                update_value(&server, &name(key)?, WAIT, |_| {
                     Ok(Change::Set(value.clone(), *ttl))
                 })
                 .await?;
@@ -48,7 +48,7 @@ pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding,
                     sum = Value::Number(counted);
                     Ok(Change::Count(sum.clone(), *ttl))
                 };
-                update(&server, &name(key)?, WAIT, count).await?;
+                update_value(&server, &name(key)?, WAIT, count).await?;
                 print_value(out, &sum);
                 Finding::Fine
             }
@@ -69,7 +69,7 @@ pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding,
                         Change::None
                     })
                 };
-                update(&server, &name(key)?, WAIT, swap).await?;
+                update_value(&server, &name(key)?, WAIT, swap).await?;
                 found(is_set)
             }
             StateAction::Delete { key } => {
@@ -78,7 +78,7 @@ pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding,
                     was_there = present.is_some();
                     Ok(Change::Remove)
                 };
-                update(&server, &name(key)?, WAIT, remove).await?;
+                update_value(&server, &name(key)?, WAIT, remove).await?;
                 found(was_there)
             }
             StateAction::List { .. } => {

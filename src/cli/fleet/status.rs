@@ -8,7 +8,7 @@ use hookwire_base::support::amounts::number_of;
 use hookwire_engine::fleet::settings::{CHANNEL, Followed};
 use hookwire_engine::fleet::standing::{State, state};
 use hookwire_fleet::bundle::Stage;
-use hookwire_fleet::hosts::{Presence, Reported, all, forget, now};
+use hookwire_fleet::hosts::{Presence, Reported, all_hosts, forget_host, unix_now};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::publish::{Channel, Published, Slot};
 use hookwire_fleet::server::Server;
@@ -30,7 +30,7 @@ pub(super) struct StatusArgs {
 
 pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failure> {
     let (server, followed) = args.server.connect().await?;
-    let (hosts, unread) = all(&server).await?;
+    let (hosts, unread) = all_hosts(&server).await?;
     if let Some(named) = &args.forget {
         return take_out(&server, named, &hosts, out).await;
     }
@@ -48,7 +48,9 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
     };
     // Without pinned keys nobody knows what the channel really has.
     let channel = match &followed {
-        Some(Followed { pins, .. }) => Some(Channel::read(&server, &name, &pins.signers).await?),
+        Some(Followed { pins, .. }) => {
+            Some(Channel::read_from(&server, &name, &pins.signers).await?)
+        }
         None => None,
     };
     if !out.json {
@@ -122,7 +124,7 @@ async fn take_out(
     let (there, gone): (Vec<&Reported>, Vec<&Reported>) =
         found.into_iter().partition(|it| it.is_there());
     for host in &gone {
-        forget(server, &host.who).await?;
+        forget_host(server, &host.who).await?;
         if out.json {
             out.json(&json!({ "forgotten": host.who.to_string() }));
         } else {
@@ -165,7 +167,7 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
                         .is_some_and(|it| it.digest == *digest)
             };
             let (n, there) = (of_channel.clone().filter(has).count(), of_channel.count());
-            let expires = match manifest.expires.checked_sub(now()) {
+            let expires = match manifest.expires.checked_sub(unix_now()) {
                 // What was published for 90 days has 90 days left, not 89 and some seconds fewer
                 // than a day.
                 Some(left) if left >= 2 * DAY => {

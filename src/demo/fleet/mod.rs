@@ -244,16 +244,16 @@ impl Stage {
     /// A question is answered from elsewhere.
     async fn answer(&mut self, out: &mut Output) -> Result<(), Failure> {
         scene("web-2 asks a person. You answer from your desk.", out);
-        let mut notices = asks::notices(&self.approver);
-        notices.listen().await;
+        let mut notices = asks::question_notices(&self.approver);
+        notices.subscribe_anew().await;
         let agent = self.machine(ASKING)?.agent.clone();
         let asking = tokio::spawn(async move { agent.asks("gh pr merge 7").await });
         let until = Instant::now() + LIMIT;
-        while asks::waiting(&self.approver).await?.is_empty() {
+        while asks::waiting_questions(&self.approver).await?.is_empty() {
             if Instant::now() > until {
                 return Err(Failure("the question isn't on the server in time".into()));
             }
-            notices.wait(Duration::from_secs(1)).await;
+            notices.wait_at_most(Duration::from_secs(1)).await;
         }
         self.types(
             "approvals approve --fleet approver.conf --key alice.key --yes",
@@ -311,7 +311,7 @@ impl Stage {
         scene("The server starts again.", out);
         let began = Instant::now();
         self.server.start().await?;
-        self.auditor.ready(LIMIT).await?;
+        self.auditor.wait_until_ready(LIMIT).await?;
         let mut reader = Reader::start(&self.auditor, &everything()).await?;
         let owed: BTreeMap<&str, u64> = self
             .machines
@@ -350,8 +350,8 @@ impl Stage {
             stream.add(stored?);
         }
         // Each connection comes again by itself.
-        self.publisher.ready(LIMIT).await?;
-        let (reported, _) = hosts::all(&self.publisher).await?;
+        self.publisher.wait_until_ready(LIMIT).await?;
+        let (reported, _) = hosts::all_hosts(&self.publisher).await?;
         let in_force = |name: &str| {
             let report = reported.iter().find(|it| it.who.host.as_str() == name)?;
             Some(report.report.in_force.as_ref()?.revision.to_string())
@@ -469,7 +469,7 @@ async fn wait_for_all(
     let all = async {
         while !missing.is_empty() {
             let (who, report) = reports
-                .report()
+                .next_report()
                 .await
                 .ok_or_else(|| Failure("no reports come any more".into()))?;
             if is_so(&report) {

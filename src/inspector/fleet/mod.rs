@@ -138,7 +138,7 @@ impl Fleet {
         while link.changed().await.is_ok() {
             if matches!(*link.borrow_and_update(), Link::Up(_)) {
                 // The server's version comes a moment later.
-                let _ = self.source.server.ready(PAUSE).await;
+                let _ = self.source.server.wait_until_ready(PAUSE).await;
             }
             self.tell();
         }
@@ -156,7 +156,7 @@ impl Fleet {
     async fn read_reports(self: Arc<Self>) {
         let mut link = self.source.server.link();
         loop {
-            match hosts::all(&self.source.server).await {
+            match hosts::all_hosts(&self.source.server).await {
                 Ok((reports, _)) => {
                     let newest = self.newest().await;
                     self.take_reports(reports, newest);
@@ -178,7 +178,7 @@ impl Fleet {
     /// The newest revision, as the pinned keys have signed it.
     async fn newest(&self) -> Option<u64> {
         let Followed { pins, .. } = self.source.followed.as_ref()?;
-        let channel = Channel::read(&self.source.server, &pins.channel, &pins.signers)
+        let channel = Channel::read_from(&self.source.server, &pins.channel, &pins.signers)
             .await
             .ok()?;
         channel.all.published.map(|it| it.manifest.revision)

@@ -65,7 +65,7 @@ impl Fleet {
             && n_looked < MAX_LOOKED
             && started.elapsed() < LOOK_TIME
         {
-            let Some(part) = reading.part().await.map_err(problem)? else {
+            let Some(part) = reading.read_part().await.map_err(problem)? else {
                 is_over = true;
                 break;
             };

@@ -4,7 +4,7 @@ use super::{Fleet, Part};
 use crate::inspector::problem::{Answer, Problem};
 use hookwire_engine::fleet::asked::Shown;
 use hookwire_fleet::asks::{self, Answered, Decision, Question, Waiting};
-use hookwire_fleet::hosts::now;
+use hookwire_fleet::hosts::unix_now;
 use hookwire_handlers::services::approval::{Approval, ApprovalReply};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -26,18 +26,18 @@ pub(super) struct Reply {
 
 /// Tells pages what waits, whenever that changes.
 pub(super) async fn follow(fleet: Arc<Fleet>) {
-    let mut notices = asks::notices(&fleet.source.server);
-    let mut waiting = Waiting::of(&fleet.source.server);
+    let mut notices = asks::question_notices(&fleet.source.server);
+    let mut waiting = Waiting::new(&fleet.source.server);
     loop {
-        if notices.listen().await {
+        if notices.subscribe_anew().await {
             // Behind another connection may be a stream that was made anew.
-            waiting = Waiting::of(&fleet.source.server);
+            waiting = Waiting::new(&fleet.source.server);
         }
-        match waiting.look().await {
+        match waiting.read_waiting().await {
             Ok(found) => {
                 fleet.works(Part::Questions);
                 fleet.ask(found);
-                notices.wait(LOOK).await;
+                notices.wait_at_most(LOOK).await;
             }
             Err(error) => fleet.failed(Part::Questions, &error).await,
         }
@@ -143,7 +143,7 @@ impl Fleet {
             .find(|it| handle(it) == shown)
             .cloned();
         // The answer would be stored, and nobody would wait for it.
-        let is_open = |it: &Question| it.expires / 1000 >= now();
+        let is_open = |it: &Question| it.expires / 1000 >= unix_now();
         let question = found.filter(is_open).ok_or_else(|| {
             Problem::refused(format!(
                 "the question `{id}` waits no more; it was answered, taken back or ran out of time"
@@ -153,7 +153,7 @@ impl Fleet {
             Approval::Approve => Decision::Approve,
             Approval::Deny => Decision::Deny,
         };
-        let answered = asks::answer(
+        let answered = asks::answer_question(
             &self.source.server,
             &question,
             decision,

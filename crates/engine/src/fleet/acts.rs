@@ -10,7 +10,7 @@ use crate::host::Host;
 use hookwire_base::support::{digest, file, places};
 use hookwire_base::syntax::source::Layer;
 use hookwire_fleet::asks::Asker;
-use hookwire_fleet::key::{PublicKey, describe};
+use hookwire_fleet::key::{PublicKey, describe_file};
 use hookwire_fleet::server::check_private;
 use hookwire_handlers::services::fleet::FleetCounts;
 use std::path::{Path, PathBuf};
@@ -142,6 +142,6 @@ fn own_keys() -> Vec<PublicKey> {
         .map(|it| it.path())
         .filter(|it| it.extension().is_some_and(|it| it == "key") && it.is_file());
     paths
-        .filter_map(|path| Some(describe(&path).ok()?.0))
+        .filter_map(|path| Some(describe_file(&path).ok()?.0))
         .collect()
 }

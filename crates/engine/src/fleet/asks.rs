@@ -118,7 +118,7 @@ impl Asks {
         // All but the last were taken back before.
         let last = names.lock().last().cloned();
         if let Some(name) = last
-            && let Err(error) = self.asker.over(&name, &why).await
+            && let Err(error) = self.asker.close_question(&name, &why).await
         {
             tracing::debug!(%error, "A question is shown in the fleet until it expires.");
         }

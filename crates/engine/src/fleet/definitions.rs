@@ -198,7 +198,7 @@ fn open(settings: &Settings, cases: TryCases) -> Result<Option<Follower>, String
     let judge = Arc::new(Soundness { code: *code, cases });
     let mut follower = Follower::open(&dir, pins.clone(), judge)
         .map_err(|error| format!("{}: {error}", dir.display()))?;
-    follower.adopt(&of_other_keys(&dir, &pins.channel));
+    follower.adopt_newest(&of_other_keys(&dir, &pins.channel));
     Ok(Some(follower))
 }
 
@@ -349,7 +349,7 @@ pub async fn follow(host: Weak<Host>, member: Arc<Member>, followed: Option<Foll
         drop(host);
         let is_up = matches!(*link.borrow_and_update(), Link::Up(_));
         if is_up {
-            let _ = member.server.ready(Duration::from_secs(5)).await;
+            let _ = member.server.wait_until_ready(Duration::from_secs(5)).await;
         }
         // While the server is away, this says so at once.
         let problem = member.report(report).await.err().map(|it| it.to_string());

@@ -58,7 +58,8 @@ impl Member {
     /// The settings can't be used, or nothing can be kept for this host; for people.
     pub fn join(settings: Settings, root: &Path) -> Result<Member, String> {
         let at = |problem: String| format!("{}: {problem}", settings.place());
-        let server = Server::start(&settings.server).map_err(|error| at(error.to_string()))?;
+        let server = Server::connect_in_background(&settings.server)
+            .map_err(|error| at(error.to_string()))?;
         let instance = Instance::of_host(server.host().clone(), root)?;
         let (tally, known, sending, reported) = Default::default();
         Ok(Member {
@@ -84,7 +85,7 @@ impl Member {
             return Ok(());
         }
         reported.last = report.clone();
-        hosts::put(&self.server, self.who(), report).await
+        hosts::put_report(&self.server, self.who(), report).await
     }
 
     /// Tells the fleet that this host ends as it should: nobody has to look for it.
@@ -100,7 +101,7 @@ impl Member {
                 lost: self.lost(),
                 ..reported.last.clone()
             };
-            hosts::put(&self.server, self.who(), report).await
+            hosts::put_report(&self.server, self.who(), report).await
         };
         if !matches!(tokio::time::timeout(within, told).await, Ok(Ok(()))) {
             tracing::info!("The fleet doesn't know that this host ends.");

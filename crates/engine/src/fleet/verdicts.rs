@@ -7,7 +7,7 @@ use crate::journal::{Ended, Follower, Journal, News, Record};
 use hookwire_base::support::json::parse;
 use hookwire_fleet::server::Server;
 use hookwire_fleet::spool::Spool;
-use hookwire_fleet::verdicts::{Outbound, Progress, limits};
+use hookwire_fleet::verdicts::{Outbound, Progress, spool_limits};
 use hookwire_handlers::handlers::guards::without_secrets;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -45,9 +45,9 @@ impl Verdicts {
         dir: PathBuf,
         by_bundle: ByBundle,
     ) -> std::io::Result<Verdicts> {
-        let outbound = Outbound::new(Spool::claim(&dir, limits())?);
+        let outbound = Outbound::new(Spool::claim(&dir, spool_limits())?);
         let (draining, to) = (outbound.clone(), server.clone());
-        runtime.spawn(async move { draining.drain(&to, Some(dir)).await });
+        runtime.spawn(async move { draining.drain_to(&to, Some(dir)).await });
         let (stop, until) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
         let done = CancellationToken::new();
         let ends = done.clone().drop_guard();
@@ -105,7 +105,7 @@ impl Verdicts {
         } else {
             Duration::ZERO
         };
-        if !self.outbound.drained(moment).await {
+        if !self.outbound.wait_until_drained(moment).await {
             let waiting = self.outbound.progress().borrow().waiting;
             tracing::info!(waiting, "Verdicts wait on the disk for the next host.");
         }
@@ -144,7 +144,7 @@ impl Reading {
 
     /// Spools what has come.
     fn keep(&self, news: &News) {
-        self.outbound.lose(news.lost);
+        self.outbound.count_lost(news.lost);
         let judged: Vec<Value> = news
             .judged
             .iter()
@@ -158,8 +158,8 @@ impl Reading {
                 None => n_long += 1,
             }
         }
-        self.outbound.lose(n_long);
-        match self.outbound.keep(&lines) {
+        self.outbound.count_lost(n_long);
+        match self.outbound.keep_records(&lines) {
             Ok(0) => {}
             Ok(refused) => {
                 tracing::error!(
@@ -196,7 +196,7 @@ fn line(mut record: Value, project: &str) -> Option<Vec<u8>> {
         members.insert("project".into(), project.into());
     }
     let mut record = without_secrets(record);
-    let most = limits().record;
+    let most = spool_limits().record;
     for cut in [
         &[][..],
         &["params"],
@@ -242,7 +242,7 @@ mod tests {
                 "verdict": { "decision": "deny", "reason": "Not here.", "outcomes": [{ "reason": "y".repeat(reason) }] },
             })
         };
-        let most = limits().record;
+        let most = spool_limits().record;
         for (params, reason, has_params, n_outcomes) in [
             (10, 10, true, 1),
             (most, 10, false, 1),

@@ -39,13 +39,13 @@ async fn a_quota_admits_its_limit_of_all_who_ask_at_once() {
         quotas: vec![hour.clone(), second.clone()],
         ..Plan::default()
     };
-    streams::init(&admin, &plan, false).await.unwrap();
+    streams::init_streams(&admin, &plan, false).await.unwrap();
     let hosts = [
         servers.connect("host-a").await,
         servers.connect("host-b").await,
     ];
     let take = async |quota: &Quota, n: usize, key: &str, id: &str| {
-        quota::take(&hosts[n % 2], &quota.name, &name(key), id, PATIENCE)
+        quota::take_one(&hosts[n % 2], &quota.name, &name(key), id, PATIENCE)
             .await
             .unwrap()
     };
@@ -85,7 +85,7 @@ async fn a_quota_admits_its_limit_of_all_who_ask_at_once() {
     );
     // Nobody is held to limits that weren't meant.
     let other = quota::full_name(&name("hour"), 51, Duration::from_secs(3600)).unwrap();
-    let missing = quota::take(
+    let missing = quota::take_one(
         &hosts[0],
         &other,
         &name("all"),
@@ -115,7 +115,12 @@ async fn a_budget_holds_on_all_hosts_though_one_is_killed() {
     let spend = async |spender: &Spender, times: usize| {
         let mut spent = 0;
         for _ in 0..times {
-            if !spender.ask(&budget, PATIENCE).await.unwrap().may_spend {
+            if !spender
+                .check_budget(&budget, PATIENCE)
+                .await
+                .unwrap()
+                .may_spend
+            {
                 break;
             }
             spender.spend(&budget, COST, PATIENCE).await.unwrap();
@@ -158,14 +163,20 @@ async fn a_budget_holds_on_all_hosts_though_one_is_killed() {
         name: name("other"),
         ..budget.clone()
     };
-    assert!(first.ask(&small, PATIENCE).await.unwrap().may_spend);
+    assert!(
+        first
+            .check_budget(&small, PATIENCE)
+            .await
+            .unwrap()
+            .may_spend
+    );
     assert_eq!(
         first.spend(&small, 1, PATIENCE).await.unwrap().counted,
         MAX / 100
     );
     first.give_back(true, PATIENCE).await;
     assert_eq!(
-        second.ask(&small, PATIENCE).await.unwrap().counted,
+        second.check_budget(&small, PATIENCE).await.unwrap().counted,
         1 + MAX / 100,
         "1 spent, and this lease"
     );
@@ -176,11 +187,11 @@ async fn a_budget_holds_on_all_hosts_though_one_is_killed() {
         .await
         .unwrap_err();
     second
-        .ask(&small, Duration::from_millis(300))
+        .check_budget(&small, Duration::from_millis(300))
         .await
         .unwrap_err();
     servers.restart(0);
-    b.ready(LONG).await.unwrap();
+    b.wait_until_ready(LONG).await.unwrap();
     let standing = common::until(async || second.spend(&small, 0, PATIENCE).await.ok()).await;
     assert!(
         standing.counted > MAX / 100 + 5000 && standing.counted <= 1 + 2 * (MAX / 100) + 5000,
@@ -199,7 +210,7 @@ async fn values_are_shared_and_no_count_is_lost() {
     ];
     let key = name("pushes");
     let count = |n: usize, ttl| {
-        state::update(&hosts[n % 2], &key, LONG, move |present| {
+        state::update_value(&hosts[n % 2], &key, LONG, move |present| {
             Ok(Change::Count(
                 (present.and_then(Value::as_u64).unwrap_or(0) + 1).into(),
                 ttl,
@@ -213,7 +224,7 @@ async fn values_are_shared_and_no_count_is_lost() {
         Some(40.into())
     );
     // To count doesn't prolong a life, and what is removed begins anew.
-    state::update(&hosts[0], &key, PATIENCE, |_| Ok(Change::Remove))
+    state::update_value(&hosts[0], &key, PATIENCE, |_| Ok(Change::Remove))
         .await
         .unwrap();
     assert_eq!(state::get(&hosts[1], &key, PATIENCE).await.unwrap(), None);
@@ -226,12 +237,12 @@ async fn values_are_shared_and_no_count_is_lost() {
         count(1, Some(life)).await.unwrap();
     }
     assert!(begun.elapsed() >= life, "{:?}", begun.elapsed());
-    let large = state::update(&hosts[0], &key, PATIENCE, |_| {
+    let large = state::update_value(&hosts[0], &key, PATIENCE, |_| {
         Ok(Change::Set("x".repeat(70_000).into(), None))
     })
     .await;
     assert!(large.unwrap_err().to_string().contains("at most"));
-    let refused = state::update(&hosts[0], &key, PATIENCE, |_| Err("no number".into())).await;
+    let refused = state::update_value(&hosts[0], &key, PATIENCE, |_| Err("no number".into())).await;
     assert_eq!(refused, Err(ServerError::Other("no number".into())));
 }
 
@@ -258,15 +269,16 @@ async fn one_answer_wins_and_only_an_approvers_counts() {
         "its own key is no approver's"
     );
     let question = to_raw_value(&serde_json::json!({ "message": "Push?" })).unwrap();
-    let waiting =
-        async || common::until(async || asks::waiting(&approver).await.unwrap().pop()).await;
+    let waiting = async || {
+        common::until(async || asks::waiting_questions(&approver).await.unwrap().pop()).await
+    };
     let ask = async |within| {
         let mut names = Vec::new();
         let answer = asker
             .ask(&question, within, |it| names.push(it.clone()))
             .await;
         if let Some(last) = names.last() {
-            asker.over(last, "a test").await.unwrap();
+            asker.close_question(last, "a test").await.unwrap();
         }
         (answer, names)
     };
@@ -275,12 +287,13 @@ async fn one_answer_wins_and_only_an_approvers_counts() {
     let answers = async {
         let question = waiting().await;
         assert_eq!(question.question.get(), "{\"message\":\"Push?\"}");
-        let refused = asks::answer(&approver, &question, Decision::Approve, None, &keys[0])
-            .await
-            .unwrap_err();
+        let refused =
+            asks::answer_question(&approver, &question, Decision::Approve, None, &keys[0])
+                .await
+                .unwrap_err();
         assert!(refused.to_string().contains("doesn't believe"), "{refused}");
         let answer = |n: usize| {
-            asks::answer(
+            asks::answer_question(
                 &approver,
                 &question,
                 Decision::Approve,
@@ -305,7 +318,7 @@ async fn one_answer_wins_and_only_an_approvers_counts() {
         (Decision::Approve, Some("fine"), keys[winner].public())
     );
     assert_eq!(names.len(), 1);
-    assert!(asks::waiting(&approver).await.unwrap().is_empty());
+    assert!(asks::waiting_questions(&approver).await.unwrap().is_empty());
 
     // The host's account can't answer.
     let who = Identity {
@@ -316,7 +329,7 @@ async fn one_answer_wins_and_only_an_approvers_counts() {
         let payload = serde_json::json!({
             "host": "host-a", "instance": "p1", "ask": ask, "digest": digest, "decision": "approve",
         });
-        envelope::sign(
+        envelope::sign_payload(
             "application/vnd.hookwire.answer+json",
             payload.to_string().as_bytes(),
             &[key],
@@ -325,7 +338,7 @@ async fn one_answer_wins_and_only_an_approvers_counts() {
     let no_digest = "0".repeat(64);
     let publish = async |from: &hookwire_fleet::server::Server, ask: &Name, bytes: Vec<u8>| {
         from.publish(
-            &streams::answer(&who, ask),
+            &streams::answer_subject(&who, ask),
             Default::default(),
             bytes.into(),
             Duration::from_secs(2),
@@ -352,7 +365,7 @@ async fn one_answer_wins_and_only_an_approvers_counts() {
         .await
         .unwrap();
         let again = common::until(async || {
-            asks::waiting(&approver)
+            asks::waiting_questions(&approver)
                 .await
                 .unwrap()
                 .pop()
@@ -367,14 +380,14 @@ async fn one_answer_wins_and_only_an_approvers_counts() {
         .await
         .unwrap();
         let last = common::until(async || {
-            asks::waiting(&approver)
+            asks::waiting_questions(&approver)
                 .await
                 .unwrap()
                 .pop()
                 .filter(|it| ![&question.ask, &again.ask].contains(&&it.ask))
         })
         .await;
-        asks::answer(&approver, &last, Decision::Deny, None, &keys[2])
+        asks::answer_question(&approver, &last, Decision::Deny, None, &keys[2])
             .await
             .unwrap()
     };

@@ -6,7 +6,7 @@ use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::digest::Sha256;
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::{Follower, Judge, Pins, Status};
-use hookwire_fleet::hosts::{self, Report, now};
+use hookwire_fleet::hosts::{self, Report, unix_now};
 use hookwire_fleet::key::SecretKey;
 use hookwire_fleet::name::Identity;
 use hookwire_fleet::publish::{self, Became, Channel, PublishError, Reports, Sent};
@@ -63,7 +63,7 @@ impl Team {
     }
 
     async fn seen(&self) -> Channel {
-        Channel::read(&self.server, &self.pins().channel, &self.pins().signers)
+        Channel::read_from(&self.server, &self.pins().channel, &self.pins().signers)
             .await
             .unwrap()
     }
@@ -73,7 +73,7 @@ impl Team {
             &self.pins().channel,
             self.seen().await.next_revision().unwrap(),
             files,
-            now() + 3600,
+            unix_now() + 3600,
         )
     }
 
@@ -84,7 +84,7 @@ impl Team {
     }
 
     async fn send(&self, manifest: &Manifest, files: &Files) -> Result<Sent, PublishError> {
-        publish::publish(
+        publish::publish_bundle(
             &self.server,
             manifest,
             files,
@@ -96,7 +96,7 @@ impl Team {
 
     /// Puts bytes into the channel as they are.
     async fn put_raw(&self, bytes: Vec<u8>) {
-        let subject = streams::channel(&self.pins().channel);
+        let subject = streams::channel_key(&self.pins().channel);
         self.server
             .publish(&subject, HeaderMap::new(), bytes.into(), PATIENCE)
             .await
@@ -109,7 +109,7 @@ fn files(text: &str) -> Files {
     fs::write(dir.path().join("guard.yaml"), text).unwrap();
     fs::create_dir(dir.path().join("lib")).unwrap();
     fs::write(dir.path().join("lib/common.yaml"), "the same in all").unwrap();
-    Files::read(dir.path()).unwrap()
+    Files::read_dir(dir.path()).unwrap()
 }
 
 /// A host that follows, as long as it is there.
@@ -125,7 +125,7 @@ impl Host {
     }
 
     fn in_dir(dir: TempDir, servers: &Servers, team: &Team) -> Host {
-        let server = Server::start(&servers.settings("host-a")).unwrap();
+        let server = Server::connect_in_background(&servers.settings("host-a")).unwrap();
         let follower = Follower::open(dir.path(), team.pins(), Arc::new(Simple)).unwrap();
         let status = follower.status();
         Host {
@@ -198,7 +198,7 @@ async fn what_is_published_is_in_force_and_reported() {
             in_force: status.in_force,
             ..Report::default()
         };
-        hosts::put(&servers.connect("host-a").await, &who, report.clone())
+        hosts::put_report(&servers.connect("host-a").await, &who, report.clone())
             .await
             .unwrap();
         let became = reports.next(&team.pins().channel, &sent, LONG).await;
@@ -206,7 +206,7 @@ async fn what_is_published_is_in_force_and_reported() {
             became,
             Some(Became::InForce(who.clone(), Box::new(report.clone())))
         );
-        let (all, unread) = hosts::all(&team.server).await.unwrap();
+        let (all, unread) = hosts::all_hosts(&team.server).await.unwrap();
         assert_eq!(
             (all.len(), unread, &all[0].who, &all[0].report),
             (1, 0, &who, &report)
@@ -215,9 +215,10 @@ async fn what_is_published_is_in_force_and_reported() {
     // Far below the half minute after which it would be found without a notice. A busy machine may
     // keep one of them.
     assert!(soonest < Duration::from_secs(10), "{soonest:?}");
-    let history = publish::history(&team.server, &team.pins().channel, &team.pins().signers)
-        .await
-        .unwrap();
+    let history =
+        publish::channel_history(&team.server, &team.pins().channel, &team.pins().signers)
+            .await
+            .unwrap();
     assert_eq!(
         history
             .iter()
@@ -244,10 +245,14 @@ async fn what_is_not_sound_is_refused_and_the_last_good_stays() {
     host.revision(1).await;
     let base = team.manifest(&good).await;
     let signed = |manifest: &Manifest, key: &SecretKey| {
-        hookwire_fleet::envelope::sign(hookwire_fleet::bundle::KIND, &manifest.to_payload(), &[key])
+        hookwire_fleet::envelope::sign_payload(
+            hookwire_fleet::bundle::KIND,
+            &manifest.to_payload(),
+            &[key],
+        )
     };
     let late = Manifest {
-        expires: now() - 1,
+        expires: unix_now() - 1,
         ..base.clone()
     };
     let other = Manifest {
@@ -297,7 +302,7 @@ async fn what_is_not_sound_is_refused_and_the_last_good_stays() {
         files: files.entries.clone(),
         ..base.clone()
     };
-    publish::publish(
+    publish::publish_bundle(
         &team.server,
         &manifest,
         &files,
@@ -342,16 +347,16 @@ async fn a_file_with_other_bytes_is_refused() {
     for (bytes, problem) in [("gooe", "other bytes"), ("good and more", "bytes, not 4")] {
         let text = format!("good{}", problem.len());
         let mut wanted = files.clone();
-        let sha256 = Sha256::of(text.as_bytes());
+        let sha256 = Sha256::of_bytes(text.as_bytes());
         wanted.entries[0].sha256 = sha256;
         wanted.entries[0].size = 4;
-        let subject = streams::blob(&sha256);
+        let subject = streams::blob_key(&sha256);
         team.server
             .publish(&subject, HeaderMap::new(), bytes.into(), PATIENCE)
             .await
             .unwrap();
         let manifest = team.manifest(&wanted).await;
-        let refused = publish::publish(
+        let refused = publish::publish_bundle(
             &team.server,
             &manifest,
             &wanted,
@@ -389,7 +394,7 @@ async fn two_publishers_at_once_do_not_overwrite_each_other() {
         ..manifest.clone()
     };
     let send = async |manifest, files| {
-        publish::publish(&team.server, manifest, files, &[&team.key], &seen).await
+        publish::publish_bundle(&team.server, manifest, files, &[&team.key], &seen).await
     };
     let (first, second) = tokio::join!(send(&manifest, &one), send(&rival, &other));
     let conflicts = [&first, &second].map(|it| matches!(it, Err(PublishError::Meanwhile(_))));
@@ -514,7 +519,7 @@ async fn with_three_servers_one_may_die() {
         let text = format!("guard {n} again");
         let next = files(&text);
         let revision = until(async || {
-            let seen = Channel::read(&team.server, &team.pins().channel, &team.pins().signers)
+            let seen = Channel::read_from(&team.server, &team.pins().channel, &team.pins().signers)
                 .await
                 .ok()?;
             let last = seen.all.published.as_ref()?.manifest.clone();
@@ -527,7 +532,7 @@ async fn with_three_servers_one_may_die() {
                 files: next.entries.clone(),
                 ..before.clone()
             };
-            publish::publish(&team.server, &manifest, &next, &[&team.key], &seen)
+            publish::publish_bundle(&team.server, &manifest, &next, &[&team.key], &seen)
                 .await
                 .ok()?;
             Some(manifest.revision)

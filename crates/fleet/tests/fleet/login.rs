@@ -31,7 +31,12 @@ fn by_key(servers: &Servers, file: PathBuf) -> Settings {
 
 /// The account may do something: streams are made.
 async fn makes_streams(server: &Server) {
-    let made = until(async || streams::init(server, &Plan::default(), false).await.ok()).await;
+    let made = until(async || {
+        streams::init_streams(server, &Plan::default(), false)
+            .await
+            .ok()
+    })
+    .await;
     assert!(
         made.iter()
             .all(|(_, made)| matches!(made, Made::New | Made::Same)),

@@ -48,7 +48,7 @@ impl Member {
             };
             let stop = async move { drop(stops.await) };
             let ready = || ready.send(()).unwrap();
-            pool::serve(&server, &main_pool(), limits, ready, judge, stop)
+            pool::serve_pool(&server, &main_pool(), limits, ready, judge, stop)
                 .await
                 .unwrap();
         });
@@ -71,7 +71,7 @@ impl Member {
 }
 
 async fn ask(client: &Server, request: &str, deadline: Duration) -> Result<String, AskError> {
-    let answer = pool::ask(
+    let answer = pool::ask_pool(
         client,
         &main_pool(),
         Bytes::copy_from_slice(request.as_bytes()),
@@ -210,7 +210,7 @@ async fn silence_is_never_an_answer() {
         let hung = servers.connect("pool-a").await;
         let mut requests = hung
             .client()
-            .queue_subscribe(streams::dispatch(&main_pool()), GROUP.into())
+            .queue_subscribe(streams::dispatch_subject(&main_pool()), GROUP.into())
             .await
             .unwrap();
         let (first, replied) = (hung.client().clone(), says);
@@ -279,7 +279,8 @@ async fn nobody_else_answers_or_listens() {
     let member = Member::start(&servers, "pool-a", Limits::default()).await;
     let client = servers.connect("thin-a").await;
     until(async || ask(&client, "0", LONG).await.ok()).await;
-    let told = |server: &Server, subject: &str, begun| match server.late(subject, begun) {
+    let told = |server: &Server, subject: &str, begun| match server.explain_silence(subject, begun)
+    {
         ServerError::NotPermitted(reason) => Some(reason),
         _ => None,
     };
@@ -349,7 +350,7 @@ async fn nobody_else_answers_or_listens() {
     let place = "hw.audit.pool-a.p1";
     client
         .client()
-        .publish_with_reply(streams::dispatch(&main_pool()), place, "0".into())
+        .publish_with_reply(streams::dispatch_subject(&main_pool()), place, "0".into())
         .await
         .unwrap();
     let n_asked = member.answered();

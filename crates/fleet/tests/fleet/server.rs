@@ -22,7 +22,7 @@ async fn streams_are_made_once_and_differences_are_told() {
         return;
     };
     let admin = servers.admin().await;
-    let again = streams::init(&admin, &Plan::default(), false)
+    let again = streams::init_streams(&admin, &Plan::default(), false)
         .await
         .unwrap();
     assert!(
@@ -34,13 +34,13 @@ async fn streams_are_made_once_and_differences_are_told() {
         ..Plan::default()
     };
     let differs = |made: &Made| matches!(made, Made::Differs(it) if it.len() == 1 && it[0].contains("max_age"));
-    let told = streams::init(&admin, &other, false).await.unwrap();
+    let told = streams::init_streams(&admin, &other, false).await.unwrap();
     assert!(told.iter().all(|(name, made)| if name == streams::AUDIT {
         differs(made)
     } else {
         *made == Made::Same
     }));
-    let updated = streams::init(&admin, &other, true).await.unwrap();
+    let updated = streams::init_streams(&admin, &other, true).await.unwrap();
     assert!(
         updated
             .iter()
@@ -57,24 +57,24 @@ async fn an_account_does_its_own_part_only() {
     let channel = "main".parse().unwrap();
     let ask = "q1".parse().unwrap();
     let (a, b) = (who("host-a"), who("host-b"));
-    let blob = streams::blob(&hookwire_fleet::digest::Sha256::of(b"x"));
+    let blob = streams::blob_key(&hookwire_fleet::digest::Sha256::of_bytes(b"x"));
     let cases = [
-        ("host-a", streams::host(&a), true),
-        ("host-a", streams::host(&b), false),
-        ("host-a", streams::audit(&a), true),
-        ("host-a", streams::audit(&b), false),
-        ("host-a", streams::channel(&channel), false),
+        ("host-a", streams::host_key(&a), true),
+        ("host-a", streams::host_key(&b), false),
+        ("host-a", streams::audit_subject(&a), true),
+        ("host-a", streams::audit_subject(&b), false),
+        ("host-a", streams::channel_key(&channel), false),
         ("host-a", blob.clone(), false),
-        ("host-a", streams::ask(&a, &ask), true),
-        ("host-a", streams::answer(&a, &ask), false),
-        ("publisher", streams::channel(&channel), true),
+        ("host-a", streams::ask_subject(&a, &ask), true),
+        ("host-a", streams::answer_subject(&a, &ask), false),
+        ("publisher", streams::channel_key(&channel), true),
         ("publisher", blob, true),
-        ("publisher", streams::audit(&a), false),
-        ("publisher", streams::answer(&a, &ask), false),
-        ("approver", streams::answer(&a, &ask), true),
-        ("approver", streams::channel(&channel), false),
-        ("auditor", streams::audit(&a), false),
-        ("admin", streams::channel(&channel), false),
+        ("publisher", streams::audit_subject(&a), false),
+        ("publisher", streams::answer_subject(&a, &ask), false),
+        ("approver", streams::answer_subject(&a, &ask), true),
+        ("approver", streams::channel_key(&channel), false),
+        ("auditor", streams::audit_subject(&a), false),
+        ("admin", streams::channel_key(&channel), false),
     ];
     for (user, subject, may) in cases {
         let server = servers.connect(user).await;
@@ -95,11 +95,16 @@ async fn an_account_does_its_own_part_only() {
         }
     }
     for (user, stream, subject, may) in [
-        ("host-a", streams::AUDIT, streams::audit(&a), true),
-        ("host-a", streams::AUDIT, streams::audit(&b), false),
-        ("host-a", streams::HOSTS, streams::host(&b), false),
-        ("publisher", streams::AUDIT, streams::audit(&a), false),
-        ("auditor", streams::AUDIT, streams::audit(&a), true),
+        ("host-a", streams::AUDIT, streams::audit_subject(&a), true),
+        ("host-a", streams::AUDIT, streams::audit_subject(&b), false),
+        ("host-a", streams::HOSTS, streams::host_key(&b), false),
+        (
+            "publisher",
+            streams::AUDIT,
+            streams::audit_subject(&a),
+            false,
+        ),
+        ("auditor", streams::AUDIT, streams::audit_subject(&a), true),
     ] {
         let server = servers.connect(user).await;
         let wait = if may {
@@ -107,23 +112,23 @@ async fn an_account_does_its_own_part_only() {
         } else {
             Duration::from_secs(1)
         };
-        let got = server.last(stream, &subject, wait).await;
+        let got = server.last_message(stream, &subject, wait).await;
         assert_eq!(got.is_ok(), may, "{user} {subject}: {got:?}");
     }
     let auditor = servers.connect("auditor").await;
     let page = auditor
-        .page(streams::AUDIT, streams::ALL_AUDIT, 1, PATIENCE)
+        .read_page(streams::AUDIT, streams::ALL_AUDIT, 1, PATIENCE)
         .await
         .unwrap();
     assert_eq!(
         page.iter()
             .map(|it| it.subject.to_string())
             .collect::<Vec<_>>(),
-        [streams::audit(&a)]
+        [streams::audit_subject(&a)]
     );
     assert!(
         auditor
-            .page(streams::AUDIT, streams::ALL_AUDIT, 2, PATIENCE)
+            .read_page(streams::AUDIT, streams::ALL_AUDIT, 2, PATIENCE)
             .await
             .unwrap()
             .is_empty()
@@ -167,7 +172,7 @@ async fn a_page_of_which_a_part_is_lost_is_no_page() {
                 write!(answering.get_mut(), "HPUB {reply} {n} {n}\r\n{head}\r\n").unwrap();
             }
         };
-        let (page, ()) = tokio::join!(server.page("part", "x", 1, PATIENCE), async {
+        let (page, ()) = tokio::join!(server.read_page("part", "x", 1, PATIENCE), async {
             tokio::task::block_in_place(answer)
         });
         assert_eq!(page.is_ok(), is_whole, "{parts:?}: {page:?}");
@@ -207,12 +212,12 @@ async fn a_server_may_come_later_and_again() {
         .await
         .unwrap_err();
     assert!(matches!(error, ServerError::Away { .. }), "{error}");
-    let host = Server::start(&servers.settings("host-a")).unwrap();
+    let host = Server::connect_in_background(&servers.settings("host-a")).unwrap();
     assert!(matches!(host.usable(), Err(ServerError::Away { .. })));
     servers.restart(0);
-    host.ready(LONG).await.unwrap();
+    host.wait_until_ready(LONG).await.unwrap();
     let put = async || {
-        let subject = streams::host(&who("host-a"));
+        let subject = streams::host_key(&who("host-a"));
         until(async || {
             host.publish(&subject, HeaderMap::new(), "x".into(), PATIENCE)
                 .await
@@ -230,7 +235,7 @@ async fn a_server_may_come_later_and_again() {
         .await
         .unwrap();
     servers.restart(0);
-    host.ready(LONG).await.unwrap();
+    host.wait_until_ready(LONG).await.unwrap();
     assert!(matches!(*host.link().borrow(), Link::Up(again) if again != first));
     assert!(put().await.sequence > before.sequence);
 }

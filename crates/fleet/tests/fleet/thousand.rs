@@ -8,9 +8,9 @@ use crate::common::{LONG, Servers, Sound, manifest};
 use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::{Follower, Pins, Status};
-use hookwire_fleet::hosts::now;
+use hookwire_fleet::hosts::unix_now;
 use hookwire_fleet::key::SecretKey;
-use hookwire_fleet::publish::{Channel, publish};
+use hookwire_fleet::publish::{Channel, publish_bundle};
 use hookwire_fleet::server::Server;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ async fn an_edit_is_in_force_on_all_hosts() {
     let before = memory();
     let mut hosts: Vec<watch::Receiver<Status>> = Vec::new();
     for at in 0..n {
-        let server = Server::start(&servers.settings("host-a")).unwrap();
+        let server = Server::connect_in_background(&servers.settings("host-a")).unwrap();
         let follower = Follower::open(
             &dir.path().join(at.to_string()),
             pins.clone(),
@@ -60,7 +60,7 @@ async fn an_edit_is_in_force_on_all_hosts() {
         )
         .unwrap();
         hosts.push(follower.status());
-        server.ready(LONG).await.unwrap();
+        server.wait_until_ready(LONG).await.unwrap();
         tokio::spawn(follower.run(server));
     }
     println!(
@@ -74,15 +74,15 @@ async fn an_edit_is_in_force_on_all_hosts() {
             format!("# {round}\n{}", "x".repeat(20_000)),
         )
         .unwrap();
-        let files = Files::read(files.path()).unwrap();
-        let seen = Channel::read(&team, &pins.channel, &pins.signers)
+        let files = Files::read_dir(files.path()).unwrap();
+        let seen = Channel::read_from(&team, &pins.channel, &pins.signers)
             .await
             .unwrap();
         let manifest = manifest(
             &pins.channel,
             seen.next_revision().unwrap(),
             &files,
-            now() + 3600,
+            unix_now() + 3600,
         );
         let began = Instant::now();
         let waits = hosts.iter().cloned().map(|mut status| {
@@ -98,7 +98,7 @@ async fn an_edit_is_in_force_on_all_hosts() {
             })
         });
         let waits: Vec<_> = waits.collect();
-        publish(&team, &manifest, &files, &[&key], &seen)
+        publish_bundle(&team, &manifest, &files, &[&key], &seen)
             .await
             .unwrap();
         let mut took: Vec<Duration> = Vec::new();

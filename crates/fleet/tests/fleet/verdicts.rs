@@ -7,7 +7,7 @@ use hookwire_fleet::server::{PATIENCE, Server, ServerError};
 use hookwire_fleet::spend::{Budget, Spender};
 use hookwire_fleet::spool::{Limits, Spool};
 use hookwire_fleet::streams::{self, Plan, Quota};
-use hookwire_fleet::verdicts::{Backwards, Before, From, Outbound, Reader, limits};
+use hookwire_fleet::verdicts::{Backwards, Before, From, Outbound, Reader, spool_limits};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Host {
             Limits {
                 batch: (4096, 50),
                 segment: 1 << 16,
-                ..limits()
+                ..spool_limits()
             },
         )
         .unwrap();
@@ -55,7 +55,7 @@ impl Host {
         let here = dir.join(spool.id());
         let outbound = Outbound::new(spool);
         let (draining, server, dir) = (outbound.clone(), server.clone(), dir.to_path_buf());
-        let draining = tokio::spawn(async move { draining.drain(&server, Some(dir)).await });
+        let draining = tokio::spawn(async move { draining.drain_to(&server, Some(dir)).await });
         Host {
             outbound,
             draining,
@@ -66,7 +66,7 @@ impl Host {
     fn keep(&self, numbers: std::ops::RangeInclusive<u64>) {
         assert_eq!(
             self.outbound
-                .keep(&numbers.map(record).collect::<Vec<_>>())
+                .keep_records(&numbers.map(record).collect::<Vec<_>>())
                 .unwrap(),
             0
         );
@@ -84,7 +84,7 @@ impl Host {
         let _ = draining.await;
         drop(outbound);
         // A thread may still be at the disk.
-        until(async || Spool::open(&spool, limits()).unwrap()).await;
+        until(async || Spool::open(&spool, spool_limits()).unwrap()).await;
     }
 }
 
@@ -116,7 +116,7 @@ async fn verdicts_survive_servers_and_hosts_that_are_killed() {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&servers.settings("host-a")).unwrap();
+    let server = Server::connect_in_background(&servers.settings("host-a")).unwrap();
     let mut host = Host::start(&server, dir.path());
     let mut last = 0;
     let mut more = |host: &Host, n: u64| {
@@ -125,7 +125,7 @@ async fn verdicts_survive_servers_and_hosts_that_are_killed() {
         last
     };
     more(&host, 10);
-    assert!(host.outbound.drained(LONG).await);
+    assert!(host.outbound.wait_until_drained(LONG).await);
     // The server is away.
     servers.kill(0);
     more(&host, 500);
@@ -135,7 +135,7 @@ async fn verdicts_survive_servers_and_hosts_that_are_killed() {
         .await
         .unwrap();
     servers.restart(0);
-    assert!(host.outbound.drained(LONG).await);
+    assert!(host.outbound.wait_until_drained(LONG).await);
     // Server and host are killed in the middle of a batch, again and again.
     for round in 0..6 {
         let waiting = host.outbound.progress();
@@ -155,7 +155,7 @@ async fn verdicts_survive_servers_and_hosts_that_are_killed() {
         }
     }
     assert!(
-        host.outbound.drained(LONG).await,
+        host.outbound.wait_until_drained(LONG).await,
         "{:?}",
         host.outbound.progress().borrow()
     );
@@ -172,10 +172,10 @@ async fn verdicts_are_read_as_they_come_and_what_processes_leave_is_sent() {
     };
     let dir = tempfile::tempdir().unwrap();
     // A process that never reached a server.
-    let left = Outbound::new(Spool::claim(dir.path(), limits()).unwrap());
-    left.keep(&[record(1), record(2)]).unwrap();
+    let left = Outbound::new(Spool::claim(dir.path(), spool_limits()).unwrap());
+    left.keep_records(&[record(1), record(2)]).unwrap();
     drop(left);
-    let held = Spool::claim(dir.path(), limits()).unwrap();
+    let held = Spool::claim(dir.path(), spool_limits()).unwrap();
     let (a, b) = (
         servers.connect("host-a").await,
         servers.connect("host-b").await,
@@ -205,7 +205,7 @@ async fn verdicts_are_read_as_they_come_and_what_processes_leave_is_sent() {
     // A spool that is put back from a copy goes on under another name, because its numbers are
     // taken.
     host_a.keep(1..=2);
-    assert!(host_a.outbound.drained(LONG).await);
+    assert!(host_a.outbound.wait_until_drained(LONG).await);
     until(async || (stored(&auditor).await.len() == 3).then_some(())).await;
     host_a.kill().await;
     let spools = || -> Vec<_> {
@@ -230,7 +230,7 @@ async fn verdicts_are_read_as_they_come_and_what_processes_leave_is_sent() {
     }
     let again = Host::start(&a, dir.path());
     again.keep(1..=1);
-    assert!(again.outbound.drained(LONG).await);
+    assert!(again.outbound.wait_until_drained(LONG).await);
     let all = stored(&auditor).await;
     let of_a: Vec<_> = all
         .iter()
@@ -257,7 +257,7 @@ async fn verdicts_are_read_as_they_come_and_what_processes_leave_is_sent() {
 /// The numbers that a reading backwards gives, part by part.
 async fn backwards(mut reading: Backwards) -> Vec<Vec<u64>> {
     let mut parts = Vec::new();
-    while let Some(part) = reading.part().await.unwrap() {
+    while let Some(part) = reading.read_part().await.unwrap() {
         parts.push(part.into_iter().map(|it| it.unwrap().number).collect());
     }
     parts
@@ -281,15 +281,15 @@ async fn the_stream_is_read_backwards_in_parts() {
     );
     let (host_a, host_b) = (Host::start(&a, dir.path()), Host::start(&b, other.path()));
     host_b.keep(1..=2);
-    assert!(host_b.outbound.drained(LONG).await);
+    assert!(host_b.outbound.wait_until_drained(LONG).await);
     let between = SystemTime::now();
     // More messages than a part has.
     for n in 1..=300 {
         host_a.keep(n..=n);
-        assert!(host_a.outbound.drained(LONG).await);
+        assert!(host_a.outbound.wait_until_drained(LONG).await);
     }
     host_b.keep(3..=3);
-    assert!(host_b.outbound.drained(LONG).await);
+    assert!(host_b.outbound.wait_until_drained(LONG).await);
     let of_a = name("host-a");
     let parts = backwards(
         Backwards::start(&auditor, Some(&of_a), Before::End)
@@ -318,7 +318,7 @@ async fn the_stream_is_read_backwards_in_parts() {
     assert_eq!(parts.concat(), [1, 2]);
     // It goes on elsewhere where it was left.
     let mut first = Backwards::start(&auditor, None, Before::End).await.unwrap();
-    let newest = first.part().await.unwrap().unwrap();
+    let newest = first.read_part().await.unwrap().unwrap();
     let rest = backwards(
         Backwards::start(&auditor, None, Before::Sequence(first.before()))
             .await
@@ -364,7 +364,7 @@ async fn three_servers_lose_their_leaders_and_nothing_else() {
         quotas: vec![wanted],
         ..Plan::default()
     };
-    until(async || streams::init(&admin, &plan, false).await.ok()).await;
+    until(async || streams::init_streams(&admin, &plan, false).await.ok()).await;
     let is_over = Arc::new(AtomicU64::new(0));
     let mut hosts = Vec::new();
     for user in ["host-a", "host-b"] {
@@ -381,19 +381,19 @@ async fn three_servers_lose_their_leaders_and_nothing_else() {
             let (mut n, mut taken, mut spent) = (0, 0, 0);
             while over.load(Ordering::Relaxed) == 0 {
                 n += 1;
-                outbound.keep(&[record(n)]).unwrap();
+                outbound.keep_records(&[record(n)]).unwrap();
                 // A take that nobody answered is asked again, and counts once.
                 let id = format!("{user}:{n}");
                 let take = loop {
                     if let Ok(take) =
-                        quota::take(&server, &quota, &name("all"), &id, PATIENCE).await
+                        quota::take_one(&server, &quota, &name("all"), &id, PATIENCE).await
                     {
                         break take;
                     }
                 };
                 taken += u64::from(take == Take::Admitted);
                 if spender
-                    .ask(&budget, PATIENCE)
+                    .check_budget(&budget, PATIENCE)
                     .await
                     .is_ok_and(|it| it.may_spend)
                 {
@@ -427,7 +427,7 @@ async fn three_servers_lose_their_leaders_and_nothing_else() {
             .wait_for(|it| it.waiting < before.max(1))
             .await
             .is_ok();
-        assert!(moved && host.outbound.drained(LONG).await);
+        assert!(moved && host.outbound.wait_until_drained(LONG).await);
         eprintln!("round {round}: went on after {:?}", begun.elapsed());
         servers.restart(leader);
     }
@@ -436,7 +436,7 @@ async fn three_servers_lose_their_leaders_and_nothing_else() {
     let mut expected = BTreeMap::new();
     for (user, host, _dir, work) in hosts {
         let (n, of_quota, of_budget) = work.await.unwrap();
-        assert!(host.outbound.drained(LONG).await);
+        assert!(host.outbound.wait_until_drained(LONG).await);
         (taken, spent) = (taken + of_quota, spent + of_budget);
         expected.insert(name(user), n);
         assert!(n > 100, "{user} did {n} rounds");
@@ -484,15 +484,15 @@ async fn what_the_disk_does_not_take_leaves_a_mark() {
     let dir = tempfile::TempDir::new().unwrap();
     let host = Host::start(&server, dir.path());
     host.keep(1..=2);
-    assert!(host.outbound.drained(LONG).await);
+    assert!(host.outbound.wait_until_drained(LONG).await);
     // Nothing can be made in a directory that is a file.
     let away = dir.path().join("away");
     std::fs::rename(&host.spool, &away).unwrap();
     std::fs::write(&host.spool, "").unwrap();
     for _ in 0..10 {
-        assert!(host.outbound.keep(&[record(3), record(3)]).is_err());
+        assert!(host.outbound.keep_records(&[record(3), record(3)]).is_err());
     }
-    host.outbound.lose(5);
+    host.outbound.count_lost(5);
     assert_eq!(host.outbound.progress().borrow().lost, 25);
     std::fs::remove_file(&host.spool).unwrap();
     std::fs::rename(&away, &host.spool).unwrap();

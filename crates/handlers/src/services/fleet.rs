@@ -166,7 +166,7 @@ mod joined {
             let name = name.ok_or_else(|| failed("it has no name that the bus takes".into()))?;
             let key: Name = key.parse().map_err(|error| failed(format!("{error}")))?;
             let id = format!("{}:{id}", joined.process);
-            match quota::take(&joined.server, &name, &key, &id, within.min(PATIENCE)).await {
+            match quota::take_one(&joined.server, &name, &key, &id, within.min(PATIENCE)).await {
                 Ok(take) => Ok(take == Take::Admitted),
                 Err(ServerError::NoStream(_)) => {
                     let window = humantime::format_duration(quota.window);
@@ -196,7 +196,7 @@ mod joined {
             let joined = self.joined().map_err(failed)?;
             let asked = joined
                 .spender
-                .ask(&of_bus(budget).map_err(failed)?, within.min(PATIENCE))
+                .check_budget(&of_bus(budget).map_err(failed)?, within.min(PATIENCE))
                 .await;
             asked
                 .map(standing)

@@ -9,7 +9,7 @@
 use crate::skipped::skip;
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::follow::Judge;
-use hookwire_fleet::hosts::now;
+use hookwire_fleet::hosts::unix_now;
 use hookwire_fleet::name::Name;
 use hookwire_fleet::server::{Server, Settings};
 use hookwire_fleet::streams::{self, Plan};
@@ -141,8 +141,8 @@ impl Servers {
             replicas: n,
             ..Plan::default()
         };
-        let made = until(async || streams::init(&admin, &plan, false).await.ok()).await;
-        assert_eq!(made.len(), streams::table(&plan).len());
+        let made = until(async || streams::init_streams(&admin, &plan, false).await.ok()).await;
+        assert_eq!(made.len(), streams::stream_table(&plan).len());
         servers
             .nodes
             .iter_mut()
@@ -487,7 +487,7 @@ pub fn manifest(channel: &Name, revision: u64, files: &Files, expires: u64) -> M
         channel: channel.clone(),
         revision,
         stage: Stage::All,
-        created: now(),
+        created: unix_now(),
         expires,
         min_host: None,
         message: None,

@@ -6,7 +6,7 @@ use hookwire_fleet::asks::{self, Answered, Asker, Decision, Question};
 use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::{Follower, Pins, Status};
-use hookwire_fleet::hosts::now;
+use hookwire_fleet::hosts::unix_now;
 use hookwire_fleet::key::{PublicKey, SecretKey};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::publish::{self, Channel};
@@ -15,7 +15,7 @@ use hookwire_fleet::server::{Server, ServerError};
 use hookwire_fleet::spend::{Budget, Spender};
 use hookwire_fleet::spool::{Limits, Spool};
 use hookwire_fleet::streams::{self, Plan, Quota};
-use hookwire_fleet::verdicts::{Outbound, limits};
+use hookwire_fleet::verdicts::{Outbound, spool_limits};
 use serde_json::value::to_raw_value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl Worker {
 /// Keeps records with these numbers.
 pub fn keep_from(outbound: &Outbound, first: u64, times: u64) {
     let records: Vec<_> = (first..first + times).map(|n| record(n, 100)).collect();
-    assert_eq!(outbound.keep(&records).unwrap(), 0);
+    assert_eq!(outbound.keep_records(&records).unwrap(), 0);
 }
 
 /// The disk may be slow, so it is waited for elsewhere.
@@ -148,7 +148,7 @@ async fn keep(outbound: &Outbound, kept: &Arc<AtomicU64>, times: u64, bytes: usi
         for _ in 0..times {
             // Numbered by whoever keeps, so that the order of two who keep at once doesn't matter.
             let n = kept.fetch_add(1, Ordering::Relaxed) + 1;
-            assert_eq!(outbound.keep(&[record(n, bytes)]).unwrap(), 0);
+            assert_eq!(outbound.keep_records(&[record(n, bytes)]).unwrap(), 0);
         }
     };
     tokio::task::spawn_blocking(act).await.unwrap();
@@ -199,7 +199,7 @@ impl Load {
             quotas,
             ..Plan::default()
         };
-        until(async || streams::init(&admin, &plan, false).await.ok()).await;
+        until(async || streams::init_streams(&admin, &plan, false).await.ok()).await;
         let (signing, keys) = (
             SecretKey::generate().unwrap(),
             [(), ()].map(|()| SecretKey::generate().unwrap()),
@@ -311,7 +311,7 @@ impl Load {
                 gates + *host.gates.borrow(),
             );
             host.keeping.await.unwrap();
-            if !host.outbound.drained(LONG).await {
+            if !host.outbound.wait_until_drained(LONG).await {
                 found.broken.push(format!(
                     "{}: {:?}",
                     host.user,
@@ -367,7 +367,7 @@ impl Load {
         let acknowledged = (&mut self.publishing).await.unwrap();
         let last = async || {
             let read = async || {
-                Channel::read(&self.team, &self.pins.channel, &self.pins.signers)
+                Channel::read_from(&self.team, &self.pins.channel, &self.pins.signers)
                     .await
                     .ok()
             };
@@ -418,7 +418,7 @@ impl Load {
                 "{in_stream} in the quota, {admitted} admitted of {gates}, limit {limit}"
             ));
         }
-        let subject = streams::spend(&self.budget.name, &self.budget.period);
+        let subject = streams::spend_subject(&self.budget.name, &self.budget.period);
         let counted = async || {
             let stream = self
                 .admin
@@ -469,7 +469,7 @@ impl Gate {
             &spool,
             Limits {
                 batch: (4096, 50),
-                ..limits()
+                ..spool_limits()
             },
         )
         .unwrap();
@@ -485,7 +485,7 @@ impl Gate {
         let (passed, gates) = watch::channel(0);
         let draining = {
             let (outbound, server) = (outbound.clone(), server.clone());
-            tokio::spawn(async move { outbound.drain(&server, None).await })
+            tokio::spawn(async move { outbound.drain_to(&server, None).await })
         };
         let keeping = {
             let (outbound, kept, mut is_over) =
@@ -542,7 +542,7 @@ impl Gate {
             let id = format!("{user}:{n}");
             let take = again!(
                 LONG * 2,
-                quota::take(&server, &quota, &name("all"), &id, TRY)
+                quota::take_one(&server, &quota, &name("all"), &id, TRY)
                     .await
                     .inspect_err(stands)
                     .ok()
@@ -550,7 +550,11 @@ impl Gate {
             admitted += u64::from(take == Take::Admitted);
             let standing = again!(
                 LONG * 2,
-                spender.ask(&budget, TRY).await.inspect_err(stands).ok()
+                spender
+                    .check_budget(&budget, TRY)
+                    .await
+                    .inspect_err(stands)
+                    .ok()
             );
             if standing.may_spend {
                 // What can't be counted now is counted later.
@@ -570,7 +574,7 @@ impl Gate {
 
 /// The question that waits, if it can be read now.
 async fn open_question(approver: &Server) -> Option<Question> {
-    asks::waiting(approver)
+    asks::waiting_questions(approver)
         .await
         .ok()?
         .into_iter()
@@ -587,7 +591,7 @@ async fn answer(
         key.public(),
         again!(
             LONG * 2,
-            asks::answer(server, question, decision, None, key)
+            asks::answer_question(server, question, decision, None, key)
                 .await
                 .ok()
         ),
@@ -627,23 +631,23 @@ async fn publish_on(
     while !pause(&mut is_over, Duration::from_millis(300)).await || acknowledged < 2 {
         let dir = TempDir::new().unwrap();
         std::fs::write(dir.path().join("guard.yaml"), format!("# {acknowledged}")).unwrap();
-        let files = Files::read(dir.path()).unwrap();
+        let files = Files::read_dir(dir.path()).unwrap();
         acknowledged = again!(LONG * 2, publish_once(&team, &key, &pins, &files).await);
     }
     acknowledged
 }
 
 async fn publish_once(team: &Server, key: &SecretKey, pins: &Pins, files: &Files) -> Option<u64> {
-    let seen = Channel::read(team, &pins.channel, &pins.signers)
+    let seen = Channel::read_from(team, &pins.channel, &pins.signers)
         .await
         .ok()?;
     let manifest = manifest(
         &pins.channel,
         seen.next_revision().ok()?,
         files,
-        now() + 3600,
+        unix_now() + 3600,
     );
-    publish::publish(team, &manifest, files, &[key], &seen)
+    publish::publish_bundle(team, &manifest, files, &[key], &seen)
         .await
         .ok()?;
     Some(manifest.revision)

@@ -7,7 +7,7 @@ use hookwire_fleet::asks::{self, Asker, Decision};
 use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::{Follower, Pins, Status, stale_since};
-use hookwire_fleet::hosts::now;
+use hookwire_fleet::hosts::unix_now;
 use hookwire_fleet::key::{PublicKey, SecretKey};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::publish::{self, Channel};
@@ -16,7 +16,7 @@ use hookwire_fleet::server::{PATIENCE, Server, Settings};
 use hookwire_fleet::spend::{Budget, Spender};
 use hookwire_fleet::spool::Spool;
 use hookwire_fleet::streams::{self, Plan, Quota};
-use hookwire_fleet::verdicts::{Outbound, limits};
+use hookwire_fleet::verdicts::{Outbound, spool_limits};
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use std::path::Path;
@@ -70,7 +70,7 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
         limit: 1,
         window: WINDOW,
     }];
-    streams::init(
+    streams::init_streams(
         &load.admin,
         &Plan {
             quotas,
@@ -96,7 +96,11 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
         &load.servers,
         &signer,
         1,
-        if is_ahead { now() + 1800 } else { now() - 600 },
+        if is_ahead {
+            unix_now() + 1800
+        } else {
+            unix_now() - 600
+        },
     )
     .await;
     let mut host = Command::new("faketime")
@@ -122,21 +126,21 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
     let first = line(&mut lines, "definitions ").await;
     if is_ahead {
         assert!(first.contains("expired before it came"), "{first}");
-        publish(&load.servers, &signer, 2, now() + 7200).await;
+        publish(&load.servers, &signer, 2, unix_now() + 7200).await;
         line(&mut lines, "definitions ").await;
     } else {
         assert_eq!(first, "revision 1");
     }
     let client = load.servers.connect("approver").await;
     let question = until(async || {
-        asks::waiting(&client)
+        asks::waiting_questions(&client)
             .await
             .ok()?
             .into_iter()
             .find(|it| it.who.instance == name("p2"))
     });
     let question = question.await;
-    asks::answer(&client, &question, Decision::Approve, None, &approver)
+    asks::answer_question(&client, &question, Decision::Approve, None, &approver)
         .await
         .unwrap();
     let found: Found = serde_json::from_str(&line(&mut lines, "found ").await).unwrap();
@@ -173,13 +177,13 @@ async fn publish(servers: &Servers, key: &SecretKey, revision: u64, expires: u64
     let team = servers.connect("publisher").await;
     let dir = TempDir::new().unwrap();
     std::fs::write(dir.path().join("guard.yaml"), format!("# {revision}")).unwrap();
-    let files = Files::read(dir.path()).unwrap();
+    let files = Files::read_dir(dir.path()).unwrap();
     let signers = Signers::new([key.public()], 1).unwrap();
-    let seen = Channel::read(&team, &name("skewed"), &signers)
+    let seen = Channel::read_from(&team, &name("skewed"), &signers)
         .await
         .unwrap();
     let manifest = manifest(&name("skewed"), revision, &files, expires);
-    publish::publish(&team, &manifest, &files, &[key], &seen)
+    publish::publish_bundle(&team, &manifest, &files, &[key], &seen)
         .await
         .unwrap();
 }
@@ -252,7 +256,7 @@ async fn a_host_with_another_clock() {
         max: budget,
     };
     for n in 0..TIMES {
-        let take = quota::take(
+        let take = quota::take_one(
             &server,
             &quota,
             &name("all"),
@@ -262,17 +266,22 @@ async fn a_host_with_another_clock() {
         .await
         .unwrap();
         admitted += u64::from(take == Take::Admitted);
-        if spender.ask(&budget, PATIENCE).await.unwrap().may_spend {
+        if spender
+            .check_budget(&budget, PATIENCE)
+            .await
+            .unwrap()
+            .may_spend
+        {
             spender.spend(&budget, COST, PATIENCE).await.unwrap();
             spent += COST;
         }
     }
     spender.give_back(true, PATIENCE).await;
-    let outbound = Outbound::new(Spool::claim(&dir.path().join("spool"), limits()).unwrap());
+    let outbound = Outbound::new(Spool::claim(&dir.path().join("spool"), spool_limits()).unwrap());
     keep_from(&outbound, first, TIMES);
     tokio::select! {
-        () = outbound.drain(&server, None) => {}
-        drained = outbound.drained(LONG) => assert!(drained),
+        () = outbound.drain_to(&server, None) => {}
+        drained = outbound.wait_until_drained(LONG) => assert!(drained),
     }
     let approver: PublicKey = approver.parse().unwrap();
     let asker = Asker::new(server.clone(), name("p2"), [approver], &[]).unwrap();
@@ -286,7 +295,7 @@ async fn a_host_with_another_clock() {
     let mut n = 0;
     let window = until(async || {
         n += 1;
-        let take = quota::take(
+        let take = quota::take_one(
             &server,
             &window,
             &name("all"),
