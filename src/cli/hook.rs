@@ -16,7 +16,7 @@ use super::{Failure, StandingArgs, asking_agent};
 use clap::ValueEnum;
 use hookwire_ask::MAX_EVENT;
 use hookwire_ask::exchange::{Question, Unanswered};
-use hookwire_ask::project::foreign;
+use hookwire_ask::project::foreign_projects;
 use hookwire_ask::said::Said;
 use hookwire_ask::socket;
 use hookwire_base::support::failpoint;
@@ -230,7 +230,7 @@ impl Clock {
     /// Reads the event and judges it. Notes what is known of the event as soon as it is, because a
     /// failure is said in its words.
     fn judge(&self, args: HookArgs, places: Places, say: impl FnOnce(Said)) -> Result<(), Failure> {
-        let projects = foreign(&args.hooks.host.definitions.root);
+        let projects = foreign_projects(&args.hooks.host.definitions.root);
         places::settle_for_agent(places, |place| {
             projects.iter().any(|project| place.starts_with(project))
         });
@@ -366,7 +366,7 @@ fn ask_host(
     let gone = |error: std::io::Error| Unasked::NoHost(Some(error.to_string()));
     let host = WarmHost::new(hooks, args.idle_exit).map_err(gone)?;
     question
-        .ask(host.path(), || host.connect())
+        .ask_host(host.path(), || host.connect())
         .map_err(|unanswered| match unanswered {
             Unanswered::Unreached(error) => gone(error),
             Unanswered::Lost(error) => Unasked::Lost(error.to_string()),
@@ -380,8 +380,8 @@ fn ask_there(args: &HookArgs, socket: &Path, question: &Question<'_>) -> Result<
     if let Some(problem) = &args.lost {
         return Err(Failure(problem.clone()));
     }
-    let answered = question.ask(socket, || socket::connect(socket));
-    answered.map_err(|unanswered| Failure(unanswered.by(socket)))
+    let answered = question.ask_host(socket, || socket::connect(socket));
+    answered.map_err(|unanswered| Failure(unanswered.describe_for(socket)))
 }
 
 fn question<'a>(args: &'a HookArgs, sent: &'a str, time_limit: Duration) -> Question<'a> {

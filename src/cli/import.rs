@@ -8,7 +8,7 @@ use super::init::{Written, tell_written, write_new};
 use super::install::InstallArgs;
 use super::output::{Output, Tone, safe};
 use super::own::{Whose, dialect_of, programs_of, whose};
-use super::{Failure, Finding, agent, project};
+use super::{Failure, Finding, agent, find_project};
 use hookwire_base::support::below::ANYWHERE;
 use hookwire_base::support::file::read_named;
 use hookwire_base::support::{places, shell_word};
@@ -45,7 +45,7 @@ pub(super) struct ImportArgs {
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// The project root; else the nearest directory upwards that is a project's.
-    #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
+    #[arg(long, value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
     root: PathBuf,
     /// Show what would be written, and write nothing.
     #[arg(long)]

@@ -8,7 +8,7 @@ use super::own::{
     own_entry, plugin_with, spoken_by, whose_plugin, whose_program,
 };
 use super::run::{other_version, supervisor, version_of};
-use super::{Failure, Finding, agent, project};
+use super::{Failure, Finding, agent, find_project};
 use hookwire_base::event::set_pointer;
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::file;
@@ -52,7 +52,7 @@ pub(super) struct PlaceOfEntry {
     #[arg(long, conflicts_with = "user")]
     project: bool,
     /// The project root; else the nearest directory upwards that is a project's.
-    #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
+    #[arg(long, value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
     root: PathBuf,
     /// Show what would be written, all of it, and write nothing.
     #[arg(long)]

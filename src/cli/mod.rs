@@ -54,7 +54,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use deferred::Deferred;
 use help::GLOBAL;
 use hook::HookArgs;
-use hookwire_ask::project::{is_left_out, project};
+use hookwire_ask::project::{find_project, is_left_out};
 use hookwire_ask::warm::Wanted;
 use hookwire_base::support::below::ANYWHERE;
 use hookwire_base::support::places::{self, Places};
@@ -236,7 +236,7 @@ struct PlaceArgs {
 
 impl PlaceArgs {
     fn named(&self) -> Places {
-        Places::named(&self.user_dir, &self.data_dir)
+        Places::from_paths(&self.user_dir, &self.data_dir)
     }
 }
 
@@ -257,7 +257,7 @@ struct DefinitionArgs {
     self_defense: bool,
     /// The project root; else the nearest directory upwards that has a .hookwire, or a .git, or
     /// this one.
-    #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
+    #[arg(long, value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
     root: PathBuf,
     /// Leave out the machine's and the user's definitions (/etc/hookwire, ~/.config/hookwire).
     #[arg(long)]
@@ -541,7 +541,7 @@ impl DefinitionArgs {
 
 /// Where the definitions of that project are.
 fn definitions() -> PathBuf {
-    let root = project();
+    let root = find_project();
     if root == Path::new(".") {
         DEFINITIONS.into()
     } else {
@@ -559,7 +559,7 @@ fn root_of(path: &Path) -> PathBuf {
             part => full.push(part),
         }
     }
-    let project = project().canonicalize().ok();
+    let project = find_project().canonicalize().ok();
     let is_root = |dir: &Path| {
         let has_definitions = full
             .strip_prefix(dir)

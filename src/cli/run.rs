@@ -7,7 +7,7 @@ use super::output::tell;
 use super::warm_host::{WarmHost, for_agents};
 use super::{Failure, Finding, StandingArgs};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use hookwire_ask::programs::{SMALL, small};
+use hookwire_ask::programs::{SMALL, small_program};
 use hookwire_base::support::shell_word;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -118,7 +118,7 @@ pub(super) fn with_dashes(mut error: clap::Error, words: &[String]) -> clap::Err
 
 /// It stands beside this program.
 pub(crate) fn supervisor() -> Result<PathBuf, Failure> {
-    small().map_err(|place| {
+    small_program().map_err(|place| {
         Failure(format!(
             "{} isn't there, the program that watches starts: `cargo install --locked --path .` installs both programs",
             place.display()

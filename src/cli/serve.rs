@@ -395,7 +395,7 @@ fn guests(
     let (host, handle) = (host.clone(), runtime.handle().clone());
     move |stream| {
         let outbox = Outbox::new(stream.try_clone()?.into(), || {})?;
-        let side = Side::Guest(Peer::of(&stream)?);
+        let side = Side::Guest(Peer::from_stream(&stream)?);
         let session = Session::new(host.clone(), outbox.clone(), handle.clone(), side);
         let connection = Connection::new(session);
         let served = serve_stream(stream.as_fd(), &connection, &outbox, max_message);

@@ -1,7 +1,7 @@
 //! `hookwire state`: the values that hooks share in a running host, over its socket.
 
 use super::output::{Output, safe};
-use super::{Failure, Finding, project};
+use super::{Failure, Finding, find_project};
 use hookwire_base::support::amounts::millis;
 use hookwire_base::transport::client::Client;
 use hookwire_engine::running::{self, TIME_LIMIT};
@@ -21,7 +21,7 @@ pub(super) struct StateArgs {
     #[arg(long, global = true)]
     shared: bool,
     /// The project root of the host; else the nearest directory upwards that is a project's.
-    #[arg(long, global = true, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
+    #[arg(long, global = true, value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
     root: PathBuf,
     /// Use the values that all hosts of this fleet share: a settings file, or servers as
     /// nats://HOST[,HOST].

@@ -1,7 +1,7 @@
 //! `hookwire tail`: what the hosts of a project judge, as it happens.
 
 use super::output::{Output, Tone, safe, short, tell};
-use super::{Failure, Finding, project};
+use super::{Failure, Finding, find_project};
 use hookwire_base::event::Event;
 use hookwire_base::support::amounts::{duration, number_of};
 use hookwire_base::support::json::parse;
@@ -39,7 +39,7 @@ pub(super) struct TailArgs {
 #[derive(clap::Args)]
 pub(super) struct EventsArgs {
     /// The project root of the hosts; else the nearest directory upwards that is a project's.
-    #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
+    #[arg(long, value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
     root: PathBuf,
     /// Watch the hosts of all projects.
     #[arg(long, conflicts_with = "root")]

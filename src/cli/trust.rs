@@ -2,7 +2,7 @@
 
 use super::approvals::says_yes;
 use super::output::{Output, Tone, safe, tell};
-use super::{Failure, Finding, project, unasked};
+use super::{Failure, Finding, find_project, unasked};
 use clap::{Args, Command};
 use hookwire_base::support::nearest::closest;
 use hookwire_engine::definitions::approved::{self, DEFINITIONS, State};
@@ -18,7 +18,7 @@ pub(super) struct TrustArgs {
     #[command(subcommand)]
     action: Option<Action>,
     /// The project root; else the nearest directory upwards that is a project's.
-    #[arg(value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
+    #[arg(value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
     root: PathBuf,
     /// Approve without being asked.
     #[arg(long)]
@@ -32,13 +32,13 @@ enum Action {
     /// Show what would be asked, and ask nothing. Exits with 1 if there is something to approve.
     Show {
         /// The project root; else the nearest directory upwards that is a project's.
-        #[arg(value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
+        #[arg(value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
         root: PathBuf,
     },
     /// Take a project's definitions out of force. Exits with 1 if they weren't in force.
     Revoke {
         /// The project root; else the nearest directory upwards that is a project's.
-        #[arg(value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
+        #[arg(value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
         root: PathBuf,
     },
 }

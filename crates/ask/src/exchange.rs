@@ -47,7 +47,7 @@ pub enum Unanswered {
 
 impl Unanswered {
     /// Why the host at a socket that a person has named doesn't answer.
-    pub fn by(&self, socket: &Path) -> String {
+    pub fn describe_for(&self, socket: &Path) -> String {
         let problem: &dyn std::fmt::Display = match self {
             Unanswered::Unreached(error) | Unanswered::Lost(error) => error,
             Unanswered::Refused(problem) => problem,
@@ -72,7 +72,7 @@ impl<'a> Question<'a> {
     ///
     /// # Errors
     /// Nobody has answered the question.
-    pub fn ask(
+    pub fn ask_host(
         &self,
         socket: &Path,
         mut connect: impl FnMut() -> Result<UnixStream>,
@@ -100,37 +100,37 @@ impl<'a> Question<'a> {
             stream,
             read: Vec::new(),
         };
-        let answer = match line.answer(until.min(Instant::now() + SILENCE)) {
+        let answer = match line.read_reply(until.min(Instant::now() + SILENCE)) {
             Err(error) if error.kind() == ErrorKind::TimedOut => {
-                is_alive(socket).and_then(|()| line.answer(until))
+                is_alive(socket).and_then(|()| line.read_reply(until))
             }
             answer => answer,
         };
-        Question::read(answer.map_err(Unanswered::Lost)?)
+        Question::read_answer(answer.map_err(Unanswered::Lost)?)
     }
 
     /// The request with its end of line, for whoever carries it to a host another way.
     pub fn request(&self) -> String {
-        request("hooks/answer", &self.params())
+        write_request("hooks/answer", &self.params())
     }
 
     /// The answer in a reply to the request.
     ///
     /// # Errors
     /// It is none, or the host says why it judges nothing.
-    pub fn read(mut answer: Value) -> std::result::Result<Said, Unanswered> {
+    pub fn read_answer(mut answer: Value) -> std::result::Result<Said, Unanswered> {
         if let Some(problem) = answer["error"]["message"].as_str() {
             let is_older = answer["error"]["code"]
                 .as_i64()
                 .is_some_and(|code| NOT_UNDERSTOOD.contains(&code));
             return Err(match is_older {
-                true => Unanswered::Unreached(unreadable(format_args!(
+                true => Unanswered::Unreached(unreadable_reply(format_args!(
                     "it is another version: {problem}"
                 ))),
                 false => Unanswered::Refused(problem.to_string()),
             });
         }
-        let lost = || Unanswered::Lost(unreadable("it isn't an answer"));
+        let lost = || Unanswered::Lost(unreadable_reply("it isn't an answer"));
         let result = &mut answer["result"];
         let exit = result["exit"]
             .as_i64()
@@ -159,7 +159,7 @@ impl<'a> Question<'a> {
     }
 }
 
-fn request(method: &str, params: &Value) -> String {
+fn write_request(method: &str, params: &Value) -> String {
     let mut text =
         json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
     text.push('\n');
@@ -170,12 +170,12 @@ fn request(method: &str, params: &Value) -> String {
 fn is_alive(path: &Path) -> Result<()> {
     let mut stream = socket::connect(path)?;
     stream.set_write_timeout(Some(SILENCE))?;
-    stream.write_all(request("state/list", &json!({ "limit": 0 })).as_bytes())?;
+    stream.write_all(write_request("state/list", &json!({ "limit": 0 })).as_bytes())?;
     Line {
         stream,
         read: Vec::new(),
     }
-    .answer(Instant::now() + SILENCE)
+    .read_reply(Instant::now() + SILENCE)
     .map(drop)
 }
 
@@ -187,7 +187,7 @@ struct Line {
 
 impl Line {
     /// The reply to the one request, if it comes in time.
-    fn answer(&mut self, until: Instant) -> Result<Value> {
+    fn read_reply(&mut self, until: Instant) -> Result<Value> {
         let mut bytes = vec![0; 16 * 1024];
         let mut n_searched = 0;
         loop {
@@ -200,7 +200,7 @@ impl Line {
                 let rest = self.read.split_off(end + 1);
                 let line = std::mem::replace(&mut self.read, rest);
                 n_searched = 0;
-                let message: Value = serde_json::from_slice(&line).map_err(unreadable)?;
+                let message: Value = serde_json::from_slice(&line).map_err(unreadable_reply)?;
                 // Others are notifications.
                 if message["id"] == 1 {
                     return Ok(message);
@@ -209,7 +209,7 @@ impl Line {
             }
             n_searched = self.read.len();
             if n_searched > MAX_ANSWER {
-                return Err(unreadable("it is too long"));
+                return Err(unreadable_reply("it is too long"));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -234,7 +234,7 @@ impl Line {
     }
 }
 
-fn unreadable(problem: impl std::fmt::Display) -> Error {
+fn unreadable_reply(problem: impl std::fmt::Display) -> Error {
     Error::other(format!("the host's reply can't be read: {problem}"))
 }
 
@@ -292,7 +292,7 @@ mod tests {
                 stream.write_all(line.as_bytes()).unwrap();
             });
             let answered =
-                Question::new("claude-code", "{}").ask(&socket, || socket::connect(&socket));
+                Question::new("claude-code", "{}").ask_host(&socket, || socket::connect(&socket));
             host.join().unwrap();
             match (answered, expected) {
                 (Ok(said), Ok(expected)) => assert_eq!(said, expected, "{sent}"),

@@ -36,7 +36,7 @@ pub fn is_nothing(error: &Error) -> bool {
 
 impl<T> Look<T> {
     /// A look at something that is to be judged.
-    pub fn of(looked: Result<T, Errno>) -> Look<T> {
+    pub fn from_result(looked: Result<T, Errno>) -> Look<T> {
         match looked {
             Ok(found) => Look::Found(found),
             Err(error) if NOTHING.contains(&error) => Look::Nothing,
@@ -46,7 +46,7 @@ impl<T> Look<T> {
 
     /// The same, of the standard library. An error that isn't the system's is a failure, too.
     pub fn of_io(looked: std::io::Result<T>) -> Look<T> {
-        Look::of(looked.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+        Look::from_result(looked.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)))
     }
 
     /// Where a directory that may not be searched has nothing for anybody: one of PATH, one that a
@@ -125,7 +125,7 @@ mod tests {
                 Look::Failed(Errno::XDEV),
             ),
         ] {
-            let look = || Look::<()>::of(Err(error));
+            let look = || Look::<()>::from_result(Err(error));
             assert_eq!(
                 (look(), look().or_closed()),
                 (of_file, of_directory),

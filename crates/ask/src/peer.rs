@@ -40,7 +40,7 @@ impl Peer {
     ///
     /// # Errors
     /// The kernel doesn't say it.
-    pub fn of(stream: &UnixStream) -> Result<Peer> {
+    pub fn from_stream(stream: &UnixStream) -> Result<Peer> {
         use rustix::time::{ClockId, clock_gettime};
         let about = rustix::net::sockopt::socket_peercred(stream)?;
         let process = match linux::pidfd_of_peer(stream) {
@@ -77,7 +77,7 @@ impl Peer {
     pub fn is_there(&self) -> bool {
         match &self.process {
             Process::Known(process) => !linux::has_ended(process),
-            Process::Seen(at) => linux::started(self.pid).is_some_and(|started| started <= *at),
+            Process::Seen(at) => linux::start_time(self.pid).is_some_and(|started| started <= *at),
             Process::Gone => false,
         }
     }
@@ -97,7 +97,7 @@ impl Peer {
     ///
     /// # Errors
     /// None here.
-    pub fn of(_: &UnixStream) -> Result<Peer> {
+    pub fn from_stream(_: &UnixStream) -> Result<Peer> {
         Ok(Peer {
             pid: 0,
             uid: rustix::process::getuid().as_raw(),
@@ -182,7 +182,7 @@ mod linux {
     }
 
     /// When a process was started, in hundredths of a second since the machine was.
-    pub fn started(pid: i32) -> Option<u64> {
+    pub fn start_time(pid: i32) -> Option<u64> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The program's name stands in parentheses and may contain anything.
         stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
@@ -200,7 +200,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         let listener = UnixListener::bind(&path).unwrap();
-        let ours = Peer::of(&UnixStream::connect(&path).unwrap()).unwrap();
+        let ours = Peer::from_stream(&UnixStream::connect(&path).unwrap()).unwrap();
         assert_eq!(
             (ours.pid, ours.is_there(), ours.is_held()),
             (std::process::id() as i32, true, false)
@@ -216,7 +216,7 @@ mod tests {
             return;
         };
         assert!(child.wait().unwrap().success());
-        let gone = Peer::of(&UnixStream::connect(&path).unwrap()).unwrap();
+        let gone = Peer::from_stream(&UnixStream::connect(&path).unwrap()).unwrap();
         assert_eq!(
             (gone.pid, gone.is_there(), gone.is_held()),
             (child.id() as i32, false, true)

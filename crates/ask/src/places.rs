@@ -34,7 +34,7 @@ impl Settled {
     /// The places of a process by what its command line names, or else by its user's home directory
     /// and the environment.
     pub fn new(named: Places, home: impl FnOnce() -> Option<PathBuf>) -> Settled {
-        settled(
+        settle_places(
             named,
             &[],
             || Places::of_home(home().as_deref()),
@@ -53,10 +53,10 @@ impl Settled {
     ) -> Settled {
         let mut environment = Places::of_environment();
         for places in [&mut environment.user, &mut environment.data] {
-            places.retain(|place| !is_foreign(&real(place)));
+            places.retain(|place| !is_foreign(&real_path(place)));
         }
         let more = environment.user.clone();
-        settled(
+        settle_places(
             named,
             &more,
             || Places::of_home(home().as_deref()),
@@ -78,7 +78,7 @@ impl Settled {
 
 /// The places, given those of the home directory and of the environment. `more` definitions are
 /// read beside those that are named.
-fn settled(
+fn settle_places(
     named: Places,
     more: &[PathBuf],
     home: impl FnOnce() -> Places,
@@ -123,7 +123,7 @@ impl Places {
     }
 
     /// Paths that a command line names, in full.
-    pub fn named(user: &[PathBuf], data: &[PathBuf]) -> Places {
+    pub fn from_paths(user: &[PathBuf], data: &[PathBuf]) -> Places {
         let absolute = |dirs: &[PathBuf]| {
             dirs.iter()
                 .filter_map(|dir| std::path::absolute(dir).ok())
@@ -172,7 +172,7 @@ pub fn absolute(variable: &str) -> Option<PathBuf> {
 }
 
 /// A path without links, as far as it is there.
-fn real(path: &Path) -> PathBuf {
+fn real_path(path: &Path) -> PathBuf {
     let there = path
         .ancestors()
         .find_map(|part| Some((part, part.canonicalize().ok()?)));
@@ -188,7 +188,9 @@ fn real(path: &Path) -> PathBuf {
 /// Paths that lead to different places: of those that lead to the same one, the first.
 pub fn without_twins(places: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut known = BTreeSet::new();
-    places.filter(|place| known.insert(real(place))).collect()
+    places
+        .filter(|place| known.insert(real_path(place)))
+        .collect()
 }
 
 /// The sockets of the user's hosts.
@@ -239,7 +241,7 @@ mod tests {
                 named(),
             ),
         ] {
-            let settled = settled(named, more, home, environment);
+            let settled = settle_places(named, more, home, environment);
             assert_eq!((settled.read, settled.written), (read, written));
         }
     }
@@ -254,7 +256,7 @@ mod tests {
                 places(&["/named/c"], &["/named/d"]),
             ),
         ] {
-            let judged_here = settled(
+            let judged_here = settle_places(
                 named,
                 &[],
                 || places(&["/home/u/c"], &["/home/u/d"]),
@@ -263,7 +265,7 @@ mod tests {
             .keeping_where_it_reads();
             assert_eq!(judged_here.written, expected);
             // A host that it starts is told all places that are read.
-            let host = settled(judged_here.read, &[], Places::default, other.clone());
+            let host = settle_places(judged_here.read, &[], Places::default, other.clone());
             assert_eq!(host.written, expected);
         }
     }

@@ -20,12 +20,12 @@ pub const NAMES: [&str; 3] = [TYPED, HOST, SMALL];
 ///
 /// # Errors
 /// There is none; names where it was looked for.
-pub fn large() -> Result<PathBuf, PathBuf> {
-    beside(HOST).or_else(|place| {
+pub fn large_program() -> Result<PathBuf, PathBuf> {
+    program_beside(HOST).or_else(|place| {
         if is_called(TYPED) {
             Err(place)
         } else {
-            beside(TYPED)
+            program_beside(TYPED)
         }
     })
 }
@@ -34,11 +34,11 @@ pub fn large() -> Result<PathBuf, PathBuf> {
 ///
 /// # Errors
 /// There is none; names where it was looked for.
-pub fn small() -> Result<PathBuf, PathBuf> {
+pub fn small_program() -> Result<PathBuf, PathBuf> {
     // A `hookwire` beside the large program is the small one.
-    beside(SMALL).or_else(|place| {
+    program_beside(SMALL).or_else(|place| {
         if is_called(HOST) {
-            beside(TYPED)
+            program_beside(TYPED)
         } else {
             Err(place)
         }
@@ -47,16 +47,16 @@ pub fn small() -> Result<PathBuf, PathBuf> {
 
 /// Whether the program that runs has this name, wherever links lead.
 pub fn is_called(name: &str) -> bool {
-    own().file_name().is_some_and(|it| it == name)
+    own_program().file_name().is_some_and(|it| it == name)
 }
 
-fn own() -> PathBuf {
+fn own_program() -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
     own.canonicalize().unwrap_or(own)
 }
 
-fn beside(name: &str) -> Result<PathBuf, PathBuf> {
-    let beside = own().with_file_name(name);
+fn program_beside(name: &str) -> Result<PathBuf, PathBuf> {
+    let beside = own_program().with_file_name(name);
     match beside.canonicalize() {
         Ok(program) if program.is_file() => Ok(program),
         _ => Err(beside),

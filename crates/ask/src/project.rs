@@ -14,14 +14,14 @@ const GIT: &str = ".git";
 /// The project that the working directory is in: the nearest directory upwards that has
 /// definitions, else one that has a repository, else the working directory. Written as it looks
 /// from here.
-pub fn project() -> PathBuf {
-    let holding = |name: &str| nearest(|dir| dir.join(name).exists());
+pub fn find_project() -> PathBuf {
+    let holding = |name: &str| nearest_dir(|dir| dir.join(name).exists());
     holding(DEFINITIONS)
         .or_else(|| holding(GIT))
         .unwrap_or_else(|| ".".into())
 }
 
-fn nearest(is: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+fn nearest_dir(is: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let n_up = here.ancestors().position(is)?;
     Some(if n_up == 0 {
@@ -33,9 +33,9 @@ fn nearest(is: impl Fn(&Path) -> bool) -> Option<PathBuf> {
 
 /// The projects that an agent works in whose root is said to be this, without symlinks. A clone may
 /// bring files of any kind and the environment, too, so the environment adds nothing from there.
-pub fn foreign(root: &Path) -> Vec<PathBuf> {
+pub fn foreign_projects(root: &Path) -> Vec<PathBuf> {
     let is_project = |dir: &PathBuf| dir.join(DEFINITIONS).exists() || dir.join(GIT).exists();
-    let projects = [root.to_path_buf(), project()]
+    let projects = [root.to_path_buf(), find_project()]
         .into_iter()
         .filter_map(|dir| dir.canonicalize().ok());
     projects.filter(is_project).collect()
@@ -53,7 +53,7 @@ pub fn for_agents(
     counts_trusted: bool,
     data_dirs: &[PathBuf],
 ) -> Result<PathBuf, String> {
-    if root != project() {
+    if root != find_project() {
         return match root.is_dir() {
             true => Ok(root.to_path_buf()),
             false => Err(format!(
@@ -63,7 +63,7 @@ pub fn for_agents(
         };
     }
     let trusted = if counts_trusted {
-        nearest(|dir| is_approved(data_dirs, dir))
+        nearest_dir(|dir| is_approved(data_dirs, dir))
     } else {
         None
     };

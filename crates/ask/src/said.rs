@@ -27,13 +27,13 @@ impl Said {
     /// Says it; gives the exit code.
     pub fn say(&self) -> u8 {
         if !self.stderr.is_empty() {
-            tell(&self.stderr);
+            write_stderr(&self.stderr);
         }
-        match self.write() {
+        match self.write_out() {
             Ok(()) => u8::try_from(self.exit).unwrap_or(2),
             // What can't be said must not pass for silence.
             Err(error) => {
-                tell(&format!(
+                write_stderr(&format!(
                     "hookwire: failed to write the reply, so this is denied: {error}"
                 ));
                 2
@@ -57,7 +57,7 @@ impl Said {
         std::process::exit(code.into())
     }
 
-    fn write(&self) -> Result<()> {
+    fn write_out(&self) -> Result<()> {
         let mut stdout = std::io::stdout().lock();
         match self.stdout.as_str() {
             "" => Ok(()),
@@ -68,7 +68,7 @@ impl Said {
 }
 
 /// Writes a line to stderr; nobody may read it.
-fn tell(text: &str) {
+fn write_stderr(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 

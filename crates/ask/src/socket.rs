@@ -73,7 +73,7 @@ pub fn directory() -> Result<PathBuf> {
 ///
 /// # Errors
 /// It is something else; says what to write.
-pub fn named(text: &str) -> std::result::Result<PathBuf, String> {
+pub fn parse_address(text: &str) -> std::result::Result<PathBuf, String> {
     let path = text
         .strip_prefix("unix:")
         .map(Path::new)
@@ -87,7 +87,7 @@ pub fn named(text: &str) -> std::result::Result<PathBuf, String> {
 /// # Errors
 /// Nobody listens, or somebody else does.
 pub fn connect(path: &Path) -> Result<UnixStream> {
-    let stream = open(path)?;
+    let stream = open_at_once(path)?;
     #[cfg(target_os = "linux")]
     if rustix::net::sockopt::socket_peercred(&stream)?.uid != rustix::process::getuid() {
         let problem = format!("{}: another user listens there", path.display());
@@ -98,7 +98,7 @@ pub fn connect(path: &Path) -> Result<UnixStream> {
 
 /// Connects without waiting for a process that takes no connections because it is stopped.
 #[cfg(target_os = "linux")]
-fn open(path: &Path) -> Result<UnixStream> {
+fn open_at_once(path: &Path) -> Result<UnixStream> {
     use rustix::net::{
         AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with,
     };
@@ -124,6 +124,6 @@ fn open(path: &Path) -> Result<UnixStream> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open(path: &Path) -> Result<UnixStream> {
+fn open_at_once(path: &Path) -> Result<UnixStream> {
     UnixStream::connect(path)
 }

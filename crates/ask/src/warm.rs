@@ -103,7 +103,7 @@ impl Warm {
     }
 
     /// The command that starts it anew where it is gone, and prints its socket.
-    pub fn starts(&self, idle_exit: &str, self_defense: bool) -> Vec<OsString> {
+    pub fn start_command(&self, idle_exit: &str, self_defense: bool) -> Vec<OsString> {
         let words = ["run", "--warm", "--idle-exit", idle_exit].map(OsString::from);
         let own = (!self_defense).then(|| "--no-self-defense".into());
         let program = self.program.clone().into_os_string();

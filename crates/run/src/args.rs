@@ -74,8 +74,8 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Options, String> {
             Some("--socket") => options.socket = value()?.into(),
             Some("--host") => options.host.push(value()?),
             Some("--data-dir") => options.data.push(value()?.into()),
-            Some("--for") => options.tool_event = Some(text(value()?)?),
-            Some("--session") => options.session = Some(text(value()?)?),
+            Some("--for") => options.tool_event = Some(into_text(value()?)?),
+            Some("--session") => options.session = Some(into_text(value()?)?),
             Some("--end-tree") => options.end_tree = true,
             Some("--best-effort") => options.best_effort = true,
             Some("--allow-debuggers") => options.allow_debuggers = true,
@@ -99,7 +99,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Options, String> {
     Ok(options)
 }
 
-fn text(value: OsString) -> Result<String, String> {
+fn into_text(value: OsString) -> Result<String, String> {
     value
         .into_string()
         .map_err(|value| format!("{} is not valid UTF-8", value.display()))

@@ -5,7 +5,7 @@
 //! it goes wrong there. This program is there because loading the large one took most of the time
 //! that an agent waits for.
 
-use super::meant::{Meant, is_varied, once, value};
+use super::meant::{Meant, is_varied, option_value, set_once};
 use super::start_large;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::said::Said;
@@ -47,13 +47,13 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     let (words, began) = (args.clone(), Instant::now());
     let work = move || {
         // A panic would be no answer, and the agent would go on.
-        let answered =
-            catch_unwind(|| answer(&words, began)).unwrap_or_else(|_| Err(HandedOn::default()));
+        let answered = catch_unwind(|| answer_agent(&words, began))
+            .unwrap_or_else(|_| Err(HandedOn::default()));
         answered.unwrap_or_else(|handed_on| hand_over(&words, handed_on, began))
     };
     match in_time(TIME_LIMIT + GRACE, work) {
         Ok(said) => ExitCode::from(said.say()),
-        Err(Late::Over) => failed(
+        Err(Late::Over) => say_failure(
             &args,
             &format!("no answer within {}s", TIME_LIMIT.as_secs()),
         )
@@ -85,9 +85,9 @@ fn in_time<T: Send + 'static>(
 }
 
 /// What a host that runs answers, if nothing is out of the ordinary.
-fn answer(args: &[OsString], began: Instant) -> Result<Said, HandedOn> {
+fn answer_agent(args: &[OsString], began: Instant) -> Result<Said, HandedOn> {
     let unread = HandedOn::default;
-    let options = Options::read(args).ok_or_else(unread)?;
+    let options = Options::from_args(args).ok_or_else(unread)?;
     if options.connect.is_none() && is_varied() || std::io::stdin().is_terminal() {
         return Err(unread());
     }
@@ -123,9 +123,9 @@ fn answer(args: &[OsString], began: Instant) -> Result<Said, HandedOn> {
         time_limit: TIME_LIMIT.saturating_sub(Duration::from_secs(began.elapsed().as_secs())),
         ..Question::new(&options.agent, &sent)
     };
-    let lost = match question.ask(&socket, || socket::connect(&socket)) {
+    let lost = match question.ask_host(&socket, || socket::connect(&socket)) {
         Ok(said) => return Ok(said),
-        Err(unanswered) if options.connect.is_some() => Some(unanswered.by(&socket)),
+        Err(unanswered) if options.connect.is_some() => Some(unanswered.describe_for(&socket)),
         Err(Unanswered::Lost(error)) => Some(error.to_string()),
         Err(Unanswered::Unreached(_) | Unanswered::Refused(_)) => None,
     };
@@ -138,25 +138,29 @@ fn answer(args: &[OsString], began: Instant) -> Result<Said, HandedOn> {
 impl Options {
     /// Reads the options that `hookwire install` writes, as it writes them. Nothing if there is
     /// anything else.
-    fn read(args: &[OsString]) -> Option<Options> {
+    fn from_args(args: &[OsString]) -> Option<Options> {
         let mut options = Options::default();
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.to_str()? {
-                "--fail" => match value(&mut args)?.to_str()? {
-                    "open" => once(&mut options.fails_open)?,
+                "--fail" => match option_value(&mut args)?.to_str()? {
+                    "open" => set_once(&mut options.fails_open)?,
                     _ => return None,
                 },
                 "--event" if options.event.is_none() => {
-                    options.event = Some(value(&mut args)?.to_str()?.to_string());
+                    options.event = Some(option_value(&mut args)?.to_str()?.to_string());
                 }
                 "--connect" if options.connect.is_none() => {
-                    options.connect = Some(socket::named(value(&mut args)?.to_str()?).ok()?);
+                    options.connect =
+                        Some(socket::parse_address(option_value(&mut args)?.to_str()?).ok()?);
                 }
                 agent if options.agent.is_empty() && !agent.starts_with('-') => {
                     options.agent = agent.to_string()
                 }
-                option => options.meant.take(option, &mut args)?.then_some(())?,
+                option => options
+                    .meant
+                    .take_option(option, &mut args)?
+                    .then_some(())?,
             }
         }
         (!options.agent.is_empty()).then_some(options)
@@ -183,7 +187,7 @@ fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn, began: Instan
             start_large(&words.collect::<Vec<OsString>>())
         }
     };
-    failed(
+    say_failure(
         args,
         &lost
             .into_iter()
@@ -195,7 +199,7 @@ fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn, began: Instan
 
 /// What is said of a failure here. Nobody is left who knows the agent's words. To most agents this
 /// exit code is a "no".
-fn failed(args: &[OsString], problem: &str) -> Said {
+fn say_failure(args: &[OsString], problem: &str) -> Said {
     match args
         .windows(2)
         .any(|it| it[0] == "--fail" && it[1] == "open")
@@ -233,8 +237,9 @@ mod tests {
 
     #[test]
     fn only_what_install_writes_is_read() {
-        let read =
-            |text: &str| Options::read(&text.split(' ').map(OsString::from).collect::<Vec<_>>());
+        let read = |text: &str| {
+            Options::from_args(&text.split(' ').map(OsString::from).collect::<Vec<_>>())
+        };
         let whole =
             read("claude-code --event Stop --root /p --user-dir /u --data-dir /d --live").unwrap();
         assert_eq!(

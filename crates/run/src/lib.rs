@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
     // Under the name that people type it is the large program in all but what it does quicker
     // itself.
     if programs::is_called(programs::TYPED) && words.peek().is_none_or(|word| word != "run") {
-        return refuse(&start_large(&words.collect::<Vec<OsString>>()));
+        return refuse_run(&start_large(&words.collect::<Vec<OsString>>()));
     }
     // `hookwire run` is this program by its own name.
     words.next_if(|word| word == "run");
@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
     let words: Vec<OsString> = words.collect();
     let options = match args::names_host(&words) {
         #[cfg(target_os = "linux")]
-        false => run::options(&words),
+        false => run::parse_options(&words),
         // The large program says what it can't do here, too.
         #[cfg(not(target_os = "linux"))]
         false if programs::is_called(programs::TYPED) => {
@@ -58,7 +58,7 @@ pub fn main() -> ExitCode {
     };
     let options = match options {
         Ok(options) => options,
-        Err(problem) => return refuse(&problem),
+        Err(problem) => return refuse_run(&problem),
     };
     #[cfg(target_os = "linux")]
     return linux::main(options);
@@ -71,7 +71,7 @@ pub fn main() -> ExitCode {
 
 /// Has the large program take the place of this one; why it can't.
 fn start_large(words: &[OsString]) -> String {
-    match programs::large() {
+    match programs::large_program() {
         Err(place) => format!("{} isn't there", place.display()),
         Ok(program) => format!(
             "{} can't be started: {}",
@@ -82,13 +82,13 @@ fn start_large(words: &[OsString]) -> String {
 }
 
 /// Says why nothing was run.
-fn refuse(problem: &str) -> ExitCode {
-    say(problem);
+fn refuse_run(problem: &str) -> ExitCode {
+    say_message(problem);
     ExitCode::from(UNUSABLE)
 }
 
 /// Writes a message to stderr. If nobody reads it any more, what is held goes on all the same.
-fn say(text: impl std::fmt::Display) {
+fn say_message(text: impl std::fmt::Display) {
     let name = if programs::is_called(programs::TYPED) {
         programs::TYPED
     } else {

@@ -1,8 +1,8 @@
 //! Which host of a project is meant, by the options that the large program has for it.
 
 use hookwire_ask::places::{DATA_DIR, Places, Settled, USER_DIR};
-use hookwire_ask::programs::large;
-use hookwire_ask::project::{for_agents, foreign, is_left_out, project};
+use hookwire_ask::programs::large_program;
+use hookwire_ask::project::{find_project, for_agents, foreign_projects, is_left_out};
 use hookwire_ask::warm::{Wanted, Warm};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -31,12 +31,12 @@ pub fn is_varied() -> bool {
 }
 
 /// Sets a flag that may be given once.
-pub fn once(flag: &mut bool) -> Option<()> {
+pub fn set_once(flag: &mut bool) -> Option<()> {
     (!std::mem::replace(flag, true)).then_some(())
 }
 
 /// The value of an option.
-pub fn value<'a>(rest: &mut impl Iterator<Item = &'a OsString>) -> Option<&'a OsString> {
+pub fn option_value<'a>(rest: &mut impl Iterator<Item = &'a OsString>) -> Option<&'a OsString> {
     rest.next()
         .filter(|it| !it.is_empty() && !it.as_encoded_bytes().starts_with(b"-"))
 }
@@ -44,19 +44,19 @@ pub fn value<'a>(rest: &mut impl Iterator<Item = &'a OsString>) -> Option<&'a Os
 impl Meant {
     /// Takes an option with its value from the rest: whether it is one of these. Nothing if it
     /// isn't as `hookwire install` writes it.
-    pub fn take<'a>(
+    pub fn take_option<'a>(
         &mut self,
         option: &str,
         rest: &mut impl Iterator<Item = &'a OsString>,
     ) -> Option<bool> {
         match option {
-            "--live" => once(&mut self.project)?,
-            "--isolated" => once(&mut self.isolated)?,
-            "--no-self-defense" => once(&mut self.no_self_defense)?,
-            "--root" if self.root.is_none() => self.root = Some(value(rest)?.into()),
-            "--hooks" => self.hooks.push(value(rest)?.into()),
-            USER_DIR => self.user_dirs.push(value(rest)?.into()),
-            DATA_DIR => self.data_dirs.push(value(rest)?.into()),
+            "--live" => set_once(&mut self.project)?,
+            "--isolated" => set_once(&mut self.isolated)?,
+            "--no-self-defense" => set_once(&mut self.no_self_defense)?,
+            "--root" if self.root.is_none() => self.root = Some(option_value(rest)?.into()),
+            "--hooks" => self.hooks.push(option_value(rest)?.into()),
+            USER_DIR => self.user_dirs.push(option_value(rest)?.into()),
+            DATA_DIR => self.data_dirs.push(option_value(rest)?.into()),
             _ => return Some(false),
         }
         Some(true)
@@ -69,26 +69,26 @@ impl Meant {
         if names_all {
             Some(None)
         } else {
-            home().map(Some)
+            home_dir().map(Some)
         }
     }
 
     /// The host that `hookwire hook` would ask.
     pub fn host_of_hook(&self) -> Option<Warm> {
         let (root, home) = (self.root(), self.home()?);
-        let projects = foreign(&root);
+        let projects = foreign_projects(&root);
         let is_foreign = |place: &Path| projects.iter().any(|project| place.starts_with(project));
-        self.host(
+        self.warm_host(
             &root,
-            &Settled::for_agent(self.named(), is_foreign, || home).read,
+            &Settled::for_agent(self.named_places(), is_foreign, || home).read,
         )
     }
 
     /// The host that `hookwire run` would ask, if it would say nothing of its definitions.
     pub fn host_of_run(&self) -> Option<Warm> {
         let home = self.home()?;
-        let places = Settled::new(self.named(), || home).read;
-        let host = self.host(&self.root(), &places)?;
+        let places = Settled::new(self.named_places(), || home).read;
+        let host = self.warm_host(&self.root(), &places)?;
         let are_there = self.hooks.iter().all(|hooks| hooks.is_dir());
         let is_quiet = !is_left_out(
             &host.root,
@@ -101,19 +101,19 @@ impl Meant {
     }
 
     /// The command that has the large program start this host.
-    pub fn starts(&self, host: &Warm) -> Vec<OsString> {
-        host.starts("30m", !self.no_self_defense)
+    pub fn start_command(&self, host: &Warm) -> Vec<OsString> {
+        host.start_command("30m", !self.no_self_defense)
     }
 
     fn root(&self) -> PathBuf {
-        self.root.clone().unwrap_or_else(project)
+        self.root.clone().unwrap_or_else(find_project)
     }
 
-    fn named(&self) -> Places {
-        Places::named(&self.user_dirs, &self.data_dirs)
+    fn named_places(&self) -> Places {
+        Places::from_paths(&self.user_dirs, &self.data_dirs)
     }
 
-    fn host(&self, root: &Path, places: &Places) -> Option<Warm> {
+    fn warm_host(&self, root: &Path, places: &Places) -> Option<Warm> {
         let wanted = Wanted {
             root: for_agents(root, !self.project && !self.isolated, &places.data).ok()?,
             hooks: self.hooks.clone(),
@@ -122,13 +122,13 @@ impl Meant {
             self_defense: !self.no_self_defense,
             more: Vec::new(),
         };
-        Warm::new(large().ok()?, wanted, places).ok()
+        Warm::new(large_program().ok()?, wanted, places).ok()
     }
 }
 
 /// The user's home directory by the file of users. Who isn't in that file is looked for by the
 /// large program, which knows more ways.
-pub fn home() -> Option<PathBuf> {
+pub fn home_dir() -> Option<PathBuf> {
     let users = std::fs::read("/etc/passwd").ok()?;
     let user = rustix::process::getuid().as_raw().to_string();
     let home = users.split(|byte| *byte == b'\n').find_map(|line| {

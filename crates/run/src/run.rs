@@ -3,18 +3,18 @@
 //! which then takes the place of this one.
 
 use super::args::Options;
-use super::meant::{Meant, is_varied, once, value};
+use super::meant::{Meant, is_varied, option_value, set_once};
 use super::start_large;
 use hookwire_ask::socket;
 use std::ffi::OsString;
 
 /// What is to be held, with the host that is asked; words are those of `hookwire run`, without
 /// `run`. Otherwise the large program takes over; why it can't.
-pub fn options(words: &[OsString]) -> Result<Options, String> {
-    read(words).ok_or_else(|| start_large(&[&["run".into()], words].concat()))
+pub fn parse_options(words: &[OsString]) -> Result<Options, String> {
+    read_options(words).ok_or_else(|| start_large(&[&["run".into()], words].concat()))
 }
 
-fn read(words: &[OsString]) -> Option<Options> {
+fn read_options(words: &[OsString]) -> Option<Options> {
     let (mut options, mut meant) = (Options::default(), Meant::default());
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -23,13 +23,13 @@ fn read(words: &[OsString]) -> Option<Options> {
                 options.command = words.by_ref().cloned().collect();
                 break;
             }
-            "--end-tree" => once(&mut options.end_tree)?,
-            "--best-effort" => once(&mut options.best_effort)?,
-            "--allow-debuggers" => once(&mut options.allow_debuggers)?,
+            "--end-tree" => set_once(&mut options.end_tree)?,
+            "--best-effort" => set_once(&mut options.best_effort)?,
+            "--allow-debuggers" => set_once(&mut options.allow_debuggers)?,
             "--for" if options.tool_event.is_none() => {
-                options.tool_event = Some(value(&mut words)?.to_str()?.to_string());
+                options.tool_event = Some(option_value(&mut words)?.to_str()?.to_string());
             }
-            option => meant.take(option, &mut words)?.then_some(())?,
+            option => meant.take_option(option, &mut words)?.then_some(())?,
         }
     }
     if options.command.is_empty() || is_varied() {
@@ -37,7 +37,7 @@ fn read(words: &[OsString]) -> Option<Options> {
     }
     let host = meant.host_of_run()?;
     drop(socket::connect(&host.socket).ok()?);
-    options.host = meant.starts(&host);
+    options.host = meant.start_command(&host);
     options.socket = host.socket;
     Some(options)
 }
@@ -59,7 +59,7 @@ mod tests {
             "true",
         ] {
             let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-            assert!(read(&words).is_none(), "{words:?}");
+            assert!(read_options(&words).is_none(), "{words:?}");
         }
     }
 }

@@ -217,7 +217,7 @@ impl Pool {
                 .await
                 .map_err(|error| about(&error))?;
             let answer = serde_json::from_slice(&answer).map_err(|error| about(&error))?;
-            Question::read(answer).map_err(|unanswered| match unanswered {
+            Question::read_answer(answer).map_err(|unanswered| match unanswered {
                 Unanswered::Unreached(error) | Unanswered::Lost(error) => about(&error),
                 Unanswered::Refused(problem) => about(&problem),
             })

@@ -1,7 +1,7 @@
 //! `hookwire host stop`: the end of hosts.
 
 use super::super::output::{Output, tell};
-use super::super::{Failure, Finding, project};
+use super::super::{Failure, Finding, find_project};
 use hookwire_engine::running::{self, Running, Stopped};
 use serde_json::json;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub(super) struct StopArgs {
     /// The project root of the hosts; else the nearest directory upwards that is a project's.
-    #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
+    #[arg(long, value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
     root: PathBuf,
     /// End the hosts of all projects.
     #[arg(long, conflicts_with = "root")]

@@ -87,8 +87,8 @@ impl Asking {
     }
 
     /// Asks, and waits for as long as `is_awaited`: a person may be asked.
-    pub fn ask(&self, start: &Start<'_>, is_awaited: impl Fn() -> bool) -> Verdict {
-        let event = self.event(start);
+    pub fn ask_host(&self, start: &Start<'_>, is_awaited: impl Fn() -> bool) -> Verdict {
+        let event = self.start_event(start);
         let kept = self.take_link();
         let was_kept = kept.is_some();
         let mut answer = self.ask_over(kept, &event, &is_awaited);
@@ -97,7 +97,7 @@ impl Asking {
             answer = self.ask_over(None, &event, &is_awaited);
         }
         let (link, verdict) = match answer {
-            Ok((link, reply)) => (Some(link), verdict(reply)),
+            Ok((link, reply)) => (Some(link), read_verdict(reply)),
             Err(_) => (None, Verdict::Deny(HOST_GONE.into())),
         };
         self.give_link(link);
@@ -133,7 +133,7 @@ impl Asking {
         self.free.notify_one();
     }
 
-    fn event(&self, start: &Start<'_>) -> Value {
+    fn start_event(&self, start: &Start<'_>) -> Value {
         let words = |argv: &[Vec<u8>]| {
             argv.iter()
                 .map(|it| String::from_utf8_lossy(it).into_owned())
@@ -170,7 +170,7 @@ impl Asking {
 }
 
 /// A decision that this program doesn't know is a deny, and so is an error.
-fn verdict(reply: std::result::Result<Value, String>) -> Verdict {
+fn read_verdict(reply: std::result::Result<Value, String>) -> Verdict {
     match reply {
         Ok(verdict) if verdict["decision"] == "allow" => Verdict::Allow,
         Ok(verdict) => Verdict::Deny(
@@ -189,17 +189,24 @@ mod tests {
 
     #[test]
     fn only_an_allow_allows() {
-        assert_eq!(verdict(Ok(json!({ "decision": "allow" }))), Verdict::Allow);
+        assert_eq!(
+            read_verdict(Ok(json!({ "decision": "allow" }))),
+            Verdict::Allow
+        );
         for decision in ["deny", "ask", "defer", "new"] {
             let reply = json!({ "decision": decision, "reason": "no" });
-            assert_eq!(verdict(Ok(reply)), Verdict::Deny("no".into()), "{decision}");
+            assert_eq!(
+                read_verdict(Ok(reply)),
+                Verdict::Deny("no".into()),
+                "{decision}"
+            );
         }
         assert_eq!(
-            verdict(Ok(Value::Null)),
+            read_verdict(Ok(Value::Null)),
             Verdict::Deny("a rule forbids it".into())
         );
         assert_eq!(
-            verdict(Err("x".into())),
+            read_verdict(Err("x".into())),
             Verdict::Deny("the rules can't be asked: x".into())
         );
     }

@@ -4,7 +4,7 @@
 use super::filter;
 use super::sys;
 use crate::args::Options;
-use crate::say;
+use crate::say_message;
 use landlock::{CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
@@ -42,11 +42,16 @@ pub enum Standing {
 }
 
 /// Becomes the command.
-pub fn run(options: &Options, supervisor: UnixStream, in_namespace: bool, signals: &SigSet) -> ! {
+pub fn run_command(
+    options: &Options,
+    supervisor: UnixStream,
+    in_namespace: bool,
+    signals: &SigSet,
+) -> ! {
     sys::reset_signal(libc::SIGPIPE);
-    let kind = match confine(in_namespace) {
+    let kind = match confine_process(in_namespace) {
         Ok((listener, is_killable)) => {
-            tell(
+            tell_supervisor(
                 &supervisor,
                 if is_killable { b'k' } else { b'l' },
                 Some(&listener),
@@ -54,30 +59,30 @@ pub fn run(options: &Options, supervisor: UnixStream, in_namespace: bool, signal
             None
         }
         Err(Unconfined::NoNamespace) => {
-            tell(&supervisor, b'n', None);
+            tell_supervisor(&supervisor, b'n', None);
             sys::exit_now(NOT_STARTED);
         }
         Err(Unconfined::HeldAlready) => {
-            say("held already, by the `hookwire run` above; its rules go on to hold");
+            say_message("held already, by the `hookwire run` above; its rules go on to hold");
             Some(b'h')
         }
         Err(Unconfined::Unable(problem)) if options.best_effort => {
-            say(format_args!("nothing is held: {problem}"));
+            say_message(format_args!("nothing is held: {problem}"));
             Some(b'p')
         }
         Err(Unconfined::Unable(problem)) => {
-            say(format_args!(
+            say_message(format_args!(
                 "not run, because nothing can be held: {problem} (--best-effort runs it unheld)"
             ));
-            tell(&supervisor, b'u', None);
+            tell_supervisor(&supervisor, b'u', None);
             sys::exit_now(NOT_STARTED);
         }
     };
     if let Some(kind) = kind {
-        tell(&supervisor, kind, None);
+        tell_supervisor(&supervisor, kind, None);
     }
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(signals), None);
-    start(&options.command)
+    exec_command(&options.command)
 }
 
 enum Unconfined {
@@ -87,11 +92,11 @@ enum Unconfined {
 }
 
 /// From here on, nothing that this process starts escapes.
-fn confine(in_namespace: bool) -> std::result::Result<(OwnedFd, bool), Unconfined> {
+fn confine_process(in_namespace: bool) -> std::result::Result<(OwnedFd, bool), Unconfined> {
     let unable =
         |what: &str, error: &dyn std::fmt::Display| Unconfined::Unable(format!("{what}: {error}"));
     prctl::set_no_new_privs().map_err(|error| unable("no_new_privs", &error))?;
-    let installed = install();
+    let installed = install_filter();
     let (listener, is_killable) = installed.map_err(|error| match error.raw_os_error() {
         Some(libc::EBUSY) => Unconfined::HeldAlready,
         _ => unable("the kernel has no seccomp listener here", &error),
@@ -111,8 +116,8 @@ fn confine(in_namespace: bool) -> std::result::Result<(OwnedFd, bool), Unconfine
 
 /// Installs the filter; says whether the kernel leaves a start that is being judged alone but for
 /// deadly signals.
-fn install() -> Result<(OwnedFd, bool)> {
-    let program = filter::program();
+fn install_filter() -> Result<(OwnedFd, bool)> {
+    let program = filter::filter_program();
     let plain = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
     match sys::install_filter(
         &program,
@@ -137,13 +142,14 @@ pub fn enter_namespace() -> Result<()> {
 }
 
 /// Execs the command. This start isn't judged: it is what was asked for.
-fn start(command: &[OsString]) -> ! {
+fn exec_command(command: &[OsString]) -> ! {
     let words: Vec<CString> = command
         .iter()
         .filter_map(|it| CString::new(it.clone().into_vec()).ok())
         .collect();
     // Each try to start a program is a question to the supervisor, so the file is found first.
-    let found = find(&command[0]).and_then(|it| CString::new(it.into_os_string().into_vec()).ok());
+    let found =
+        find_program(&command[0]).and_then(|it| CString::new(it.into_os_string().into_vec()).ok());
     let error = match &found {
         Some(path) => match nix::unistd::execv(path, &words) {
             // A script without a first line that says of what: a shell runs it.
@@ -153,7 +159,7 @@ fn start(command: &[OsString]) -> ! {
         None => Some(Errno::ENOENT),
     };
     let error = error.unwrap_or(Errno::ENOENT);
-    say(format_args!(
+    say_message(format_args!(
         "{}: {}",
         command[0].display(),
         Error::from(error)
@@ -166,7 +172,7 @@ fn start(command: &[OsString]) -> ! {
 }
 
 /// Finds a program as `execvp` does.
-fn find(name: &OsString) -> Option<PathBuf> {
+fn find_program(name: &OsString) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return Some(name.into());
     }
@@ -183,7 +189,7 @@ fn find(name: &OsString) -> Option<PathBuf> {
         .find(|it| it.is_file() && nix::unistd::access(it, nix::unistd::AccessFlags::X_OK).is_ok())
 }
 
-fn tell(supervisor: &UnixStream, kind: u8, listener: Option<&OwnedFd>) {
+fn tell_supervisor(supervisor: &UnixStream, kind: u8, listener: Option<&OwnedFd>) {
     let fds: Vec<i32> = listener.iter().map(|it| it.as_raw_fd()).collect();
     let rights = [ControlMessage::ScmRights(&fds)];
     let rights = if fds.is_empty() { &[][..] } else { &rights[..] };
@@ -214,7 +220,7 @@ pub fn await_standing(command: &UnixStream) -> Standing {
                 _ => None,
             })
         });
-    match (kind[0], fd.map(sys::own)) {
+    match (kind[0], fd.map(sys::own_fd)) {
         (kind @ (b'k' | b'l'), Some(listener)) => Standing::Held {
             listener,
             is_killable: kind == b'k',

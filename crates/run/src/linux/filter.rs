@@ -21,23 +21,23 @@ const NOT_PERMITTED: u32 = SECCOMP_RET_ERRNO | libc::EPERM as u32;
 const NO_SUCH_CALL: u32 = SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 
 /// The filter's instructions.
-pub fn program() -> Vec<sock_filter> {
+pub fn filter_program() -> Vec<sock_filter> {
     let mut program = vec![load(ARCH)];
     for (n, entry) in ENTRIES.iter().enumerate() {
-        let calls = calls(entry, X32.filter(|_| n == 0));
+        let calls = filter_calls(entry, X32.filter(|_| n == 0));
         program.push(jump(BPF_JEQ, entry.audit, 0, calls.len() as u8));
         program.extend(calls);
     }
     // An entry whose numbers nobody has written down could start programs unseen.
-    program.push(answer(NO_SUCH_CALL));
+    program.push(answer_with(NO_SUCH_CALL));
     program
 }
 
 /// The instructions for the calls of one entry, each way through which ends in an answer.
-fn calls(entry: &Entry, refused_from: Option<u32>) -> Vec<sock_filter> {
+fn filter_calls(entry: &Entry, refused_from: Option<u32>) -> Vec<sock_filter> {
     let mut calls = vec![load(NUMBER)];
     if let Some(number) = refused_from {
-        calls.extend([jump(BPF_JGE, number, 0, 1), answer(NO_SUCH_CALL)]);
+        calls.extend([jump(BPF_JGE, number, 0, 1), answer_with(NO_SUCH_CALL)]);
     }
     let (process, request, new_limits) = (ARGUMENTS, ARGUMENTS + 8, ARGUMENTS + 2 * 8);
     calls.extend([
@@ -55,9 +55,9 @@ fn calls(entry: &Entry, refused_from: Option<u32>) -> Vec<sock_filter> {
         load(request),
         jump(BPF_JEQ, TYPE[0], 3, 0),
         jump(BPF_JEQ, TYPE[1], 2, 0),
-        answer(SECCOMP_RET_ALLOW),
-        answer(SECCOMP_RET_USER_NOTIF),
-        answer(NOT_PERMITTED),
+        answer_with(SECCOMP_RET_ALLOW),
+        answer_with(SECCOMP_RET_USER_NOTIF),
+        answer_with(NOT_PERMITTED),
     ]);
     calls
 }
@@ -80,7 +80,7 @@ fn jump(test: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
     }
 }
 
-fn answer(k: u32) -> sock_filter {
+fn answer_with(k: u32) -> sock_filter {
     sock_filter {
         code: (BPF_RET | BPF_K) as u16,
         jt: 0,

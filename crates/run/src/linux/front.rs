@@ -6,7 +6,7 @@ use super::obeyed::Obeyed;
 use super::sys::{self, Fork};
 use super::told::Told;
 use crate::args::Options;
-use crate::say;
+use crate::say_message;
 use libc::pid_t;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 ///
 /// # Errors
 /// Nothing was run.
-pub fn run(options: Options) -> Result<ExitCode, String> {
+pub fn run_front(options: Options) -> Result<ExitCode, String> {
     let (obeyed, link) = Obeyed::begin(&options).map_err(|error| {
         format!(
             "{}: nobody can be asked there: {error}",
@@ -40,11 +40,11 @@ pub fn run(options: Options) -> Result<ExitCode, String> {
     match sys::fork().map_err(|error| failed("no process can be started", &error))? {
         Fork::Child => {
             drop(ours);
-            holding::run(options, theirs, obeyed, link, &before)
+            holding::run_supervisor(options, theirs, obeyed, link, &before)
         }
         Fork::Parent(_) => drop((theirs, obeyed, link)),
     }
-    Ok(wait(&ours))
+    Ok(wait_for_command(&ours))
 }
 
 /// Blocks what is passed on; stops by the terminal keep their effect, because the shell above waits
@@ -72,7 +72,7 @@ fn passed_on() -> SigSet {
     signals
 }
 
-fn wait(supervisor: &UnixStream) -> ExitCode {
+fn wait_for_command(supervisor: &UnixStream) -> ExitCode {
     let mut command = None;
     let signals =
         SignalFd::with_flags(&passed_on(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).ok();
@@ -98,16 +98,18 @@ fn wait(supervisor: &UnixStream) -> ExitCode {
         if !is_told {
             continue;
         }
-        match (Told::receive(supervisor), command) {
+        match (Told::receive_from(supervisor), command) {
             (Some(Told::Command(pid)), _) => command = Some(pid),
             (Some(Told::Stopped(_)), Some(pid)) => stop_with(pid),
             (Some(Told::Stopped(_)), None) => {}
             (Some(Told::Ended(status)), _) => return end_as(status),
             (Some(Told::Survived), _) => {
-                say("some of what the command has started can't be ended, and goes on, held");
+                say_message(
+                    "some of what the command has started can't be ended, and goes on, held",
+                );
             }
             (Some(Told::Unable), _) => return ExitCode::from(crate::UNUSABLE),
-            (None, Some(pid)) => return outlive(pid),
+            (None, Some(pid)) => return outlive_supervisor(pid),
             (None, None) => return ExitCode::from(crate::UNUSABLE),
         }
     }
@@ -129,8 +131,8 @@ fn stop_with(command: pid_t) {
 }
 
 /// The supervisor was killed: the command goes on, and can start nothing more.
-fn outlive(command: pid_t) -> ExitCode {
-    say(
+fn outlive_supervisor(command: pid_t) -> ExitCode {
+    say_message(
         "the supervisor was killed; from now on no program starts here (\"Function not implemented\")",
     );
     // The command becomes this process's child before the supervisor's own end can be waited for.

@@ -10,7 +10,7 @@ use super::sys::{self, Change, Fork};
 use super::told::Told;
 use super::{start, watch};
 use crate::args::Options;
-use crate::say;
+use crate::say_message;
 use hookwire_ask::limits;
 use nix::sys::prctl;
 use nix::sys::signal::SigSet;
@@ -21,12 +21,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Runs as the supervisor.
-pub fn run(options: Options, front: UnixStream, obeyed: Obeyed, link: Link, signals: &SigSet) -> ! {
+pub fn run_supervisor(
+    options: Options,
+    front: UnixStream,
+    obeyed: Obeyed,
+    link: Link,
+    signals: &SigSet,
+) -> ! {
     // Else processes whose starters have ended would be nobody's, and no tracer but an ancestor may
     // look at them.
     let _ = prctl::set_child_subreaper(true);
     let since = file_time();
-    let runs = Runs::read(options.data_dirs(), since);
+    let runs = Runs::read_kept(options.data_dirs(), since);
     // Root may look into every process anyhow, and a namespace would take its rights away.
     let mut in_namespace = !nix::unistd::geteuid().is_root();
     let (pid, becoming, standing) = loop {
@@ -34,7 +40,7 @@ pub fn run(options: Options, front: UnixStream, obeyed: Obeyed, link: Link, sign
             sys::exit_now(1)
         };
         match sys::fork() {
-            Ok(Fork::Child) => command::run(&options, theirs, in_namespace, signals),
+            Ok(Fork::Child) => command::run_command(&options, theirs, in_namespace, signals),
             Ok(Fork::Parent(pid)) => {
                 drop(theirs);
                 match command::await_standing(&ours) {
@@ -45,7 +51,7 @@ pub fn run(options: Options, front: UnixStream, obeyed: Obeyed, link: Link, sign
             Err(_) => sys::exit_now(1),
         }
     };
-    Told::Command(pid).send(&front);
+    Told::Command(pid).send_to(&front);
     let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
     for signal in [libc::SIGTTOU, libc::SIGTTIN, libc::SIGTSTP, libc::SIGPIPE] {
         sys::ignore_signal(signal);
@@ -55,7 +61,7 @@ pub fn run(options: Options, front: UnixStream, obeyed: Obeyed, link: Link, sign
         Standing::Held {
             listener,
             is_killable,
-        } => hold(
+        } => hold_command(
             options,
             obeyed,
             command,
@@ -69,13 +75,13 @@ pub fn run(options: Options, front: UnixStream, obeyed: Obeyed, link: Link, sign
             wait_for_unheld(&command);
         }
         Standing::NoNamespace | Standing::Unable => {
-            Told::Unable.send(&command.front);
+            Told::Unable.send_to(&command.front);
             sys::exit_now(0);
         }
     }
 }
 
-fn hold(
+fn hold_command(
     options: Options,
     obeyed: Obeyed,
     command: CommandState,
@@ -84,8 +90,8 @@ fn hold(
     link: Link,
     (since, mut runs): (Duration, Runs),
 ) -> ! {
-    runs.begin(since);
-    runs.unknown().into_iter().for_each(say);
+    runs.note_begin(since);
+    runs.unknown().into_iter().for_each(say_message);
     let host = obeyed.process();
     let kept = [
         listener.as_fd(),
@@ -117,14 +123,14 @@ fn hold(
     let serving = supervisor.clone();
     supervisor
         .pool
-        .begin(move |role| start::serve_next(&serving, role));
+        .start_threads(move |role| start::serve_next(&serving, role));
     let watched = supervisor.clone();
     if std::thread::Builder::new()
         .name("watch".into())
-        .spawn(move || watch::run(&watched, link))
+        .spawn(move || watch::run_watch(&watched, link))
         .is_err()
     {
-        supervisor.publish(Err("hookwire-run has no thread to talk to its host".into()));
+        supervisor.publish_snapshot(Err("hookwire-run has no thread to talk to its host".into()));
     }
     supervisor.wait_for_children();
     loop {
@@ -154,11 +160,11 @@ fn wait_for_unheld(command: &CommandState) -> ! {
                 let _ = sys::take_change(pid, change);
                 match change {
                     Change::Ended(status) if pid == command.pid => {
-                        Told::Ended(status).send(&command.front);
+                        Told::Ended(status).send_to(&command.front);
                         sys::exit_now(0);
                     }
                     Change::Stopped(signal) if pid == command.pid => {
-                        Told::Stopped(signal).send(&command.front)
+                        Told::Stopped(signal).send_to(&command.front)
                     }
                     _ => {}
                 }

@@ -37,7 +37,7 @@ impl Link {
     ///
     /// # Errors
     /// The connection is broken.
-    pub fn over(stream: UnixStream) -> Result<Link> {
+    pub fn over_stream(stream: UnixStream) -> Result<Link> {
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_read_timeout(Some(LOOK))?;
         let mut link = Link {
@@ -114,7 +114,7 @@ impl Link {
     ///
     /// # Errors
     /// The connection is broken or has ended.
-    pub fn fill(&mut self) -> Result<()> {
+    pub fn fill_buffer(&mut self) -> Result<()> {
         let mut chunk = [0; 16 << 10];
         match self.stream.read(&mut chunk)? {
             0 => Err(ErrorKind::UnexpectedEof.into()),
@@ -130,7 +130,7 @@ impl Link {
             if let Some(message) = self.take_message()? {
                 return Ok(message);
             }
-            self.fill()?;
+            self.fill_buffer()?;
         }
     }
 

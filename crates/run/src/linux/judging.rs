@@ -47,7 +47,7 @@ pub struct Judge<'a> {
 
 impl Judge<'_> {
     /// Asks about a program, and about the one that it loads if it is a dynamic loader.
-    pub fn judge(&self, program: &Program) -> Verdict {
+    pub fn judge_program(&self, program: &Program) -> Verdict {
         if self.snapshot.is_empty() {
             return Verdict::Allow;
         }
@@ -56,7 +56,7 @@ impl Judge<'_> {
         });
         if is_loader && let Some((path, argv)) = loaded_program(&program.argv) {
             (self.before_asking)();
-            let file = match lookup::find(self.tid, Base::WorkingDirectory, &path) {
+            let file = match lookup::look_up(self.tid, Base::WorkingDirectory, &path) {
                 Lookup::Found(seen) => self.snapshot.look_at(&seen).map(Some),
                 Lookup::Missing(_) => Ok(None),
                 // It shows nowhere afterwards either.
@@ -65,18 +65,20 @@ impl Judge<'_> {
             };
             let loaded = match file {
                 Ok(file) => Program { argv, path, file },
-                Err(error) => return Verdict::Deny(unseen("the program that is loaded", error)),
+                Err(error) => {
+                    return Verdict::Deny(describe_unseen("the program that is loaded", error));
+                }
             };
-            let verdict = self.ask(&loaded);
+            let verdict = self.ask_names(&loaded);
             if verdict != Verdict::Allow {
                 return verdict;
             }
         }
-        self.ask(program)
+        self.ask_names(program)
     }
 
     /// Asks under each name that a rule has for the program.
-    fn ask(&self, program: &Program) -> Verdict {
+    fn ask_names(&self, program: &Program) -> Verdict {
         let names = self.names_of(program);
         if names.is_empty() {
             return Verdict::Allow;
@@ -87,10 +89,11 @@ impl Judge<'_> {
             ));
         }
         (self.before_asking)();
-        let mut parents = match tree::ancestors(self.process, self.supervisor.pid, &program.argv) {
-            Ok(parents) => parents,
-            Err(error) => return Verdict::Deny(unseen("who starts it", error)),
-        };
+        let mut parents =
+            match tree::find_ancestors(self.process, self.supervisor.pid, &program.argv) {
+                Ok(parents) => parents,
+                Err(error) => return Verdict::Deny(describe_unseen("who starts it", error)),
+            };
         self.look_at_parents(&mut parents, program);
         let cwd = match self
             .directory
@@ -99,7 +102,7 @@ impl Judge<'_> {
             .and_then(Seen::real_path)
         {
             Ok(cwd) => cwd,
-            Err(error) => return Verdict::Deny(unseen("its directory", error)),
+            Err(error) => return Verdict::Deny(describe_unseen("its directory", error)),
         };
         for (name, real_path) in names {
             let mut argv = program.argv.clone();
@@ -121,7 +124,8 @@ impl Judge<'_> {
                 pid: self.process,
                 parents: &parents,
             };
-            if let Verdict::Deny(reason) = self.supervisor.asking.ask(&start, self.is_awaited) {
+            if let Verdict::Deny(reason) = self.supervisor.asking.ask_host(&start, self.is_awaited)
+            {
                 return Verdict::Deny(reason);
             }
         }
@@ -148,7 +152,7 @@ impl Judge<'_> {
             // In a mount namespace of its own, a file may stand at any path.
             let running = lookup::running_file(nearest.pid).ok();
             let is_there =
-                |path: &Path, seen: &Seen| lookup::at(path).is_some_and(|key| key == seen.key);
+                |path: &Path, seen: &Seen| lookup::file_at(path).is_some_and(|key| key == seen.key);
             nearest.file = running
                 .and_then(|seen| Some((seen.real_path().ok()?, seen)))
                 .filter(|(path, it)| is_there(path, it))
@@ -180,10 +184,10 @@ impl Judge<'_> {
         let real_name = base_name(real_path.as_os_str().as_bytes());
         let mut names: Vec<(Vec<u8>, PathBuf)> = Vec::new();
         if snapshot.every || snapshot.has_name(base_name(&own)) {
-            add(&mut names, &own, &real_path);
+            add_name(&mut names, &own, &real_path);
         }
         if snapshot.has_name(base_name(&program.path)) {
-            add(&mut names, &program.path, &real_path);
+            add_name(&mut names, &program.path, &real_path);
         }
         let Some(file) = &program.file else {
             return names;
@@ -204,13 +208,13 @@ impl Judge<'_> {
         let others = others
             .into_iter()
             .filter(|path| !goes_by_it || says_verb(path));
-        others.for_each(|path| add(&mut names, path.as_os_str().as_bytes(), path));
+        others.for_each(|path| add_name(&mut names, path.as_os_str().as_bytes(), path));
         names
     }
 }
 
 /// Why something may not start that can't be looked at.
-pub fn unseen(what: &str, error: impl Into<std::io::Error>) -> String {
+pub fn describe_unseen(what: &str, error: impl Into<std::io::Error>) -> String {
     format!(
         "{what} can't be looked at, so it can't be judged: {}",
         error.into()
@@ -234,7 +238,7 @@ fn is_among(names: &[(Vec<u8>, PathBuf)], name: &[u8]) -> bool {
         .any(|(known, _)| base_name(known) == base_name(name))
 }
 
-fn add(names: &mut Vec<(Vec<u8>, PathBuf)>, name: &[u8], path: &Path) {
+fn add_name(names: &mut Vec<(Vec<u8>, PathBuf)>, name: &[u8], path: &Path) {
     if !is_among(names, name) {
         names.push((name.to_vec(), path.to_owned()));
     }

@@ -94,12 +94,12 @@ pub enum Lookup {
 }
 
 /// Looks up a program's path as the thread would.
-pub fn find(tid: pid_t, base: Base, path: &[u8]) -> Lookup {
+pub fn look_up(tid: pid_t, base: Base, path: &[u8]) -> Lookup {
     let error = match open_as(tid, base, path).and_then(Seen::new) {
         Ok(seen) => return Lookup::Found(seen),
         Err(error) => error,
     };
-    match look(Err::<(), _>(error)) {
+    match look_of_answer(Err::<(), _>(error)) {
         Look::Nothing => Lookup::Missing(error),
         // The process may have other rights, and other links that lead each process elsewhere.
         _ if matches!(
@@ -114,7 +114,7 @@ pub fn find(tid: pid_t, base: Base, path: &[u8]) -> Lookup {
 }
 
 /// What an answer of the kernel says, by the one table.
-pub fn look<T>(answer: Result<T, Errno>) -> Look<T> {
+pub fn look_of_answer<T>(answer: Result<T, Errno>) -> Look<T> {
     Look::of_io(answer.map_err(std::io::Error::from))
 }
 
@@ -129,7 +129,7 @@ fn open_as(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
         open_plain(tid, base, path)
     } {
         // Some links in /proc mean something else to this process, and others aren't text.
-        Err(Errno::EXDEV) => walk(tid, base, path),
+        Err(Errno::EXDEV) => walk_path(tid, base, path),
         other => other,
     }
 }
@@ -173,7 +173,7 @@ fn open_plain(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
 }
 
 /// Step by step, where `self` in /proc is the process that asks.
-fn walk(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
+fn walk_path(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
     let steps = |path: &[u8]| {
         path.split(|byte| *byte == b'/')
             .rev()
@@ -196,11 +196,11 @@ fn walk(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
         let here = fstat(&at)?;
         if &*name == b".." {
             if (here.st_dev, here.st_ino) != (top.st_dev, top.st_ino) {
-                at = step(&at, &name, OFlag::empty())?;
+                at = step_into(&at, &name, OFlag::empty())?;
             }
             continue;
         }
-        let next = step(&at, &name, OFlag::O_NOFOLLOW)?;
+        let next = step_into(&at, &name, OFlag::O_NOFOLLOW)?;
         if fstat(&next)?.st_mode & SFlag::S_IFMT.bits() != SFlag::S_IFLNK.bits() {
             at = next;
             continue;
@@ -213,7 +213,7 @@ fn walk(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
         at = match (is_proc, here.st_ino == PROC_ROOT_INO, &*name) {
             (true, true, b"self") => open_of_process(process, "")?,
             (true, true, b"thread-self") => open_of_process(process, &format!("task/{tid}"))?,
-            (true, false, _) => step(&at, &name, OFlag::empty())?,
+            (true, false, _) => step_into(&at, &name, OFlag::empty())?,
             _ => {
                 let target = readlinkat(&next, "")?;
                 pending.extend(steps(target.as_bytes()));
@@ -228,7 +228,7 @@ fn walk(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
     Ok(at)
 }
 
-fn step(at: &OwnedFd, name: &[u8], how: OFlag) -> Result<OwnedFd, Errno> {
+fn step_into(at: &OwnedFd, name: &[u8], how: OFlag) -> Result<OwnedFd, Errno> {
     openat(
         at,
         name,
@@ -260,14 +260,14 @@ fn open_below(directory: &OwnedFd, path: &[u8], how: ResolveFlag) -> Result<Owne
 /// # Errors
 /// It couldn't be looked.
 pub fn on_path<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
-    look(answer)
+    look_of_answer(answer)
         .or_closed()
         .known()
         .map_err(|error| Errno::from_raw(error.raw_os_error()))
 }
 
 /// Which file is at a path.
-pub fn at(path: &Path) -> Option<FileKey> {
+pub fn file_at(path: &Path) -> Option<FileKey> {
     stat(path).ok().map(|stat| FileKey::from_stat(&stat))
 }
 
@@ -275,7 +275,7 @@ pub fn at(path: &Path) -> Option<FileKey> {
 ///
 /// # Errors
 /// It couldn't be looked.
-pub fn running(pid: pid_t) -> Result<FileKey, Errno> {
+pub fn running_key(pid: pid_t) -> Result<FileKey, Errno> {
     stat(format!("/proc/{pid}/exe").as_str()).map(|stat| FileKey::from_stat(&stat))
 }
 
@@ -305,10 +305,10 @@ pub struct Chain {
 }
 
 /// What leads from a path to a file. None if it leads to another one, or it can't be told.
-pub fn chain(path: &Path, to: FileKey) -> Option<Chain> {
+pub fn link_chain(path: &Path, to: FileKey) -> Option<Chain> {
     let mut chain = Chain::default();
     let mut at = PathBuf::from("/");
-    let mut pending: Vec<PathBuf> = names(path);
+    let mut pending: Vec<PathBuf> = path_names(path);
     let mut last = None;
     while let Some(name) = pending.pop() {
         if name.as_os_str() == ".." {
@@ -320,7 +320,7 @@ pub fn chain(path: &Path, to: FileKey) -> Option<Chain> {
         let about = lstat(&at).ok()?;
         let kind = about.st_mode & SFlag::S_IFMT.bits();
         if kind == SFlag::S_IFLNK.bits() {
-            chain.files.push(changed(&about));
+            chain.files.push(change_time(&about));
             if chain.files.len() > MAX_LINKS {
                 return None;
             }
@@ -329,19 +329,21 @@ pub fn chain(path: &Path, to: FileKey) -> Option<Chain> {
             if target.is_absolute() {
                 at = PathBuf::from("/");
             }
-            pending.extend(names(&target));
+            pending.extend(path_names(&target));
         } else if kind == SFlag::S_IFDIR.bits() {
-            chain.directories.push((changed(&about), changed(&above)));
+            chain
+                .directories
+                .push((change_time(&about), change_time(&above)));
         }
         last = Some(about);
     }
     let last = last.filter(|it| FileKey::from_stat(it) == to)?;
-    chain.files.push(changed(&last));
+    chain.files.push(change_time(&last));
     Some(chain)
 }
 
 /// The names of a path, the last one first.
-fn names(path: &Path) -> Vec<PathBuf> {
+fn path_names(path: &Path) -> Vec<PathBuf> {
     let parts = path
         .components()
         .filter(|it| matches!(it, Component::Normal(_) | Component::ParentDir));
@@ -351,7 +353,7 @@ fn names(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn changed(about: &FileStat) -> Duration {
+fn change_time(about: &FileStat) -> Duration {
     Duration::new(
         about.st_ctime.max(0) as u64,
         about.st_ctime_nsec.clamp(0, 999_999_999) as u32,

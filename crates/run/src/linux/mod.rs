@@ -38,8 +38,8 @@ pub fn main(options: Options) -> ExitCode {
     if options.probe {
         return probe::main();
     }
-    match front::run(options) {
+    match front::run_front(options) {
         Ok(code) => code,
-        Err(problem) => crate::refuse(&problem),
+        Err(problem) => crate::refuse_run(&problem),
     }
 }

@@ -52,10 +52,10 @@ impl Obeyed {
             .first()
             .map(PathBuf::from)
             .filter(|path| path.is_absolute());
-        let program = program.and_then(|path| lookup::at(&path).map(|key| (path, key)));
+        let program = program.and_then(|path| lookup::file_at(&path).map(|key| (path, key)));
         let until = Instant::now() + PATIENCE;
         loop {
-            let (stream, peer) = open(&options.socket)?;
+            let (stream, peer) = open_socket(&options.socket)?;
             let is_host = is_free(&peer).and_then(|()| match &program {
                 Some((_, key)) if !is_program(&peer, *key, &options.socket) => Err(not_the_host()),
                 _ => Ok(()),
@@ -63,10 +63,10 @@ impl Obeyed {
             match is_host {
                 Ok(()) => {
                     let obeyed = Obeyed {
-                        known: Mutex::new(Known::of(peer)),
+                        known: Mutex::new(Known::from_peer(peer)),
                         program,
                     };
-                    return Ok((obeyed, Link::over(stream)?));
+                    return Ok((obeyed, Link::over_stream(stream)?));
                 }
                 // Until it listens itself, the kernel names the process that has started it.
                 Err(_) if Instant::now() < until && program.is_some() => std::thread::sleep(LOOK),
@@ -80,10 +80,10 @@ impl Obeyed {
     /// # Errors
     /// Nobody answers there, or somebody who isn't obeyed.
     pub fn connect(&self, socket: &Path) -> Result<Link> {
-        let (stream, peer) = open(socket)?;
+        let (stream, peer) = open_socket(socket)?;
         is_free(&peer)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.is(&peer) {
+        if !known.is_peer(&peer) {
             let is_proven = match self.program() {
                 Some(key) => is_program(&peer, key, socket),
                 None => self.program.is_none() && known.is_same_again(&peer),
@@ -91,10 +91,10 @@ impl Obeyed {
             if !is_proven {
                 return Err(not_the_host());
             }
-            *known = Known::of(peer);
+            *known = Known::from_peer(peer);
         }
         drop(known);
-        Link::over(stream)
+        Link::over_stream(stream)
     }
 
     /// Whether the command that starts a host may be run: what the tree has put in its place would
@@ -119,29 +119,29 @@ impl Obeyed {
     /// or nobody but root can have put another there.
     fn program(&self) -> Option<FileKey> {
         let (path, key) = self.program.as_ref()?;
-        lookup::at(path).filter(|now| now == key || is_beyond_reach(path))
+        lookup::file_at(path).filter(|now| now == key || is_beyond_reach(path))
     }
 }
 
 impl Known {
-    fn of(peer: Peer) -> Known {
+    fn from_peer(peer: Peer) -> Known {
         let (file, words) = (
-            lookup::running(peer.pid).ok(),
-            tree::arguments(peer.pid).ok(),
+            lookup::running_key(peer.pid).ok(),
+            tree::process_arguments(peer.pid).ok(),
         );
         Known { peer, file, words }
     }
 
     /// Whether it is this process.
-    fn is(&self, peer: &Peer) -> bool {
+    fn is_peer(&self, peer: &Peer) -> bool {
         self.peer.pid == peer.pid && self.peer.is_there() && peer.is_there()
     }
 
     /// Whether another process runs the same program with the same words.
     fn is_same_again(&self, peer: &Peer) -> bool {
         let (file, words) = (
-            lookup::running(peer.pid).ok(),
-            tree::arguments(peer.pid).ok(),
+            lookup::running_key(peer.pid).ok(),
+            tree::process_arguments(peer.pid).ok(),
         );
         file.is_some()
             && file == self.file
@@ -151,9 +151,9 @@ impl Known {
     }
 }
 
-fn open(socket: &Path) -> Result<(UnixStream, Peer)> {
+fn open_socket(socket: &Path) -> Result<(UnixStream, Peer)> {
     let stream = UnixStream::connect(socket)?;
-    let peer = Peer::of(&stream)?;
+    let peer = Peer::from_stream(&stream)?;
     Ok((stream, peer))
 }
 
@@ -162,10 +162,10 @@ fn open(socket: &Path) -> Result<(UnixStream, Peer)> {
 fn is_free(peer: &Peer) -> Result<()> {
     let own = nix::unistd::geteuid().as_raw();
     if peer.uid != own && peer.uid != 0 {
-        return Err(denied(format!("the socket is user {}'s", peer.uid)));
+        return Err(denied_error(format!("the socket is user {}'s", peer.uid)));
     }
     if peer.is_held() {
-        return Err(denied(
+        return Err(denied_error(
             "who listens there is itself held, or can't be looked at".into(),
         ));
     }
@@ -179,8 +179,8 @@ fn is_program(peer: &Peer, key: FileKey, socket: &Path) -> bool {
             .windows(2)
             .any(|it| it[0] == INHERIT && it[1] == socket.as_os_str().as_bytes())
     };
-    lookup::running(peer.pid) == Ok(key)
-        && tree::arguments(peer.pid).is_ok_and(is_of_socket)
+    lookup::running_key(peer.pid) == Ok(key)
+        && tree::process_arguments(peer.pid).is_ok_and(is_of_socket)
         && peer.is_there()
 }
 
@@ -192,9 +192,9 @@ fn is_beyond_reach(path: &Path) -> bool {
 }
 
 fn not_the_host() -> Error {
-    denied("who listens there isn't this project's host".into())
+    denied_error("who listens there isn't this project's host".into())
 }
 
-fn denied(why: String) -> Error {
+fn denied_error(why: String) -> Error {
     Error::new(ErrorKind::PermissionDenied, why)
 }

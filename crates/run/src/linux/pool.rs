@@ -67,7 +67,10 @@ impl Pool {
     }
 
     /// Begins to take starts.
-    pub fn begin(self: &Arc<Pool>, serve: impl Fn(&Role<'_>) -> bool + Send + Sync + 'static) {
+    pub fn start_threads(
+        self: &Arc<Pool>,
+        serve: impl Fn(&Role<'_>) -> bool + Send + Sync + 'static,
+    ) {
         self.serve.get_or_init(|| Box::new(serve));
         Role {
             pool: self,
@@ -83,7 +86,7 @@ impl Pool {
 
     /// Takes the role from whoever is busy for too long. Whether no thread is left for it, because
     /// too many are.
-    pub fn sound(self: &Arc<Pool>) -> bool {
+    pub fn is_sound(self: &Arc<Pool>) -> bool {
         let _ = self.alarm.wait();
         let state = self.state();
         if state.is_free {
@@ -164,7 +167,7 @@ impl Role<'_> {
                 .name("starts".into())
                 .stack_size(STACK);
             // Without a thread, the one that comes back first takes the role.
-            if thread.spawn(move || work(&working)).is_err() {
+            if thread.spawn(move || work_in_pool(&working)).is_err() {
                 pool.state().threads -= 1;
             }
         }
@@ -189,7 +192,7 @@ impl Role<'_> {
     }
 
     /// Counts a wait for another start of the same process among what may never come.
-    pub fn waits<T>(&self, what: impl FnOnce() -> T) -> T {
+    pub fn count_wait<T>(&self, what: impl FnOnce() -> T) -> T {
         self.pool.state().busy += 1;
         let result = what();
         self.pool.state().busy -= 1;
@@ -201,7 +204,7 @@ impl Role<'_> {
     }
 }
 
-fn work(pool: &Arc<Pool>) {
+fn work_in_pool(pool: &Arc<Pool>) {
     let Some(serve) = pool.serve.get() else {
         return;
     };

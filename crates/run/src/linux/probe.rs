@@ -21,7 +21,7 @@ pub fn main() -> ExitCode {
         (
             "listener",
             "each program start can be judged (seccomp listener)",
-            in_child(listener),
+            in_child(probe_listener),
         ),
         (
             "trace",
@@ -99,11 +99,11 @@ fn in_child(what: impl FnOnce() -> Result<()>) -> Result<()> {
     }
 }
 
-fn listener() -> Result<()> {
+fn probe_listener() -> Result<()> {
     prctl::set_no_new_privs()?;
     let plain = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
     sys::install_filter(
-        &filter::program(),
+        &filter::filter_program(),
         plain | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
     )
     .map(drop)

@@ -115,7 +115,7 @@ struct Files {
 /// A device and an inode, and the size, because a number is given again.
 type Inode = ((u64, u64), u64);
 
-fn inode(key: &FileKey) -> Inode {
+fn file_inode(key: &FileKey) -> Inode {
     (key.inode, key.size)
 }
 
@@ -131,7 +131,7 @@ impl Snapshot {
 
     /// Goes on to know the files that an earlier snapshot has found, as far as their names are
     /// named here.
-    pub fn inherit(&self, earlier: &Snapshot) {
+    pub fn inherit_from(&self, earlier: &Snapshot) {
         let (mut files, known) = (self.lock(), earlier.lock());
         let is_named = |path: &Path| self.has_name(base_name(path.as_os_str().as_bytes()));
         let by_inode = known.by_inode.iter().filter(|(_, path)| is_named(path));
@@ -165,7 +165,7 @@ impl Snapshot {
     pub fn look_at(&self, seen: &Seen) -> Result<ProgramFile, Errno> {
         let (key, mut kind, mut real_path) = (seen.key, Kind::default(), PathBuf::new());
         if !self.is_empty() {
-            (kind, real_path) = (self.kind(seen)?, seen.real_path()?);
+            (kind, real_path) = (self.kind_of(seen)?, seen.real_path()?);
         }
         Ok(ProgramFile {
             key,
@@ -174,16 +174,16 @@ impl Snapshot {
         })
     }
 
-    fn kind(&self, seen: &Seen) -> Result<Kind, Errno> {
+    fn kind_of(&self, seen: &Seen) -> Result<Kind, Errno> {
         let key = seen.key;
         let files = self.files()?;
         let named = files
             .by_inode
-            .get(&inode(&key))
+            .get(&file_inode(&key))
             .or_else(|| files.copies.get(&key))
             .cloned();
         let mut kind = Kind {
-            is_loader: files.loaders.contains(&inode(&key)),
+            is_loader: files.loaders.contains(&file_inode(&key)),
             ..Kind::default()
         };
         let alike = if named.is_none() {
@@ -268,7 +268,7 @@ impl Snapshot {
             |(own, above): &(Duration, Duration)| held_from(*own).is_none_or(|from| *above < from);
         paths
             .iter()
-            .filter_map(|path| lookup::chain(path, file.key))
+            .filter_map(|path| lookup::link_chain(path, file.key))
             .any(|chain| {
                 chain.files.iter().all(|it| held_from(*it).is_none())
                     && chain.directories.iter().all(is_in_place)
@@ -299,7 +299,7 @@ impl Snapshot {
                 .collect();
             for (directory, _) in &directories {
                 for name in &self.names {
-                    files.add(directory.join(std::ffi::OsStr::from_bytes(name)))?;
+                    files.add_path(directory.join(std::ffi::OsStr::from_bytes(name)))?;
                 }
             }
             for loader in LOADERS {
@@ -321,7 +321,7 @@ impl Original {
 }
 
 impl Files {
-    fn add(&mut self, path: PathBuf) -> Result<(), Errno> {
+    fn add_path(&mut self, path: PathBuf) -> Result<(), Errno> {
         let Some(stat) = lookup::on_path(stat(&path))? else {
             return Ok(());
         };
@@ -330,7 +330,7 @@ impl Files {
         }
         let (path, key) = (Arc::<Path>::from(path), FileKey::from_stat(&stat));
         // The first one along the PATH gives the name.
-        if let Entry::Vacant(vacant) = self.by_inode.entry(inode(&key)) {
+        if let Entry::Vacant(vacant) = self.by_inode.entry(file_inode(&key)) {
             vacant.insert(path.clone());
             self.by_size
                 .entry(key.size)
@@ -350,7 +350,7 @@ impl Files {
             return Ok(());
         };
         let key = FileKey::from_stat(&stat);
-        if self.loaders.insert(inode(&key)) {
+        if self.loaders.insert(file_inode(&key)) {
             let path = Path::new(loader).into();
             self.loaders_by_size
                 .entry(key.size)

@@ -48,7 +48,7 @@ pub struct Wanted {
 ///
 /// # Errors
 /// What the call would fail with.
-pub fn read(notification: &Notification) -> Result<Wanted, Errno> {
+pub fn read_wanted(notification: &Notification) -> Result<Wanted, Errno> {
     let entry = ENTRIES
         .iter()
         .find(|it| it.audit == notification.arch)
@@ -64,7 +64,7 @@ pub fn read(notification: &Notification) -> Result<Wanted, Errno> {
         tid: notification.tid,
         entry,
     };
-    let (path, argv) = memory.read_call(memory.address(path), memory.address(argv))?;
+    let (path, argv) = memory.read_call(memory.to_address(path), memory.to_address(argv))?;
     let base = match (is_at, args[0] as i32) {
         (false, _) | (true, libc::AT_FDCWD) => Base::WorkingDirectory,
         (true, fd) if path.is_empty() && args[4] as i32 & libc::AT_EMPTY_PATH != 0 => {
@@ -82,7 +82,7 @@ struct Memory {
 
 impl Memory {
     /// A register as an address: a 32-bit entry uses its lower half.
-    fn address(&self, register: u64) -> usize {
+    fn to_address(&self, register: u64) -> usize {
         if self.entry.pointer == 4 {
             register as u32 as usize
         } else {
@@ -155,7 +155,7 @@ impl Memory {
             for part in &parts {
                 let read = buffer[from..(from + part.len).min(n).max(from)].to_vec();
                 from += part.len;
-                let text = self.complete(part.base, read)?;
+                let text = self.complete_text(part.base, read)?;
                 total += text.len() + 1;
                 if total > MAX_ARGUMENTS {
                     return Err(Errno::E2BIG);
@@ -167,7 +167,7 @@ impl Memory {
     }
 
     /// The whole text of which the first bytes are there.
-    fn complete(&self, base: usize, mut text: Vec<u8>) -> Result<Vec<u8>, Errno> {
+    fn complete_text(&self, base: usize, mut text: Vec<u8>) -> Result<Vec<u8>, Errno> {
         let mut searched = 0;
         loop {
             if let Some(end) = text[searched..].iter().position(|byte| *byte == 0) {

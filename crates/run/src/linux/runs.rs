@@ -49,21 +49,21 @@ struct Time {
 impl Runs {
     /// Reads what is kept in these directories, before anything is held: the tree could take it
     /// away. Without any they are those of the user.
-    pub fn read(named: Vec<PathBuf>, now: Duration) -> Runs {
+    pub fn read_kept(named: Vec<PathBuf>, now: Duration) -> Runs {
         let named = Places {
             data: named,
             ..Places::default()
         };
-        let places = Settled::new(named, crate::meant::home).read.data;
+        let places = Settled::new(named, crate::meant::home_dir).read.data;
         let mut runs = Runs {
             places,
             ..Runs::default()
         };
         for place in &runs.places {
-            match read(&place.join(FILE)) {
+            match read_times(&place.join(FILE)) {
                 Ok(times) => runs.earlier.extend(times),
                 Err(error) if is_own_ground(place, &error) => {
-                    runs.unknown = Some(problem(place, &error))
+                    runs.unknown = Some(describe_problem(place, &error))
                 }
                 Err(_) => {}
             }
@@ -73,7 +73,7 @@ impl Runs {
             if time.is_under_way() {
                 time
             } else {
-                time.closed(time.until.unwrap_or(now))
+                time.closed_by(time.until.unwrap_or(now))
             }
         };
         runs.earlier = runs.earlier.into_iter().map(close).collect();
@@ -81,18 +81,18 @@ impl Runs {
     }
 
     /// Notes that this process holds something from now on.
-    pub fn begin(&mut self, since: Duration) {
+    pub fn note_begin(&mut self, since: Duration) {
         let pid = std::process::id() as i32;
-        self.own = started(pid).map(|started| Time {
+        self.own = start_time(pid).map(|started| Time {
             from: since,
             until: None,
             by: (pid, started),
         });
         for place in self.places.clone() {
-            if let Err(error) = self.keep(&place, self.own)
+            if let Err(error) = self.keep_times(&place, self.own)
                 && is_own_ground(&place, &error)
             {
-                self.unknown.get_or_insert(problem(&place, &error));
+                self.unknown.get_or_insert(describe_problem(&place, &error));
             }
         }
     }
@@ -117,14 +117,14 @@ impl Runs {
 
     /// Notes that this process holds nothing any more. What the tree has taken away of earlier
     /// times is there again.
-    pub fn end(&self, now: Duration) {
-        let own = self.own.map(|it| it.closed(now + GRAIN));
+    pub fn note_end(&self, now: Duration) {
+        let own = self.own.map(|it| it.closed_by(now + GRAIN));
         for place in &self.places {
-            let _ = self.keep(place, own);
+            let _ = self.keep_times(place, own);
         }
     }
 
-    fn keep(&self, directory: &Path, own: Option<Time>) -> Result<()> {
+    fn keep_times(&self, directory: &Path, own: Option<Time>) -> Result<()> {
         let Some(own) = own else {
             return Err(Error::other("the time of this process can't be told"));
         };
@@ -133,7 +133,7 @@ impl Runs {
             .mode(0o700)
             .create(directory)?;
         let path = directory.join(FILE);
-        let lock = open(
+        let lock = open_kept(
             File::options().create(true).append(true),
             &path.with_extension("lock"),
         );
@@ -146,14 +146,17 @@ impl Runs {
             });
             locked.ok_or(Error::from(ErrorKind::WouldBlock))
         });
-        let now_kept = read(&path).unwrap_or_default();
+        let now_kept = read_times(&path).unwrap_or_default();
         let mut times: Vec<Time> = now_kept
             .into_iter()
             .chain(self.earlier.iter().copied())
             .collect();
         times.retain(|it| it.by != own.by);
         times.push(own);
-        let text = merged(times).iter().map(Time::line).collect::<String>();
+        let text = merge_times(times)
+            .iter()
+            .map(Time::line)
+            .collect::<String>();
         let written = write_anew(&path, &text).or_else(|_| {
             fs::set_permissions(directory, Permissions::from_mode(0o700))?;
             write_anew(&path, &text)
@@ -169,7 +172,7 @@ fn write_anew(path: &Path, text: &str) -> Result<()> {
         .map(|it| Duration::from(it).as_nanos())
         .unwrap_or_default();
     let new = path.with_extension(format!("{}-{nanos}", std::process::id()));
-    let mut file = open(File::options().write(true).create_new(true), &new)?;
+    let mut file = open_kept(File::options().write(true).create_new(true), &new)?;
     let moved = file
         .write_all(text.as_bytes())
         .and_then(|()| fs::rename(&new, path));
@@ -177,7 +180,7 @@ fn write_anew(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Opens a file that holds bytes: nothing that waits for somebody else, and no link.
-fn open(how: &mut OpenOptions, path: &Path) -> Result<File> {
+fn open_kept(how: &mut OpenOptions, path: &Path) -> Result<File> {
     let file = how
         .mode(0o600)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
@@ -189,7 +192,7 @@ fn open(how: &mut OpenOptions, path: &Path) -> Result<File> {
     }
 }
 
-fn problem(place: &Path, error: &Error) -> String {
+fn describe_problem(place: &Path, error: &Error) -> String {
     format!(
         "when something was held before isn't known, because {} can't be used: {error}",
         place.join(FILE).display()
@@ -208,7 +211,7 @@ fn is_own_ground(place: &Path, error: &Error) -> bool {
 }
 
 impl Time {
-    fn closed(self, until: Duration) -> Time {
+    fn closed_by(self, until: Duration) -> Time {
         Time {
             until: Some(until),
             ..self
@@ -216,7 +219,7 @@ impl Time {
     }
 
     fn is_under_way(&self) -> bool {
-        self.until.is_none() && started(self.by.0) == Some(self.by.1)
+        self.until.is_none() && start_time(self.by.0) == Some(self.by.1)
     }
 
     fn line(&self) -> String {
@@ -248,8 +251,8 @@ impl Time {
 }
 
 /// What is kept.
-fn read(path: &Path) -> Result<Vec<Time>> {
-    let file = match open(File::options().read(true), path) {
+fn read_times(path: &Path) -> Result<Vec<Time>> {
+    let file = match open_kept(File::options().read(true), path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
         }
@@ -265,7 +268,7 @@ fn read(path: &Path) -> Result<Vec<Time>> {
 
 /// The same times in order: those that touch are one, and of those that are under way each stands
 /// for itself.
-fn merged(mut times: Vec<Time>) -> Vec<Time> {
+fn merge_times(mut times: Vec<Time>) -> Vec<Time> {
     times.sort_unstable();
     times.dedup();
     let (under_way, ended): (Vec<Time>, Vec<Time>) =
@@ -291,7 +294,7 @@ fn merged(mut times: Vec<Time>) -> Vec<Time> {
 }
 
 /// When a process was started, in hundredths of a second since the machine was.
-fn started(pid: i32) -> Option<u64> {
+fn start_time(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
@@ -313,8 +316,8 @@ mod tests {
     }
 
     fn begin(dir: &Path, from: u64) -> Runs {
-        let mut runs = Runs::read(vec![dir.into()], at(from));
-        runs.begin(at(from));
+        let mut runs = Runs::read_kept(vec![dir.into()], at(from));
+        runs.note_begin(at(from));
         runs
     }
 
@@ -327,8 +330,8 @@ mod tests {
         assert!(beside.has(at(12)) && !beside.has(at(9)));
         // The tree takes away what is known.
         fs::remove_file(dir.path().join(FILE)).unwrap();
-        beside.end(at(20));
-        first.end(at(21));
+        beside.note_end(at(20));
+        first.note_end(at(21));
         let later = begin(dir.path(), 30);
         let times: Vec<u64> = (0..40).filter(|time| later.has(at(*time))).collect();
         assert_eq!(times, (10..=21).collect::<Vec<u64>>());
@@ -373,7 +376,7 @@ mod tests {
             let dir = top.path().join("data");
             let first = begin(&dir, 10);
             spoil(&dir).unwrap();
-            first.end(at(20));
+            first.note_end(at(20));
             let later = begin(&dir, 30);
             assert_eq!(
                 (later.has(at(15)), later.unknown().is_some()),
@@ -402,7 +405,7 @@ mod tests {
             until: Some(at(3 * n + 1)),
             by: (1, 1),
         };
-        let all = merged((0..1000).map(time).collect());
+        let all = merge_times((0..1000).map(time).collect());
         assert_eq!(
             (all.len(), all[0].from, all[255].until),
             (MOST_TIMES, at(0), Some(at(2998)))

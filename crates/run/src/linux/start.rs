@@ -6,7 +6,7 @@
 
 use super::arch::ENTRIES;
 use super::asking::Verdict;
-use super::judging::{Judge, Program, unseen};
+use super::judging::{Judge, Program, describe_unseen};
 use super::lookup::{self, FileKey, Lookup};
 use super::pool::Role;
 use super::programs::Snapshot;
@@ -71,7 +71,7 @@ pub fn serve_next(supervisor: &Supervisor, role: &Role<'_>) -> bool {
     let notification = next(supervisor);
     notification
         .iter()
-        .for_each(|it| serve(supervisor, it, role));
+        .for_each(|it| serve_start(supervisor, it, role));
     notification.is_some()
 }
 
@@ -85,10 +85,10 @@ pub fn refuse_waiting(supervisor: &Supervisor) {
                 .is_some_and(|it| it.contains(PollFlags::POLLIN))
     };
     while is_waiting() {
-        let Ok(notification) = sys::receive(supervisor.listener()) else {
+        let Ok(notification) = sys::receive_start(supervisor.listener()) else {
             return;
         };
-        let _ = sys::respond(
+        let _ = sys::respond_to(
             supervisor.listener(),
             notification.id,
             Reply::Fail(libc::EAGAIN),
@@ -99,7 +99,7 @@ pub fn refuse_waiting(supervisor: &Supervisor) {
 /// The next start; none when no process is left that could start anything.
 fn next(supervisor: &Supervisor) -> Option<Notification> {
     loop {
-        match sys::receive(supervisor.listener()) {
+        match sys::receive_start(supervisor.listener()) {
             Ok(notification) => return Some(notification),
             // The process has gone before its start was taken; or all have.
             Err(_) if supervisor.has_ended() => return None,
@@ -109,20 +109,20 @@ fn next(supervisor: &Supervisor) -> Option<Notification> {
     }
 }
 
-fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) {
+fn serve_start(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) {
     if ENTRIES
         .iter()
         .any(|it| it.audit == notification.arch && it.prlimit == notification.number)
     {
-        return limit(supervisor, notification);
+        return serve_limit(supervisor, notification);
     }
     if supervisor.is_commands_own_start(notification.tid) {
-        let _ = sys::respond(supervisor.listener(), notification.id, Reply::Continue);
+        let _ = sys::respond_to(supervisor.listener(), notification.id, Reply::Continue);
         return;
     }
     let Some(process) = tree::process_of(notification.tid) else {
         // It is gone, or it can't be told which other start it must wait for.
-        let _ = sys::respond(
+        let _ = sys::respond_to(
             supervisor.listener(),
             notification.id,
             Reply::Fail(libc::EAGAIN),
@@ -137,22 +137,22 @@ fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) 
     };
     // The kernel lets one start of a process come to its end before another one of the same process
     // may be traced: the tracer of the second would sleep until the first is over.
-    let turn = role.waits(|| {
+    let turn = role.count_wait(|| {
         supervisor
             .turns
-            .take(process, || start.is_waiting(), || role.hand_over())
+            .take_turn(process, || start.is_waiting(), || role.hand_over())
     });
     let Some(_turn) = turn else { return };
     match start.look_before() {
-        Before::Fails(error) => start.reply(Reply::Fail(error as i32)),
-        Before::Refused(refusal) => start.refuse(&refusal),
+        Before::Fails(error) => start.send_reply(Reply::Fail(error as i32)),
+        Before::Refused(refusal) => start.refuse_start(&refusal),
         Before::MayStart(expected) => start.carry_out(&expected),
     }
 }
 
 /// Answers a process that would change another one's limits: those of the tree's own are its
 /// matter.
-fn limit(supervisor: &Supervisor, notification: &Notification) {
+fn serve_limit(supervisor: &Supervisor, notification: &Notification) {
     let process = notification.args[0] as pid_t;
     let is_own =
         tree::has_own_numbers(notification.tid) || tree::is_of_tree(process, supervisor.pid);
@@ -163,7 +163,7 @@ fn limit(supervisor: &Supervisor, notification: &Notification) {
     };
     // The number may mean another thread since.
     if sys::still_waits(supervisor.listener(), notification.id) {
-        let _ = sys::respond(supervisor.listener(), notification.id, reply);
+        let _ = sys::respond_to(supervisor.listener(), notification.id, reply);
     }
 }
 
@@ -174,23 +174,23 @@ impl UnderWay<'_> {
         sys::still_waits(self.supervisor.listener(), self.notification.id)
     }
 
-    fn reply(&self, reply: Reply) {
+    fn send_reply(&self, reply: Reply) {
         // It may be gone; then nobody waits for the reply.
-        let _ = sys::respond(self.supervisor.listener(), self.notification.id, reply);
+        let _ = sys::respond_to(self.supervisor.listener(), self.notification.id, reply);
     }
 
-    fn refuse(&self, refusal: &Refusal) {
+    fn refuse_start(&self, refusal: &Refusal) {
         if self.is_waiting() {
             self.supervisor
                 .said
-                .say(self.process, &refusal.argv, &refusal.reason);
+                .say_refusal(self.process, &refusal.argv, &refusal.reason);
         }
-        self.reply(Reply::Fail(libc::EACCES));
+        self.send_reply(Reply::Fail(libc::EACCES));
     }
 
     fn look_before(&self) -> Before {
         let tid = self.notification.tid;
-        let snapshot = match self.supervisor.snapshot(|| self.role.hand_over()) {
+        let snapshot = match self.supervisor.wait_for_snapshot(|| self.role.hand_over()) {
             Ok(snapshot) => snapshot,
             Err(reason) => {
                 return Before::Refused(Refusal {
@@ -225,7 +225,7 @@ impl UnderWay<'_> {
         };
         let mut expected = Expected::default();
         for program in programs {
-            if let Verdict::Deny(reason) = judge.judge(&program) {
+            if let Verdict::Deny(reason) = judge.judge_program(&program) {
                 return Before::Refused(Refusal {
                     argv: program.argv,
                     reason,
@@ -253,7 +253,7 @@ impl UnderWay<'_> {
         // The number may mean another thread since; that one is let go like one whose start failed.
         let go_on = || {
             if self.is_waiting() {
-                self.reply(Reply::Continue);
+                self.send_reply(Reply::Continue);
             }
         };
         // A start that fails ends with this stop. A kernel that would take the waiting call back
@@ -275,7 +275,7 @@ impl UnderWay<'_> {
                     if let Err(refusal) = self.look_after(pid, expected) {
                         self.supervisor
                             .said
-                            .say(pid, &refusal.argv, &refusal.reason);
+                            .say_refusal(pid, &refusal.argv, &refusal.reason);
                         sys::kill(pid, libc::SIGKILL);
                     }
                     0
@@ -311,9 +311,9 @@ impl UnderWay<'_> {
             ),
         };
         if may_be {
-            self.reply(Reply::Continue);
+            self.send_reply(Reply::Continue);
         } else {
-            self.refuse(&Refusal {
+            self.refuse_start(&Refusal {
                 argv: expected.argv.clone(),
                 reason,
             });
@@ -326,22 +326,26 @@ impl UnderWay<'_> {
             argv: expected.argv.clone(),
             reason,
         };
-        let argv = tree::arguments(pid).map_err(|error| refusal(unseen("its words", error)))?;
+        let argv = tree::process_arguments(pid)
+            .map_err(|error| refusal(describe_unseen("its words", error)))?;
         let directory = lookup::working_directory(pid);
         let is_there = directory.as_ref().ok().map(|it| it.key.inode) == expected.directory;
-        if argv == expected.argv && is_there && expected.is_at(lookup::running(pid)) {
+        if argv == expected.argv && is_there && expected.is_at(lookup::running_key(pid)) {
             return Ok(());
         }
-        let snapshot = self.supervisor.snapshot(|| ()).map_err(|reason| Refusal {
-            argv: argv.clone(),
-            reason,
-        })?;
+        let snapshot = self
+            .supervisor
+            .wait_for_snapshot(|| ())
+            .map_err(|reason| Refusal {
+                argv: argv.clone(),
+                reason,
+            })?;
         // From here on its bytes stay: nobody may write to a file that runs.
         let file = lookup::running_file(pid).and_then(|seen| snapshot.look_at(&seen));
         let file = match file {
             Ok(file) => Some(file),
             Err(_) if snapshot.is_empty() => None,
-            Err(error) => return Err(refusal(unseen("its file", error))),
+            Err(error) => return Err(refusal(describe_unseen("its file", error))),
         };
         let path = file
             .as_ref()
@@ -360,7 +364,7 @@ impl UnderWay<'_> {
             })
             .collect();
         let programs = [Program { argv, path, file }].into_iter().chain(scripts);
-        let is_awaited = || tree::exists(pid);
+        let is_awaited = || tree::process_exists(pid);
         let judge = Judge {
             supervisor: self.supervisor,
             snapshot: &snapshot,
@@ -371,7 +375,7 @@ impl UnderWay<'_> {
             before_asking: &|| (),
         };
         for program in programs {
-            if let Verdict::Deny(reason) = judge.judge(&program) {
+            if let Verdict::Deny(reason) = judge.judge_program(&program) {
                 return Err(Refusal {
                     argv: program.argv,
                     reason,
@@ -399,16 +403,16 @@ fn find_programs(
         base,
         mut path,
         argv,
-    } = remote::read(notification).map_err(|error| match error {
+    } = remote::read_wanted(notification).map_err(|error| match error {
         Errno::EPERM | Errno::EACCES => Unjudged::Doubt(
             "the process has made itself unreadable, so what it starts can't be judged".into(),
         ),
         error => Unjudged::Fails(error),
     })?;
     let tid = notification.tid;
-    let doubt = |error| Unjudged::Doubt(unseen("its file", error));
+    let doubt = |error| Unjudged::Doubt(describe_unseen("its file", error));
     // What can't be told from outside is looked at after the start.
-    let look = |base, path: &[u8]| match lookup::find(tid, base, path) {
+    let look = |base, path: &[u8]| match lookup::look_up(tid, base, path) {
         Lookup::Found(seen) => snapshot.look_at(&seen).map(Some).map_err(doubt),
         Lookup::Missing(error) => Err(Unjudged::Fails(error)),
         Lookup::Unknown => Ok(None),

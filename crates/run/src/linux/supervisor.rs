@@ -159,7 +159,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// The host has not said it.
-    pub fn snapshot(&self, before_waiting: impl Fn()) -> Result<Arc<Snapshot>, String> {
+    pub fn wait_for_snapshot(&self, before_waiting: impl Fn()) -> Result<Arc<Snapshot>, String> {
         let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(snapshot) = &*snapshot {
             return snapshot.clone();
@@ -173,12 +173,12 @@ impl Supervisor {
     }
 
     /// From here on, starts are judged by this.
-    pub fn publish(&self, snapshot: Result<Snapshot, String>) {
+    pub fn publish_snapshot(&self, snapshot: Result<Snapshot, String>) {
         let mut current = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         // An older snapshot is better than none.
         if snapshot.is_ok() || current.is_none() {
             if let (Ok(snapshot), Some(Ok(earlier))) = (&snapshot, &*current) {
-                snapshot.inherit(earlier);
+                snapshot.inherit_from(earlier);
             }
             *current = Some(snapshot.map(Arc::new));
         }
@@ -226,7 +226,7 @@ impl Supervisor {
         if self.options.end_tree {
             self.end_tree();
         }
-        Told::Ended(status).send(&self.command.front);
+        Told::Ended(status).send_to(&self.command.front);
         *self
             .command
             .told
@@ -243,7 +243,7 @@ impl Supervisor {
         while !self.has_ended() {
             // Whoever waits for the command needn't wait for ever.
             if until.take_if(|until| Instant::now() > *until).is_some() {
-                Told::Survived.send(&self.command.front);
+                Told::Survived.send_to(&self.command.front);
             }
             // A host that was started again is below this process too, and stays.
             let has_host = self.has_started_host.load(Ordering::Relaxed);
@@ -258,13 +258,13 @@ impl Supervisor {
                     sys::kill(pid, libc::SIGKILL);
                 }
             });
-            self.reap();
+            self.reap_ended();
             round += 1;
         }
     }
 
     /// Takes what has ended, without waiting.
-    fn reap(&self) {
+    fn reap_ended(&self) {
         while let Ok(Some((pid, Change::Ended(status)))) = sys::peek_child() {
             if !sys::take_change(pid, Change::Ended(status)).unwrap_or(false) {
                 break;
@@ -292,7 +292,7 @@ impl Supervisor {
                     } else if sys::take_change(pid, change).unwrap_or(false)
                         && pid == self.command.pid
                     {
-                        Told::Stopped(signal).send(&self.command.front);
+                        Told::Stopped(signal).send_to(&self.command.front);
                     }
                 }
                 Change::Trapped { .. } => std::thread::sleep(LOOK),
@@ -320,7 +320,7 @@ impl Turns {
     }
 
     /// Waits for the process's turn, for as long as somebody waits for the answer.
-    pub fn take(
+    pub fn take_turn(
         &self,
         process: pid_t,
         is_waiting: impl Fn() -> bool,

@@ -128,7 +128,7 @@ pub fn install_filter(program: &[libc::sock_filter], flags: c_ulong) -> Result<O
 }
 
 /// Waits for the next program start.
-pub fn receive(listener: BorrowedFd<'_>) -> Result<Notification> {
+pub fn receive_start(listener: BorrowedFd<'_>) -> Result<Notification> {
     // SAFETY: all bytes zero is a valid value of this plain struct, and what the kernel demands.
     let mut it: libc::seccomp_notif = unsafe { zeroed() };
     // SAFETY: the kernel writes one `seccomp_notif`, whose size is part of the request's number.
@@ -162,7 +162,7 @@ pub enum Reply {
 }
 
 /// Answers a program start. Whether it still waits is not known before.
-pub fn respond(listener: BorrowedFd<'_>, id: u64, reply: Reply) -> Result<()> {
+pub fn respond_to(listener: BorrowedFd<'_>, id: u64, reply: Reply) -> Result<()> {
     let (error, flags) = match reply {
         Reply::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
         Reply::Fail(errno) => (-errno, 0),
@@ -174,7 +174,7 @@ pub fn respond(listener: BorrowedFd<'_>, id: u64, reply: Reply) -> Result<()> {
         flags,
     };
     // SAFETY: the kernel reads one `seccomp_notif_resp`.
-    check(unsafe {
+    check_result(unsafe {
         libc::ioctl(
             listener.as_raw_fd(),
             libc::SECCOMP_IOCTL_NOTIF_SEND,
@@ -206,17 +206,17 @@ pub fn thread_is_of(process: pid_t, thread: pid_t) -> bool {
 /// let go.
 pub fn seize(tid: pid_t) -> Result<()> {
     let options = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
-    trace(libc::PTRACE_SEIZE, tid, options as usize)
+    ptrace_call(libc::PTRACE_SEIZE, tid, options as usize)
 }
 
 /// Stops a traced thread when it returns from its call.
 pub fn interrupt(tid: pid_t) -> Result<()> {
-    trace(libc::PTRACE_INTERRUPT, tid, 0)
+    ptrace_call(libc::PTRACE_INTERRUPT, tid, 0)
 }
 
 /// Lets a stopped thread go, with a signal that it was about to get, or 0.
 pub fn detach(tid: pid_t, signal: c_int) -> Result<()> {
-    trace(libc::PTRACE_DETACH, tid, signal as usize)
+    ptrace_call(libc::PTRACE_DETACH, tid, signal as usize)
 }
 
 /// A request of `ptrace`.
@@ -225,7 +225,7 @@ type TraceRequest = c_int;
 #[cfg(not(target_env = "musl"))]
 type TraceRequest = libc::c_uint;
 
-fn trace(request: TraceRequest, tid: pid_t, data: usize) -> Result<()> {
+fn ptrace_call(request: TraceRequest, tid: pid_t, data: usize) -> Result<()> {
     let none: *mut c_void = std::ptr::null_mut();
     // SAFETY: with these three requests the kernel takes `data` as a number and reads or writes no
     // memory of ours.
@@ -318,7 +318,7 @@ fn wait_id(
     // SAFETY: all bytes zero is a valid `siginfo_t`.
     let mut info: libc::siginfo_t = unsafe { zeroed() };
     // SAFETY: the kernel writes one `siginfo_t`.
-    check(unsafe {
+    check_result(unsafe {
         libc::waitid(
             kind,
             id,
@@ -367,16 +367,16 @@ pub fn kill(pid: pid_t, signal: c_int) {
 /// A descriptor that stands for a process.
 pub fn pidfd_open(pid: pid_t) -> Result<OwnedFd> {
     // SAFETY: takes numbers only.
-    owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })
+    owned_fd(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })
 }
 
 /// A duplicate of a descriptor of another process.
 pub fn pidfd_getfd(process: BorrowedFd<'_>, fd: c_int) -> Result<OwnedFd> {
     // SAFETY: takes numbers only.
-    owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
+    owned_fd(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
 }
 
-fn owned(fd: libc::c_long) -> Result<OwnedFd> {
+fn owned_fd(fd: libc::c_long) -> Result<OwnedFd> {
     if fd < 0 {
         return Err(Error::last_os_error());
     }
@@ -385,7 +385,7 @@ fn owned(fd: libc::c_long) -> Result<OwnedFd> {
 }
 
 /// A descriptor that a message has just brought.
-pub fn own(fd: c_int) -> OwnedFd {
+pub fn own_fd(fd: c_int) -> OwnedFd {
     // SAFETY: the kernel has made it for this process, and nobody else has seen its number.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
@@ -405,7 +405,7 @@ pub fn landlock_version() -> i64 {
     version.max(0)
 }
 
-fn check(result: c_int) -> Result<()> {
+fn check_result(result: c_int) -> Result<()> {
     if result < 0 {
         Err(Error::last_os_error())
     } else {

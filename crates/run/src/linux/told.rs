@@ -24,7 +24,7 @@ pub enum Told {
 
 impl Told {
     /// Tells it. That the front is gone is no failure here.
-    pub fn send(self, mut to: &UnixStream) {
+    pub fn send_to(self, mut to: &UnixStream) {
         let (kind, number) = match self {
             Told::Command(pid) => (b'c', pid),
             Told::Stopped(signal) => (b's', signal),
@@ -38,7 +38,7 @@ impl Told {
     }
 
     /// Waits for what is told next; none when the supervisor is gone.
-    pub fn receive(mut from: &UnixStream) -> Option<Told> {
+    pub fn receive_from(mut from: &UnixStream) -> Option<Told> {
         let mut line = [0; LINE];
         from.read_exact(&mut line).ok()?;
         let number = i32::from_le_bytes([line[1], line[2], line[3], line[4]]);

@@ -52,7 +52,7 @@ fn status_number(pid: pid_t, name: &str) -> Option<pid_t> {
 }
 
 /// Whether there is such a process.
-pub fn exists(pid: pid_t) -> bool {
+pub fn process_exists(pid: pid_t) -> bool {
     sys::thread_is_of(pid, pid)
 }
 
@@ -60,12 +60,12 @@ pub fn exists(pid: pid_t) -> bool {
 ///
 /// # Errors
 /// It couldn't be looked.
-pub fn arguments(pid: pid_t) -> Result<Vec<Vec<u8>>> {
-    Ok(split(read(pid, "cmdline", usize::MAX)?))
+pub fn process_arguments(pid: pid_t) -> Result<Vec<Vec<u8>>> {
+    Ok(split_arguments(read_proc(pid, "cmdline", usize::MAX)?))
 }
 
 /// Reads a file of /proc, most of them by one call, since they don't say their size.
-fn read(pid: pid_t, name: &str, most: usize) -> Result<Vec<u8>> {
+fn read_proc(pid: pid_t, name: &str, most: usize) -> Result<Vec<u8>> {
     let mut file = fs::File::open(format!("/proc/{pid}/{name}"))?;
     let mut text = vec![0; PAGE];
     let n = file.read(&mut text)?;
@@ -76,7 +76,7 @@ fn read(pid: pid_t, name: &str, most: usize) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-fn split(mut text: Vec<u8>) -> Vec<Vec<u8>> {
+fn split_arguments(mut text: Vec<u8>) -> Vec<Vec<u8>> {
     if text.last() == Some(&0) {
         text.pop();
     }
@@ -89,15 +89,19 @@ fn split(mut text: Vec<u8>) -> Vec<Vec<u8>> {
 ///
 /// # Errors
 /// It couldn't be looked.
-pub fn ancestors(process: pid_t, supervisor: pid_t, started: &[Vec<u8>]) -> Result<Vec<Ancestor>> {
+pub fn find_ancestors(
+    process: pid_t,
+    supervisor: pid_t,
+    started: &[Vec<u8>],
+) -> Result<Vec<Ancestor>> {
     let mut ancestors: Vec<Ancestor> = Vec::new();
     let mut pid = process;
     while ancestors.len() < MAX_ANCESTORS && pid != supervisor && pid > 1 {
         // One that has ended meanwhile has left its child to the supervisor.
-        let Some(text) = seen(read(pid, "cmdline", MAX_ARGUMENTS))? else {
+        let Some(text) = unless_gone(read_proc(pid, "cmdline", MAX_ARGUMENTS))? else {
             break;
         };
-        let argv = split(text);
+        let argv = split_arguments(text);
         if pid != process || argv != started {
             // A process that was forked for this start still looks like the one that forked it.
             ancestors.pop_if(|it| it.pid == process && it.argv == argv);
@@ -116,7 +120,7 @@ pub fn ancestors(process: pid_t, supervisor: pid_t, started: &[Vec<u8>]) -> Resu
 
 /// Who started a process; none if it is gone.
 fn parent_of(pid: pid_t) -> Result<Option<pid_t>> {
-    let Some(stat) = seen(read(pid, "stat", PAGE))? else {
+    let Some(stat) = unless_gone(read_proc(pid, "stat", PAGE))? else {
         return Ok(None);
     };
     // The name of the program stands in parentheses and may hold anything.
@@ -134,7 +138,7 @@ fn parent_of(pid: pid_t) -> Result<Option<pid_t>> {
 }
 
 /// What was read of a process, unless it is gone.
-fn seen(read: Result<Vec<u8>>) -> Result<Option<Vec<u8>>> {
+fn unless_gone(read: Result<Vec<u8>>) -> Result<Option<Vec<u8>>> {
     match read {
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
         read => Ok(Look::of_io(read).known()?),

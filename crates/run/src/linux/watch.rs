@@ -22,9 +22,9 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Watches until nothing is left, and ends the process then.
-pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
+pub fn run_watch(supervisor: &Arc<Supervisor>, link: Link) {
     let begun = Instant::now();
-    let mut link = begin(supervisor, link).ok();
+    let mut link = begin_watch(supervisor, link).ok();
     let (mut pause, mut front_is_gone) = (RETRY.0, false);
     loop {
         let alarm = PollFd::new(supervisor.pool.alarm(), PollFlags::POLLIN);
@@ -49,12 +49,12 @@ pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
             !front_is_gone && is_ready(2),
             is_ready(if front_is_gone { 2 } else { 3 }),
         );
-        if is_ready(1) && supervisor.pool.sound() {
+        if is_ready(1) && supervisor.pool.is_sound() {
             start::refuse_waiting(supervisor);
         }
         if is_ready(0) && supervisor.has_ended() {
             supervisor.await_told();
-            supervisor.runs.end(file_time());
+            supervisor.runs.note_end(file_time());
             sys::exit_now(0);
         }
         if front {
@@ -62,13 +62,13 @@ pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
             supervisor.kill_command();
         }
         link = match link {
-            Some(link) if host => listen(supervisor, link).ok(),
+            Some(link) if host => listen_to(supervisor, link).ok(),
             Some(link) => Some(link),
-            None => reach(supervisor, pause),
+            None => reach_host(supervisor, pause),
         };
         // A host on a busy machine is asked again first, while starts wait.
         if link.is_none() && begun.elapsed() >= SILENCE {
-            supervisor.publish(Err(SILENT.into()));
+            supervisor.publish_snapshot(Err(SILENT.into()));
         }
         pause = if link.is_some() {
             RETRY.0
@@ -79,15 +79,15 @@ pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
 }
 
 /// Asks what rules name, on a connection that has just been made.
-fn begin(supervisor: &Supervisor, mut link: Link) -> Result<Link> {
+fn begin_watch(supervisor: &Supervisor, mut link: Link) -> Result<Link> {
     let id = link.send_request("programs/named", json!({}))?;
     let named = await_soon(&mut link, id)?;
-    have(supervisor, &mut link, &named)?;
+    judge_by(supervisor, &mut link, &named)?;
     Ok(link)
 }
 
 /// Judges by what rules name from now on, and says so.
-fn have(supervisor: &Supervisor, link: &mut Link, named: &Value) -> Result<()> {
+fn judge_by(supervisor: &Supervisor, link: &mut Link, named: &Value) -> Result<()> {
     let names = named["names"].as_array().ok_or(ErrorKind::InvalidData)?;
     let generation = named["generation"].as_u64().ok_or(ErrorKind::InvalidData)?;
     let every = named["every"].as_bool().ok_or(ErrorKind::InvalidData)?;
@@ -95,26 +95,26 @@ fn have(supervisor: &Supervisor, link: &mut Link, named: &Value) -> Result<()> {
         .iter()
         .map(|it| it.as_str().map(str::to_owned).ok_or(ErrorKind::InvalidData));
     let names: Vec<String> = names.collect::<std::result::Result<_, _>>()?;
-    supervisor.publish(Ok(Snapshot::new(every, names.into_iter())));
+    supervisor.publish_snapshot(Ok(Snapshot::new(every, names.into_iter())));
     link.send_request("programs/have", json!({ "generation": generation }))
         .map(drop)
 }
 
 /// Reads what has come.
-fn listen(supervisor: &Supervisor, mut link: Link) -> Result<Link> {
-    link.fill()?;
+fn listen_to(supervisor: &Supervisor, mut link: Link) -> Result<Link> {
+    link.fill_buffer()?;
     while let Some(message) = link.take_message()? {
         if let Message::Notification(method, params) = message
             && method == "programs/changed"
         {
-            have(supervisor, &mut link, &params)?;
+            judge_by(supervisor, &mut link, &params)?;
         }
     }
     Ok(link)
 }
 
 /// Reaches for the host again; starts one if there is none.
-fn reach(supervisor: &Supervisor, pause: Duration) -> Option<Link> {
+fn reach_host(supervisor: &Supervisor, pause: Duration) -> Option<Link> {
     let (asking, command) = (&supervisor.asking, &supervisor.options.host);
     let link = asking.connect().or_else(|error| {
         // Another who needs it may be starting it.
@@ -125,7 +125,7 @@ fn reach(supervisor: &Supervisor, pause: Duration) -> Option<Link> {
         }
         Err(error)
     });
-    begin(supervisor, link.ok()?).ok()
+    begin_watch(supervisor, link.ok()?).ok()
 }
 
 /// Starts a host; gives the path of its socket.

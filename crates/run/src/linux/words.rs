@@ -24,7 +24,7 @@ pub struct Said(Mutex<HashSet<u64>>);
 
 impl Said {
     /// Says on a process's stderr why its program start is refused, once for each program.
-    pub fn say(&self, pid: pid_t, argv: &[Vec<u8>], reason: &str) {
+    pub fn say_refusal(&self, pid: pid_t, argv: &[Vec<u8>], reason: &str) {
         let mut hash = DefaultHasher::new();
         (pid, argv, reason).hash(&mut hash);
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,30 +33,33 @@ impl Said {
         }
         if said.insert(hash.finish()) {
             drop(said);
-            write_to(pid, &line(argv, reason));
+            write_to(pid, &refusal_line(argv, reason));
         }
     }
 }
 
 /// The line: who says it, what is refused, and why. Nothing in it can move a terminal's cursor or
 /// begin another line.
-fn line(argv: &[Vec<u8>], reason: &str) -> String {
+fn refusal_line(argv: &[Vec<u8>], reason: &str) -> String {
     let command = argv
         .iter()
         .map(|it| String::from_utf8_lossy(it))
         .collect::<Vec<_>>()
         .join(" ");
-    let mut line = format!("hookwire: {}: {reason}", shorten(&command, MAX_COMMAND));
+    let mut line = format!(
+        "hookwire: {}: {reason}",
+        shorten_text(&command, MAX_COMMAND)
+    );
     line = line
         .chars()
         .map(|it| if it.is_control() { ' ' } else { it })
         .collect();
-    let mut line = shorten(&line, MAX_LINE - 8);
+    let mut line = shorten_text(&line, MAX_LINE - 8);
     line.push('\n');
     line
 }
 
-fn shorten(text: &str, most: usize) -> String {
+fn shorten_text(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
@@ -98,7 +101,7 @@ mod tests {
     #[test]
     fn a_refusal_is_one_short_line() {
         let argv = [b"git".to_vec(), "x\x1b[2J\ny".into(), vec![b'a'; 300]];
-        let line = line(&argv, "Force pushes are off.");
+        let line = refusal_line(&argv, "Force pushes are off.");
         assert!(line.starts_with("hookwire: git x [2J y aaa"), "{line}");
         assert!(line.ends_with("...: Force pushes are off.\n"), "{line}");
     }
