@@ -716,7 +716,7 @@ fn what_is_pipelined_takes_effect_in_order() {
             push("4"),
             stop("5"),
         ] {
-            framing.write(message.as_bytes(), &mut all);
+            framing.write_frame(message.as_bytes(), &mut all);
         }
         host.write(&all);
         // What takes effect in order may be answered in any.
@@ -739,8 +739,8 @@ fn what_is_pipelined_takes_effect_in_order() {
             "hooks: [{ name: new, on: Stop, deny: new }]",
         );
         let mut all = Vec::new();
-        framing.write(request("6", "hooks/reload", "{}").as_bytes(), &mut all);
-        framing.write(stop("7").as_bytes(), &mut all);
+        framing.write_frame(request("6", "hooks/reload", "{}").as_bytes(), &mut all);
+        framing.write_frame(stop("7").as_bytes(), &mut all);
         host.write(&all);
         assert_eq!(
             sorted_replies(&mut host, 2),
@@ -1108,7 +1108,7 @@ fn shutdown_and_exit() {
             let mut host = TestHost::framed(&mut serve(dir.path()), framing);
             let mut all = Vec::new();
             sent.iter()
-                .for_each(|message| framing.write(message.as_bytes(), &mut all));
+                .for_each(|message| framing.write_frame(message.as_bytes(), &mut all));
             host.write(&all);
             // `exit` ends the host by itself, also while its input is open.
             if sent.last().is_some_and(|last| last.contains("\"exit\"")) {

@@ -286,7 +286,7 @@ impl TestHost {
         let mut stdout = BufReader::new(stdout);
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
-            while let Some(message) = framing.read(&mut stdout) {
+            while let Some(message) = framing.read_frame(&mut stdout) {
                 if sender
                     .send(String::from_utf8_lossy(&message).into_owned())
                     .is_err()
@@ -324,7 +324,7 @@ impl TestHost {
     /// Sends a text as one message.
     pub fn send_text(&mut self, message: &str) {
         let mut framed = Vec::new();
-        self.framing.write(message.as_bytes(), &mut framed);
+        self.framing.write_frame(message.as_bytes(), &mut framed);
         self.write(&framed);
     }
 

@@ -66,7 +66,7 @@ impl Case {
 }
 
 /// The cases of one file. Empty lines are passed over.
-pub(crate) fn read(topic: &str, text: &str) -> Result<Vec<Case>, String> {
+pub(crate) fn read_cases(topic: &str, text: &str) -> Result<Vec<Case>, String> {
     let lines = text
         .lines()
         .enumerate()

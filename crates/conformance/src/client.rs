@@ -5,7 +5,7 @@ use crate::case::{Case, Step};
 use crate::framing::Framing;
 use crate::peer::{Answer, Peer};
 use crate::play::{Play, Played, Program};
-use crate::scratch;
+use crate::scratch_dir;
 use crate::shape::Shapes;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
@@ -28,7 +28,12 @@ const PASSED_OVER: &[&str] = &[
     "$/cancelRequest",
 ];
 
-pub(crate) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Played {
+pub(crate) fn play_client(
+    case: &Case,
+    command: &[OsString],
+    limit: Duration,
+    shapes: &Shapes,
+) -> Played {
     match converse(case, command, limit, shapes) {
         Ok(()) => Played::Passed(Box::new(case.clone())),
         Err(problem) => Played::Failed(problem),
@@ -48,20 +53,24 @@ fn converse(
     let (mut program, stdin, stdout) =
         Program::start(command.args(words).env("HOOKWIRE", &hosts.program))?;
     let mut agent = Peer::new("the client's program", Framing::Lines, stdin, stdout, None);
-    agent.send(&json!({ "settings": case.settings }));
+    agent.send_message(&json!({ "settings": case.settings }));
     let mut play = Play::new(limit, shapes);
     for (n, step) in case.steps.iter().enumerate() {
         let result = match step {
-            Step::Start => hosts.started().map(drop),
-            Step::Send(message) => hosts.started().map(|host| play.send(host, message)),
-            Step::Raw(text) => hosts.started().map(|host| host.send_raw(text)),
-            Step::Expect(pattern) => hosts.started().and_then(|host| play.expect(host, pattern)),
+            Step::Start => hosts.wait_for_start().map(drop),
+            Step::Send(message) => hosts
+                .wait_for_start()
+                .map(|host| play.send_template(host, message)),
+            Step::Raw(text) => hosts.wait_for_start().map(|host| host.send_raw(text)),
+            Step::Expect(pattern) => hosts
+                .wait_for_start()
+                .and_then(|host| play.expect_message(host, pattern)),
             Step::Close => {
-                hosts.end();
+                hosts.end_host();
                 Ok(())
             }
             Step::Do(line) => {
-                agent.send(&play.fill(line));
+                agent.send_message(&play.fill_template(line));
                 Ok(())
             }
             Step::Told(pattern) => told(&mut play, &mut agent, pattern),
@@ -69,25 +78,25 @@ fn converse(
         };
         result.map_err(|problem| format!("step {}: {problem}", n + 1))?;
     }
-    agent.close();
-    if let Some(line) = agent.rest(limit)?.first() {
+    agent.close_input();
+    if let Some(line) = agent.receive_rest(limit)?.first() {
         return Err(format!(
             "the client's program says what wasn't asked: {line}"
         ));
     }
-    program.wait(limit)?;
+    program.wait_for_exit(limit)?;
     match &mut hosts.current {
-        Some((host, _)) => play.rest(host, PASSED_OVER),
+        Some((host, _)) => play.expect_end(host, PASSED_OVER),
         None => Ok(()),
     }
 }
 
 fn told(play: &mut Play, agent: &mut Peer, pattern: &Value) -> Result<(), String> {
     let name = pattern.get("as").cloned();
-    let line = agent.receive("what the agent does", play.limit, |line| {
+    let line = agent.receive_fitting("what the agent does", play.limit, |line| {
         line.get("as") == name.as_ref()
     })?;
-    play.compare(pattern, &line)
+    play.compare_values(pattern, &line)
 }
 
 /// The hosts that the client starts, one after the other.
@@ -105,13 +114,13 @@ struct Hosts<'a> {
 
 impl<'a> Hosts<'a> {
     fn new(case: &'a Case, version: &'a Value, limit: Duration) -> std::io::Result<Hosts<'a>> {
-        let scratch = scratch()?;
+        let scratch = scratch_dir()?;
         let (socket, stand_in) = (
             scratch.path().join("socket"),
             scratch.path().join("hookwire"),
         );
         let listener = UnixListener::bind(&socket)?;
-        let (this, at) = (quoted(&std::env::current_exe()?), quoted(&socket));
+        let (this, at) = (quote_path(&std::env::current_exe()?), quote_path(&socket));
         std::fs::write(
             &stand_in,
             format!("#!/bin/sh\nexec {this} --stand-in {at}\n"),
@@ -129,7 +138,7 @@ impl<'a> Hosts<'a> {
     }
 
     /// The host that the client has started, which is waited for.
-    fn started(&mut self) -> Result<&mut Peer, String> {
+    fn wait_for_start(&mut self) -> Result<&mut Peer, String> {
         let current = match self.current.take() {
             Some(current) => current,
             None => self.accept()?,
@@ -180,7 +189,7 @@ impl<'a> Hosts<'a> {
     }
 
     /// The host dies.
-    fn end(&mut self) {
+    fn end_host(&mut self) {
         if let Some((_, stream)) = self.current.take() {
             let _ = stream.shutdown(Shutdown::Both);
         }
@@ -189,11 +198,11 @@ impl<'a> Hosts<'a> {
 
 impl Drop for Hosts<'_> {
     fn drop(&mut self) {
-        self.end();
+        self.end_host();
     }
 }
 
 /// A path as one word of a shell's text.
-fn quoted(path: &Path) -> String {
+fn quote_path(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }

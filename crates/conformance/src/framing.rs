@@ -16,7 +16,7 @@ const MAX_MESSAGE: u64 = 64 * 1024 * 1024;
 
 impl Framing {
     /// Appends a message as it goes over the wire.
-    pub fn write(self, message: &[u8], out: &mut Vec<u8>) {
+    pub fn write_frame(self, message: &[u8], out: &mut Vec<u8>) {
         if self == Framing::Headers {
             out.extend(format!("Content-Length: {}\r\n\r\n", message.len()).bytes());
         }
@@ -28,14 +28,14 @@ impl Framing {
 
     /// The next message; `None` at the end. Bytes that are no message are given as they are, for
     /// whoever parses them to complain about.
-    pub fn read(self, from: &mut impl BufRead) -> Option<Vec<u8>> {
+    pub fn read_frame(self, from: &mut impl BufRead) -> Option<Vec<u8>> {
         let mut line = read_line(from)?;
         if self == Framing::Lines {
             return Some(line);
         }
         let mut length = None;
         while line != b"\r\n" {
-            match header(&line) {
+            match parse_header(&line) {
                 Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
                     length = value.parse().ok()
                 }
@@ -59,7 +59,7 @@ fn read_line(from: &mut impl BufRead) -> Option<Vec<u8>> {
     (length > 0).then_some(line)
 }
 
-fn header(line: &[u8]) -> Option<(&str, &str)> {
+fn parse_header(line: &[u8]) -> Option<(&str, &str)> {
     let (name, value) = std::str::from_utf8(line)
         .ok()?
         .strip_suffix("\r\n")?

@@ -15,7 +15,12 @@ use tempfile::TempDir;
 /// Stands for the directory of definition files in the host's command.
 const HOOKS: &str = "{hooks}";
 
-pub(crate) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Played {
+pub(crate) fn play_host(
+    case: &Case,
+    command: &[OsString],
+    limit: Duration,
+    shapes: &Shapes,
+) -> Played {
     let is_about_files =
         !case.files.is_empty() || case.steps.iter().any(|it| matches!(it, Step::Write(_)));
     if is_about_files
@@ -25,7 +30,7 @@ pub(crate) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &
     {
         return Played::Skipped(format!("the command has no {HOOKS}"));
     }
-    match missing(case, command, limit).and_then(|missing| match missing {
+    match find_missing(case, command, limit).and_then(|missing| match missing {
         Some(missing) => Ok(Played::Skipped(format!("the host has no `{missing}`"))),
         None => converse(case, command, limit, shapes),
     }) {
@@ -36,14 +41,18 @@ pub(crate) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &
 
 /// The first handler or dialect that a case needs and the host doesn't name in its reply to
 /// `initialize`.
-fn missing(case: &Case, command: &[OsString], limit: Duration) -> Result<Option<String>, String> {
+fn find_missing(
+    case: &Case,
+    command: &[OsString],
+    limit: Duration,
+) -> Result<Option<String>, String> {
     if case.needs.is_empty() {
         return Ok(None);
     }
-    let scratch = directory()?;
-    let (_program, mut peer) = start(case, command, &scratch)?;
-    peer.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} }));
-    let reply = peer.receive("the reply to `initialize`", limit, |it| it["id"] == 1)?;
+    let scratch = make_directory()?;
+    let (_program, mut peer) = start_host(case, command, &scratch)?;
+    peer.send_message(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} }));
+    let reply = peer.receive_fitting("the reply to `initialize`", limit, |it| it["id"] == 1)?;
     let known = &reply["result"]["capabilities"]["hooks"];
     let has = |name: &String| {
         let lists = [&known["handlers"], &known["dialects"]];
@@ -61,25 +70,25 @@ fn converse(
     limit: Duration,
     shapes: &Shapes,
 ) -> Result<Played, String> {
-    let scratch = directory()?;
+    let scratch = make_directory()?;
     for (name, text) in &case.files {
-        write(&scratch, name, Some(text))?;
+        write_definition(&scratch, name, Some(text))?;
     }
-    let (mut program, mut peer) = start(case, command, &scratch)?;
+    let (mut program, mut peer) = start_host(case, command, &scratch)?;
     let mut play = Play::new(limit, shapes);
     let mut exit = None;
     for (n, step) in case.steps.iter().enumerate() {
         let mut result = Ok(());
         match step {
-            Step::Send(message) => play.send(&peer, message),
+            Step::Send(message) => play.send_template(&peer, message),
             Step::Raw(text) => peer.send_raw(text),
-            Step::Expect(pattern) => result = play.expect(&mut peer, pattern),
+            Step::Expect(pattern) => result = play.expect_message(&mut peer, pattern),
             Step::Write(files) => {
                 result = files
                     .iter()
-                    .try_for_each(|(name, text)| write(&scratch, name, text.as_deref()));
+                    .try_for_each(|(name, text)| write_definition(&scratch, name, text.as_deref()));
             }
-            Step::Close => peer.close(),
+            Step::Close => peer.close_input(),
             Step::Exit(code) => exit = Some(*code),
             Step::Start | Step::Do(_) | Step::Told(_) => {
                 result = Err("this is a step for clients".into())
@@ -91,10 +100,10 @@ fn converse(
         }
     }
     if exit.is_none() {
-        peer.close();
+        peer.close_input();
     }
-    play.rest(&mut peer, &[])?;
-    let status = program.wait(limit)?;
+    play.expect_end(&mut peer, &[])?;
+    let status = program.wait_for_exit(limit)?;
     match exit {
         Some(code) if status.code() != Some(code) => {
             Err(format!("the host ends with {status} and not with {code}"))
@@ -106,7 +115,11 @@ fn converse(
     }
 }
 
-fn start(case: &Case, command: &[OsString], scratch: &TempDir) -> Result<(Program, Peer), String> {
+fn start_host(
+    case: &Case,
+    command: &[OsString],
+    scratch: &TempDir,
+) -> Result<(Program, Peer), String> {
     let hooks = scratch.path().to_string_lossy();
     let mut words = command.iter().map(|word| match word.to_str() {
         Some(word) => word.replace(HOOKS, &hooks).into(),
@@ -122,12 +135,12 @@ fn start(case: &Case, command: &[OsString], scratch: &TempDir) -> Result<(Progra
     Ok((program, Peer::new("the host", framing, stdin, stdout, None)))
 }
 
-fn directory() -> Result<TempDir, String> {
-    crate::scratch().map_err(|error| format!("failed to make a directory: {error}"))
+fn make_directory() -> Result<TempDir, String> {
+    crate::scratch_dir().map_err(|error| format!("failed to make a directory: {error}"))
 }
 
 /// Writes a definition file in one step, so that the host never sees half of it.
-fn write(scratch: &TempDir, name: &str, text: Option<&str>) -> Result<(), String> {
+fn write_definition(scratch: &TempDir, name: &str, text: Option<&str>) -> Result<(), String> {
     let is_inside = |path: &Path| {
         path.components()
             .all(|it| matches!(it, Component::Normal(_)))

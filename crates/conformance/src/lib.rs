@@ -106,7 +106,7 @@ pub fn run(
 ) -> Result<bool, String> {
     let args = Args::try_parse_from(words).unwrap_or_else(|error| error.exit());
     if let Some(socket) = &args.stand_in {
-        return stand_in::relay(socket)
+        return stand_in::relay_socket(socket)
             .map(|()| true)
             .map_err(|error| error.to_string());
     }
@@ -114,11 +114,13 @@ pub fn run(
     if args.list {
         cases
             .iter()
-            .try_for_each(|case| args.format.list(case, out))
+            .try_for_each(|case| args.format.list_case(case, out))
             .map_err(|error| error.to_string())?;
         return Ok(true);
     }
-    let (n_passed, n_skipped) = args.play(&cases, out).map_err(|error| error.to_string())?;
+    let (n_passed, n_skipped) = args
+        .play_cases(&cases, out)
+        .map_err(|error| error.to_string())?;
     Ok(n_passed + n_skipped == cases.len())
 }
 
@@ -146,16 +148,16 @@ impl Args {
     }
 
     /// How many cases passed, and how many were skipped.
-    fn play(&self, cases: &[Case], out: &mut impl Write) -> std::io::Result<(usize, usize)> {
+    fn play_cases(&self, cases: &[Case], out: &mut impl Write) -> std::io::Result<(usize, usize)> {
         let mut record = self.record.as_deref().map(File::create).transpose()?;
         let shapes = Shapes::new();
         let (mut n_passed, mut n_skipped) = (0, 0);
         for case in cases {
             let played = match self.client {
-                true => client::play(case, &self.command, self.timeout, &shapes),
-                false => host::play(case, &self.command, self.timeout, &shapes),
+                true => client::play_client(case, &self.command, self.timeout, &shapes),
+                false => host::play_host(case, &self.command, self.timeout, &shapes),
             };
-            self.format.tell(case, &played, out)?;
+            self.format.tell_result(case, &played, out)?;
             match played {
                 Played::Passed(mut recorded) => {
                     n_passed += 1;
@@ -183,7 +185,7 @@ impl Args {
 fn read_all(topics: &[(&str, &str)]) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
     for (topic, text) in topics {
-        cases.extend(case::read(topic, text)?);
+        cases.extend(case::read_cases(topic, text)?);
     }
     Ok(cases)
 }
@@ -204,7 +206,7 @@ fn read_own(path: &Path) -> Result<Vec<Case>, String> {
         let topic = file.file_stem().unwrap_or_default().to_string_lossy();
         let text = std::fs::read_to_string(&file).map_err(|error| unread(&file, error))?;
         cases.extend(
-            case::read(&topic, &text)
+            case::read_cases(&topic, &text)
                 .map_err(|problem| format!("{}: {problem}", file.display()))?,
         );
     }
@@ -221,22 +223,32 @@ enum Format {
 }
 
 impl Format {
-    fn list(self, case: &Case, out: &mut impl Write) -> std::io::Result<()> {
+    fn list_case(self, case: &Case, out: &mut impl Write) -> std::io::Result<()> {
         match self {
             Format::Json => writeln!(
                 out,
                 "{}",
                 json!({ "name": case.full_name(), "about": case.about })
             ),
-            Format::Human => writeln!(out, "{:<42} {}", safe(&case.full_name()), safe(&case.about)),
+            Format::Human => writeln!(
+                out,
+                "{:<42} {}",
+                make_safe(&case.full_name()),
+                make_safe(&case.about)
+            ),
         }
     }
 
-    fn tell(self, case: &Case, played: &Played, out: &mut impl Write) -> std::io::Result<()> {
+    fn tell_result(
+        self,
+        case: &Case,
+        played: &Played,
+        out: &mut impl Write,
+    ) -> std::io::Result<()> {
         let (outcome, why) = match played {
             Played::Passed(_) => ("passed", None),
-            Played::Skipped(why) => ("skipped", Some(safe(why))),
-            Played::Failed(why) => ("FAILED", Some(safe(why))),
+            Played::Skipped(why) => ("skipped", Some(make_safe(why))),
+            Played::Failed(why) => ("FAILED", Some(make_safe(why))),
         };
         let name = case.full_name();
         match self {
@@ -250,14 +262,14 @@ impl Format {
             }
             Format::Human => {
                 let why = why.map_or_else(String::new, |why| format!(": {why}"));
-                writeln!(out, "{outcome:<7} {}{why}", safe(&name))
+                writeln!(out, "{outcome:<7} {}{why}", make_safe(&name))
             }
         }
     }
 }
 
 /// A text of anybody's on one line, in which nothing moves the cursor or hides something.
-fn safe(text: &str) -> String {
+fn make_safe(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -269,7 +281,7 @@ fn safe(text: &str) -> String {
 }
 
 /// An empty directory, which goes when the value goes.
-fn scratch() -> std::io::Result<TempDir> {
+fn scratch_dir() -> std::io::Result<TempDir> {
     // Without links, so that a path in it is spelt in one way.
     tempfile::Builder::new()
         .prefix("hookwire-conformance-")
@@ -294,7 +306,7 @@ mod tests {
     #[test]
     fn nothing_in_a_text_moves_the_cursor() {
         assert_eq!(
-            safe("say \"it's\"\n\u{1b}[2J \u{202e}é"),
+            make_safe("say \"it's\"\n\u{1b}[2J \u{202e}é"),
             r#"say "it's"\n\u{1b}[2J \u{202e}é"#
         );
     }

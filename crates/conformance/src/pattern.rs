@@ -1,6 +1,6 @@
 //! Whether a message is as expected. Only the members that the pattern has are compared.
 
-use crate::safe;
+use crate::make_safe;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -21,20 +21,20 @@ impl Variables {
     }
 
     /// What is to be sent, with values in the place of variables.
-    pub(crate) fn fill(&self, template: &Value) -> Value {
+    pub(crate) fn fill_template(&self, template: &Value) -> Value {
         match template {
             Value::String(text) => self.0.get(text).unwrap_or(template).clone(),
-            Value::Array(items) => items.iter().map(|item| self.fill(item)).collect(),
+            Value::Array(items) => items.iter().map(|item| self.fill_template(item)).collect(),
             Value::Object(members) => members
                 .iter()
-                .map(|(key, value)| (key.clone(), self.fill(value)))
+                .map(|(key, value)| (key.clone(), self.fill_template(value)))
                 .collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) => template.clone(),
         }
     }
 
     /// What is wrong with a value, and where.
-    pub(crate) fn mismatch(
+    pub(crate) fn find_mismatch(
         &mut self,
         pattern: &Value,
         value: &Value,
@@ -44,7 +44,7 @@ impl Variables {
             (Value::String(text), _) if text == ANY => None,
             (Value::String(text), _) if is_variable(text) => match self.0.get(text) {
                 Some(known) if known == value => None,
-                Some(known) => Some(difference(place, known, value)),
+                Some(known) => Some(describe_difference(place, known, value)),
                 None => {
                     self.0.insert(text.clone(), value.clone());
                     None
@@ -56,10 +56,11 @@ impl Variables {
                     match found.get(key) {
                         None if pattern == ABSENT => None,
                         None => Some(format!("{place} is missing")),
-                        Some(value) if pattern == ABSENT => {
-                            Some(format!("{place} is {}, but must be absent", brief(value)))
-                        }
-                        Some(value) => self.mismatch(pattern, value, &place),
+                        Some(value) if pattern == ABSENT => Some(format!(
+                            "{place} is {}, but must be absent",
+                            shorten_value(value)
+                        )),
+                        Some(value) => self.find_mismatch(pattern, value, &place),
                     }
                 })
             }
@@ -73,25 +74,25 @@ impl Variables {
                 }
                 let pairs = items.iter().zip(found).enumerate();
                 pairs.into_iter().find_map(|(n, (item, found))| {
-                    self.mismatch(item, found, &format!("{place}/{n}"))
+                    self.find_mismatch(item, found, &format!("{place}/{n}"))
                 })
             }
             _ if pattern == value => None,
-            _ => Some(difference(place, pattern, value)),
+            _ => Some(describe_difference(place, pattern, value)),
         }
     }
 }
 
 /// What was received, as a pattern: what the given pattern says stays as it is; words of the
 /// protocol are kept, other texts and numbers may differ the next time.
-pub(crate) fn recorded(pattern: Option<&Value>, value: &Value, key: &str) -> Value {
+pub(crate) fn record_pattern(pattern: Option<&Value>, value: &Value, key: &str) -> Value {
     match (pattern, value) {
         (Some(Value::Object(_)) | None, Value::Object(members)) => {
             let pattern = pattern.and_then(Value::as_object);
             let record = |(key, value): (&String, &Value)| {
                 (
                     key.clone(),
-                    recorded(pattern.and_then(|it| it.get(key)), value, key),
+                    record_pattern(pattern.and_then(|it| it.get(key)), value, key),
                 )
             };
             let absent = pattern
@@ -109,7 +110,7 @@ pub(crate) fn recorded(pattern: Option<&Value>, value: &Value, key: &str) -> Val
         (None, Value::Array(_)) if OPEN.contains(&key) => ANY.into(),
         (Some(Value::Array(_)) | None, Value::Array(items)) => {
             let patterns = pattern.and_then(Value::as_array);
-            let item = |(n, item)| recorded(patterns.and_then(|it| it.get(n)), item, key);
+            let item = |(n, item)| record_pattern(patterns.and_then(|it| it.get(n)), item, key);
             items.iter().enumerate().map(item).collect()
         }
         (Some(pattern), _) => pattern.clone(),
@@ -140,13 +141,17 @@ fn is_variable(text: &str) -> bool {
         .is_some_and(|name| !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 
-fn difference(place: &str, expected: &Value, found: &Value) -> String {
-    format!("{place} is {} and not {}", brief(found), brief(expected))
+fn describe_difference(place: &str, expected: &Value, found: &Value) -> String {
+    format!(
+        "{place} is {} and not {}",
+        shorten_value(found),
+        shorten_value(expected)
+    )
 }
 
 /// A value, at most a line of it.
-pub(crate) fn brief(value: &Value) -> String {
-    let text = safe(&value.to_string());
+pub(crate) fn shorten_value(value: &Value) -> String {
+    let text = make_safe(&value.to_string());
     match text.char_indices().nth(MAX_BRIEF) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -180,7 +185,7 @@ mod tests {
             (json!("$/a"), json!("$/b"), r#" is "$/b" and not "$/a""#),
             (json!(null), json!(false), " is false and not null"),
         ] {
-            let found = Variables::new().mismatch(&pattern, &value, "");
+            let found = Variables::new().find_mismatch(&pattern, &value, "");
             assert_eq!(found.unwrap_or_default(), expected, "{pattern} {value}");
         }
     }
@@ -192,7 +197,7 @@ mod tests {
             "outcomes": [{"hook": "a", "status": "blocking", "durationMicros": 3}]}});
         let expected = json!({"id": 1, "result": {"reason": "no", "decision": "deny", "eventId": "$any",
             "outcomes": [{"hook": "a", "status": "blocking", "durationMicros": "$any"}], "subject": "$absent"}});
-        assert_eq!(recorded(Some(&pattern), &value, ""), expected);
-        assert_eq!(Variables::new().mismatch(&expected, &value, ""), None);
+        assert_eq!(record_pattern(Some(&pattern), &value, ""), expected);
+        assert_eq!(Variables::new().find_mismatch(&expected, &value, ""), None);
     }
 }

@@ -38,14 +38,14 @@ impl Peer {
         let (outgoing, to_write) = mpsc::channel::<Vec<u8>>();
         let (read, incoming) = mpsc::channel();
         let answers = answer.map(|answer| (answer, outgoing.clone()));
-        std::thread::spawn(move || write(input, &to_write));
+        std::thread::spawn(move || write_messages(input, &to_write));
         // The thread ends with the output, or when nobody listens any more.
         std::thread::spawn(move || {
             let hand_on = |message: Result<Value, String>| {
                 if let (Ok(message), Some((answer, to))) = (&message, &answers)
                     && let Some(reply) = answer(message)
                 {
-                    let _ = to.send(framed(framing, reply.to_string().as_bytes()));
+                    let _ = to.send(frame_message(framing, reply.to_string().as_bytes()));
                 }
                 read.send(message).is_ok()
             };
@@ -60,26 +60,26 @@ impl Peer {
         }
     }
 
-    pub(crate) fn send(&self, message: &Value) {
-        self.write(framed(self.framing, message.to_string().as_bytes()));
+    pub(crate) fn send_message(&self, message: &Value) {
+        self.write_bytes(frame_message(self.framing, message.to_string().as_bytes()));
     }
 
     pub(crate) fn send_raw(&self, text: &str) {
-        self.write([text.as_bytes(), b"\n"].concat());
+        self.write_bytes([text.as_bytes(), b"\n"].concat());
     }
 
-    fn write(&self, bytes: Vec<u8>) {
+    fn write_bytes(&self, bytes: Vec<u8>) {
         // Whoever has closed its input is noticed by what doesn't come back.
         let _ = self.outgoing.as_ref().map(|it| it.send(bytes));
     }
 
     /// Ends its input.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close_input(&mut self) {
         self.outgoing = None;
     }
 
     /// The first message that fits; others wait.
-    pub(crate) fn receive(
+    pub(crate) fn receive_fitting(
         &mut self,
         what: &str,
         limit: Duration,
@@ -110,7 +110,7 @@ impl Peer {
     }
 
     /// Everything that it sends until it has ended.
-    pub(crate) fn rest(&mut self, limit: Duration) -> Result<Vec<Value>, String> {
+    pub(crate) fn receive_rest(&mut self, limit: Duration) -> Result<Vec<Value>, String> {
         let until = Instant::now() + limit;
         loop {
             match self.next(until) {
@@ -138,7 +138,7 @@ impl Peer {
 
     fn others(&self) -> String {
         match self.early.first() {
-            Some(other) => format!("; what came is {}", crate::pattern::brief(other)),
+            Some(other) => format!("; what came is {}", crate::pattern::shorten_value(other)),
             None => String::new(),
         }
     }
@@ -149,13 +149,13 @@ enum Silence {
     Unreadable(String),
 }
 
-fn framed(framing: Framing, message: &[u8]) -> Vec<u8> {
+fn frame_message(framing: Framing, message: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(message.len() + 32);
-    framing.write(message, &mut bytes);
+    framing.write_frame(message, &mut bytes);
     bytes
 }
 
-fn write(mut input: impl Write, messages: &Receiver<Vec<u8>>) {
+fn write_messages(mut input: impl Write, messages: &Receiver<Vec<u8>>) {
     for bytes in messages {
         if input
             .write_all(&bytes)
@@ -169,14 +169,14 @@ fn write(mut input: impl Write, messages: &Receiver<Vec<u8>>) {
 
 fn read_all(output: impl Read, framing: Framing, hand_on: impl Fn(Result<Value, String>) -> bool) {
     let mut output = BufReader::new(output);
-    while let Some(message) = framing.read(&mut output) {
-        if !hand_on(read(&message)) {
+    while let Some(message) = framing.read_frame(&mut output) {
+        if !hand_on(parse_message(&message)) {
             return;
         }
     }
 }
 
-fn read(message: &[u8]) -> Result<Value, String> {
+fn parse_message(message: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(message)
         .map_err(|error| format!("has sent what isn't UTF-8: {error}"))?;
     strict::parse(text).map_err(|error| format!("has sent what is no JSON: {error}: {text:.80}"))

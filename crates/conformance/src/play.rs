@@ -1,7 +1,7 @@
 //! One conversation as it is played: what was sent, what came, what it is held to.
 
 use crate::case::{Case, Step};
-use crate::pattern::{Variables, brief, recorded};
+use crate::pattern::{Variables, record_pattern, shorten_value};
 use crate::peer::Peer;
 use crate::shape::{Sent, Shapes};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -42,12 +42,12 @@ impl<'a> Play<'a> {
         }
     }
 
-    pub(crate) fn fill(&self, template: &Value) -> Value {
-        self.variables.fill(template)
+    pub(crate) fn fill_template(&self, template: &Value) -> Value {
+        self.variables.fill_template(template)
     }
 
-    pub(crate) fn send(&mut self, peer: &Peer, template: &Value) {
-        let mut message = self.fill(template);
+    pub(crate) fn send_template(&mut self, peer: &Peer, template: &Value) {
+        let mut message = self.fill_template(template);
         let messages = match &mut message {
             Value::Array(batch) => batch.as_mut_slice(),
             message => std::slice::from_mut(message),
@@ -60,35 +60,39 @@ impl<'a> Play<'a> {
                 self.sent.insert(id.to_string(), method.clone());
             }
         }
-        peer.send(&message);
+        peer.send_message(&message);
     }
 
     /// Waits for the message that a pattern is about and holds it to the pattern.
-    pub(crate) fn expect(&mut self, peer: &mut Peer, pattern: &Value) -> Result<(), String> {
-        let wanted = self.fill(pattern);
-        let (what, is_it) = addressee(&wanted);
-        let message = peer.receive(&what, self.limit, is_it)?;
-        if let Some(problem) = self.shapes.mismatch(&message, &self.sent) {
-            return Err(format!("{problem}: {}", brief(&message)));
+    pub(crate) fn expect_message(
+        &mut self,
+        peer: &mut Peer,
+        pattern: &Value,
+    ) -> Result<(), String> {
+        let wanted = self.fill_template(pattern);
+        let (what, is_it) = describe_addressee(&wanted);
+        let message = peer.receive_fitting(&what, self.limit, is_it)?;
+        if let Some(problem) = self.shapes.find_mismatch(&message, &self.sent) {
+            return Err(format!("{problem}: {}", shorten_value(&message)));
         }
-        self.compare(pattern, &message)?;
+        self.compare_values(pattern, &message)?;
         self.recorded
-            .push(Step::Expect(recorded(Some(pattern), &message, "")));
+            .push(Step::Expect(record_pattern(Some(pattern), &message, "")));
         Ok(())
     }
 
-    pub(crate) fn compare(&mut self, pattern: &Value, value: &Value) -> Result<(), String> {
-        match self.variables.mismatch(pattern, value, "") {
-            Some(problem) => Err(format!("{problem}: {}", brief(value))),
+    pub(crate) fn compare_values(&mut self, pattern: &Value, value: &Value) -> Result<(), String> {
+        match self.variables.find_mismatch(pattern, value, "") {
+            Some(problem) => Err(format!("{problem}: {}", shorten_value(value))),
             None => Ok(()),
         }
     }
 
     /// The other side ends, and sends nothing more than what is passed over.
-    pub(crate) fn rest(&self, peer: &mut Peer, passed_over: &[&str]) -> Result<(), String> {
-        for message in peer.rest(self.limit)? {
-            if let Some(problem) = self.shapes.mismatch(&message, &self.sent) {
-                return Err(format!("{problem}: {}", brief(&message)));
+    pub(crate) fn expect_end(&self, peer: &mut Peer, passed_over: &[&str]) -> Result<(), String> {
+        for message in peer.receive_rest(self.limit)? {
+            if let Some(problem) = self.shapes.find_mismatch(&message, &self.sent) {
+                return Err(format!("{problem}: {}", shorten_value(&message)));
             }
             if !message["method"]
                 .as_str()
@@ -96,7 +100,7 @@ impl<'a> Play<'a> {
             {
                 return Err(format!(
                     "no such message was asked for: {}",
-                    brief(&message)
+                    shorten_value(&message)
                 ));
             }
         }
@@ -105,7 +109,7 @@ impl<'a> Play<'a> {
 }
 
 /// What a pattern waits for, in words, and whether a message is it.
-fn addressee(pattern: &Value) -> (String, impl Fn(&Value) -> bool + use<>) {
+fn describe_addressee(pattern: &Value) -> (String, impl Fn(&Value) -> bool + use<>) {
     let (method, id) = (pattern.get("method").cloned(), pattern.get("id").cloned());
     let is_batch = pattern.is_array();
     let what = match (&method, &id) {
@@ -147,7 +151,7 @@ impl Program {
         }
     }
 
-    pub(crate) fn wait(&mut self, limit: Duration) -> Result<ExitStatus, String> {
+    pub(crate) fn wait_for_exit(&mut self, limit: Duration) -> Result<ExitStatus, String> {
         let until = Instant::now() + limit;
         loop {
             match self.0.try_wait() {

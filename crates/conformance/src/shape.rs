@@ -10,7 +10,7 @@ pub(crate) struct Shapes(Value);
 /// The requests that were sent to the side that is tried: method by id.
 pub(crate) type Sent = HashMap<String, String>;
 
-fn protocol() -> Value {
+fn protocol_schema() -> Value {
     serde_json::from_str(include_str!("../../../schema/protocol.json")).unwrap_or_default()
 }
 
@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 128;
 
 impl Shapes {
     pub(crate) fn new() -> Shapes {
-        Shapes(protocol())
+        Shapes(protocol_schema())
     }
 
     /// The version of the protocol.
@@ -28,11 +28,11 @@ impl Shapes {
     }
 
     /// What is wrong with a message that was received.
-    pub(crate) fn mismatch(&self, message: &Value, sent: &Sent) -> Option<String> {
+    pub(crate) fn find_mismatch(&self, message: &Value, sent: &Sent) -> Option<String> {
         if let Value::Array(batch) = message {
             return batch
                 .iter()
-                .find_map(|message| self.mismatch(message, sent));
+                .find_map(|message| self.find_mismatch(message, sent));
         }
         if !message.is_object() {
             return Some("the message is no object".into());
@@ -47,7 +47,7 @@ impl Shapes {
                     Some(_) => &self.0["requests"][method]["params"],
                     None => &self.0["notifications"][method],
                 };
-                self.check(schema, params, "/params", 0)
+                self.check_schema(schema, params, "/params", 0)
             }
             Some(_) => Some("/method is no text".into()),
             None => self.reply_mismatch(message, sent),
@@ -60,7 +60,7 @@ impl Shapes {
             (None, _, _) => Some("/id is missing".into()),
             (Some(id), Some(result), None) => match sent.get(&id.to_string()) {
                 Some(method) => {
-                    self.check(&self.0["requests"][method]["result"], result, "/result", 0)
+                    self.check_schema(&self.0["requests"][method]["result"], result, "/result", 0)
                 }
                 None => Some(format!("there was no request {id}")),
             },
@@ -75,12 +75,18 @@ impl Shapes {
     }
 
     /// The part of JSON Schema that is generated from our types; what isn't known holds.
-    fn check(&self, schema: &Value, value: &Value, place: &str, depth: usize) -> Option<String> {
+    fn check_schema(
+        &self,
+        schema: &Value,
+        value: &Value,
+        place: &str,
+        depth: usize,
+    ) -> Option<String> {
         if depth > MAX_DEPTH {
             return Some(format!("{place} is too deep"));
         }
         let check = |schema: &Value, value: &Value, place: &str| {
-            self.check(schema, value, place, depth + 1)
+            self.check_schema(schema, value, place, depth + 1)
         };
         if let Some(name) = schema["$ref"].as_str() {
             let named = self.0.pointer(name.trim_start_matches('#'));
@@ -111,7 +117,7 @@ impl Shapes {
         if !types.is_empty() && !types.iter().any(|it| is_a(value, it)) {
             return Some(format!(
                 "{place} is {} and not of type {}",
-                crate::pattern::brief(value),
+                crate::pattern::shorten_value(value),
                 types.join(" or ")
             ));
         }
@@ -218,7 +224,9 @@ mod tests {
             ),
             (json!([{"jsonrpc": "2.0", "method": 1}]), "/method"),
         ] {
-            let found = Shapes::new().mismatch(&message, &sent).unwrap_or_default();
+            let found = Shapes::new()
+                .find_mismatch(&message, &sent)
+                .unwrap_or_default();
             assert!(
                 if expected.is_empty() {
                     found.is_empty()
@@ -246,7 +254,7 @@ mod tests {
                 }
             }
         }
-        let schema = protocol();
+        let schema = protocol_schema();
         schema["$defs"].as_object().unwrap().values().for_each(look);
     }
 }

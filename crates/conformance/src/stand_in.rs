@@ -8,19 +8,19 @@ use std::path::Path;
 
 const READ_SIZE: usize = 64 * 1024;
 
-pub(crate) fn relay(socket: &Path) -> std::io::Result<()> {
+pub(crate) fn relay_socket(socket: &Path) -> std::io::Result<()> {
     let stream = UnixStream::connect(socket)?;
     let (from_client, to_player) = (std::io::stdin(), stream.try_clone()?);
     std::thread::spawn(move || {
-        let _ = copy(from_client, &to_player);
+        let _ = copy_bytes(from_client, &to_player);
         let _ = to_player.shutdown(Shutdown::Both);
         std::process::exit(0);
     });
-    copy(stream, std::io::stdout())
+    copy_bytes(stream, std::io::stdout())
 }
 
 /// Passes on what has come at once, even half a line.
-fn copy(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
+fn copy_bytes(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
     let mut bytes = vec![0; READ_SIZE];
     loop {
         match from.read(&mut bytes)? {

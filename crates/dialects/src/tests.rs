@@ -177,7 +177,7 @@ fn commands_are_understood_as_the_agent_does() {
         let event =
             Event::from_json(json!({"event": canonical, "tool": {"name": "t", "input": {"a": 1}}}))
                 .unwrap();
-        let stdout = rows::written(&row.stdout);
+        let stdout = rows::written_value(&row.stdout);
         let exit = Exit {
             code: Some(row.exit),
             command: "c",
@@ -234,7 +234,7 @@ fn an_agent_is_told_no_in_the_words_that_it_obeys() {
         (
             said,
             Said {
-                stdout: rows::written(&row.stdout),
+                stdout: rows::written_value(&row.stdout),
                 stderr: row.stderr,
                 exit: row.exit,
             },

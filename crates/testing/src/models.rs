@@ -112,7 +112,7 @@ impl Seen {
         match self.wire {
             Wire::OpenAi | Wire::Ollama => self.texts("system"),
             Wire::Anthropic => self.body["system"].as_str().unwrap_or_default().into(),
-            Wire::Gemini => texts(&self.body["systemInstruction"]["parts"]),
+            Wire::Gemini => content_texts(&self.body["systemInstruction"]["parts"]),
         }
     }
 
@@ -132,7 +132,7 @@ impl Seen {
             .flatten()
             .filter(|turn| turn["role"] == role);
         turns
-            .map(|turn| texts(&turn[content]))
+            .map(|turn| content_texts(&turn[content]))
             .collect::<Vec<_>>()
             .join("\n")
     }
@@ -145,7 +145,7 @@ impl Seen {
     }
 }
 
-fn texts(content: &Value) -> String {
+fn content_texts(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts
@@ -219,7 +219,7 @@ impl ModelServer {
             for stream in listener.incoming().flatten() {
                 *shared.connections.lock().unwrap() += 1;
                 let shared = shared.clone();
-                std::thread::spawn(move || serve(&shared, &stream));
+                std::thread::spawn(move || serve_client(&shared, &stream));
             }
         });
         server
@@ -264,7 +264,7 @@ impl ModelServer {
     }
 }
 
-fn serve(shared: &Shared, stream: &TcpStream) {
+fn serve_client(shared: &Shared, stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let mut reader = BufReader::new(stream);
     while let Some(seen) = read_request(&mut reader) {
@@ -280,7 +280,7 @@ fn serve(shared: &Shared, stream: &TcpStream) {
         while let Say::By(decide) = &say {
             say = decide(&seen);
         }
-        if !answer(shared, stream, &seen, &say) {
+        if !answer_client(shared, stream, &seen, &say) {
             return;
         }
     }
@@ -328,7 +328,7 @@ fn read_request(reader: &mut impl BufRead) -> Option<Seen> {
 }
 
 /// Whether the connection may go on.
-fn answer(shared: &Shared, mut stream: &TcpStream, seen: &Seen, say: &Say) -> bool {
+fn answer_client(shared: &Shared, mut stream: &TcpStream, seen: &Seen, say: &Say) -> bool {
     let nonce = seen.nonce();
     let fill = |text: &str| text.replace("{{nonce}}", &nonce);
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
@@ -376,7 +376,7 @@ fn answer(shared: &Shared, mut stream: &TcpStream, seen: &Seen, say: &Say) -> bo
             return stream.write_all(reply.as_bytes()).is_ok();
         }
         Say::Torn => {
-            let whole = plain(
+            let whole = plain_reply(
                 seen,
                 &Said {
                     text: fill("{\"nonce\": \"{{nonce}}\""),
@@ -411,15 +411,15 @@ fn answer(shared: &Shared, mut stream: &TcpStream, seen: &Seen, say: &Say) -> bo
         Say::By(_) => unreachable!("resolved by the caller"),
     };
     if !seen.streams {
-        let reply = plain(seen, &said);
-        record(seen, &reply);
+        let reply = plain_reply(seen, &said);
+        record_call(seen, &reply);
         let reply = reply.to_string();
         return stream
             .write_all(format!("{head}content-length: {}\r\n\r\n{reply}", reply.len()).as_bytes())
             .is_ok();
     }
-    let chunks = streamed(seen, &said);
-    record(seen, &json!(chunks));
+    let chunks = stream_events(seen, &said);
+    record_call(seen, &json!(chunks));
     let head = match seen.wire {
         Wire::Ollama => "HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n",
         _ => "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n",
@@ -466,7 +466,7 @@ struct Said {
 }
 
 impl Said {
-    fn finish(&self, normal: &str, calls: &str, truncated: &str, refuses: &str) -> String {
+    fn finish_reason(&self, normal: &str, calls: &str, truncated: &str, refuses: &str) -> String {
         match (self.refuses, self.truncated, self.calls.is_empty()) {
             (true, ..) => refuses,
             (_, true, _) => truncated,
@@ -488,7 +488,7 @@ impl Said {
 
 const REFUSAL: &str = "I can't help with that.";
 
-fn plain(seen: &Seen, said: &Said) -> Value {
+fn plain_reply(seen: &Seen, said: &Said) -> Value {
     let model = &seen.body["model"];
     let calls = said.calls.iter().enumerate();
     match seen.wire {
@@ -508,7 +508,7 @@ fn plain(seen: &Seen, said: &Said) -> Value {
             json!({
                 "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model,
                 "choices": [{"index": 0, "message": message, "logprobs": null,
-                             "finish_reason": said.finish("stop", "tool_calls", "length", "stop")}],
+                             "finish_reason": said.finish_reason("stop", "tool_calls", "length", "stop")}],
                 "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
             })
         }
@@ -520,7 +520,7 @@ fn plain(seen: &Seen, said: &Said) -> Value {
             json!({
                 "id": "msg_1", "type": "message", "role": "assistant", "model": model,
                 "content": text.into_iter().chain(calls).collect::<Vec<_>>(),
-                "stop_reason": said.finish("end_turn", "tool_use", "max_tokens", "refusal"), "stop_sequence": null,
+                "stop_reason": said.finish_reason("end_turn", "tool_use", "max_tokens", "refusal"), "stop_sequence": null,
                 "usage": {"input_tokens": 11, "output_tokens": 7},
             })
         }
@@ -528,12 +528,12 @@ fn plain(seen: &Seen, said: &Said) -> Value {
             "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "modelVersion": "gemini",
             "usageMetadata": {"promptTokenCount": 11, "totalTokenCount": 11},
         }),
-        Wire::Gemini => gemini(said, &said.text, true),
-        Wire::Ollama => ollama(seen, said, &said.text, true),
+        Wire::Gemini => gemini_reply(said, &said.text, true),
+        Wire::Ollama => ollama_reply(seen, said, &said.text, true),
     }
 }
 
-fn gemini(said: &Said, text: &str, last: bool) -> Value {
+fn gemini_reply(said: &Said, text: &str, last: bool) -> Value {
     let text = (!text.is_empty()).then(|| json!({"text": text}));
     let calls = said.calls.iter().filter(|_| last);
     let calls =
@@ -545,12 +545,12 @@ fn gemini(said: &Said, text: &str, last: bool) -> Value {
     });
     if last {
         chunk["candidates"][0]["finishReason"] =
-            json!(said.finish("STOP", "STOP", "MAX_TOKENS", "SAFETY"));
+            json!(said.finish_reason("STOP", "STOP", "MAX_TOKENS", "SAFETY"));
     }
     chunk
 }
 
-fn ollama(seen: &Seen, said: &Said, text: &str, last: bool) -> Value {
+fn ollama_reply(seen: &Seen, said: &Said, text: &str, last: bool) -> Value {
     let text = if said.refuses { REFUSAL } else { text };
     let mut chunk = json!({
         "model": seen.body["model"], "created_at": "2025-01-01T00:00:00.000000Z",
@@ -564,13 +564,13 @@ fn ollama(seen: &Seen, said: &Said, text: &str, last: bool) -> Value {
         chunk["message"]["tool_calls"] = json!(calls);
     }
     if last {
-        chunk["done_reason"] = json!(said.finish("stop", "stop", "length", "stop"));
+        chunk["done_reason"] = json!(said.finish_reason("stop", "stop", "length", "stop"));
         (chunk["prompt_eval_count"], chunk["eval_count"]) = (json!(11), json!(7));
     }
     chunk
 }
 
-fn streamed(seen: &Seen, said: &Said) -> Vec<Value> {
+fn stream_events(seen: &Seen, said: &Said) -> Vec<Value> {
     let model = &seen.body["model"];
     let pieces = said.pieces();
     let mut chunks = Vec::new();
@@ -608,13 +608,13 @@ fn streamed(seen: &Seen, said: &Said) -> Vec<Value> {
             }
             chunks.push(chunk(
                 json!({}),
-                json!(said.finish("stop", "tool_calls", "length", "stop")),
+                json!(said.finish_reason("stop", "tool_calls", "length", "stop")),
             ));
             chunks.push(json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": [],
                                "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}}));
         }
         Wire::Anthropic => {
-            let mut message = plain(seen, said);
+            let mut message = plain_reply(seen, said);
             let stop = message["stop_reason"].take();
             (message["content"], message["usage"]["output_tokens"]) = (json!([]), json!(1));
             chunks.push(json!({"type": "message_start", "message": message}));
@@ -657,20 +657,24 @@ fn streamed(seen: &Seen, said: &Said) -> Vec<Value> {
             chunks.push(json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null}, "usage": {"output_tokens": 7}}));
             chunks.push(json!({"type": "message_stop"}));
         }
-        Wire::Gemini if said.refuses => chunks.push(plain(seen, said)),
+        Wire::Gemini if said.refuses => chunks.push(plain_reply(seen, said)),
         Wire::Gemini => {
-            chunks.extend(pieces.iter().map(|piece| gemini(said, piece, false)));
-            chunks.push(gemini(said, "", true));
+            chunks.extend(pieces.iter().map(|piece| gemini_reply(said, piece, false)));
+            chunks.push(gemini_reply(said, "", true));
         }
         Wire::Ollama => {
-            chunks.extend(pieces.iter().map(|piece| ollama(seen, said, piece, false)));
-            chunks.push(ollama(seen, said, "", true));
+            chunks.extend(
+                pieces
+                    .iter()
+                    .map(|piece| ollama_reply(seen, said, piece, false)),
+            );
+            chunks.push(ollama_reply(seen, said, "", true));
         }
     }
     chunks
 }
 
-fn record(seen: &Seen, reply: &Value) {
+fn record_call(seen: &Seen, reply: &Value) {
     let Some(file) = std::env::var_os("HOOKWIRE_RECORD") else {
         return;
     };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use std::fmt::Debug;
 
 /// A file's path and its text.
-pub fn text(file: &str) -> (String, String) {
+pub fn file_text(file: &str) -> (String, String) {
     let path = crate::repo("tests/data").join(file).display().to_string();
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     (path, text)
@@ -14,7 +14,7 @@ pub fn text(file: &str) -> (String, String) {
 
 /// The rows of a JSON Lines file, each with its place. What a row says in `note` is for people.
 pub fn rows<Row: DeserializeOwned>(file: &str) -> impl Iterator<Item = (String, Row)> {
-    let (path, text) = text(file);
+    let (path, text) = file_text(file);
     let rows: Vec<_> = text.lines().map(str::to_string).enumerate().collect();
     rows.into_iter().map(move |(index, line)| {
         let place = format!("{path}:{}", index + 1);
@@ -28,7 +28,7 @@ pub fn rows<Row: DeserializeOwned>(file: &str) -> impl Iterator<Item = (String, 
 }
 
 /// A text that may be JSON, which then stands in a row as it is, and not in quotes.
-pub fn written(value: &Value) -> String {
+pub fn written_value(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

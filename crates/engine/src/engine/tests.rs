@@ -375,7 +375,7 @@ fn told(verdict: &Verdict, world: &World, expected: &str) -> String {
 /// written.
 #[test]
 fn verdicts() {
-    let (path, text) = rows::text("engine/verdicts.txt");
+    let (path, text) = rows::file_text("engine/verdicts.txt");
     let (mut client, mut event, mut definitions) = ("native", call(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         if line.is_empty() {

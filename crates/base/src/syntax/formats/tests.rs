@@ -32,7 +32,7 @@ fn mistakes_and_values() {
     rows::compare("syntax/formats.jsonl", |row: Row| {
         (
             outcome(&row.text, Format::from_extension(&row.format).unwrap()),
-            rows::written(&row.read),
+            rows::written_value(&row.read),
         )
     });
 }
