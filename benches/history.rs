@@ -249,7 +249,7 @@ fn fill(history: &History, n_events: u64) {
     let templates = records();
     println!("{} real records, copied", templates.len());
     history
-        .wish(Wishes {
+        .set_wishes(Wishes {
             is_on: true,
             days: 40,
             mebibytes: 16 << 10,
@@ -284,7 +284,7 @@ fn fill(history: &History, n_events: u64) {
                 .iter()
                 .map(|(run, root, record)| Written { run, root, record });
             let began = Instant::now();
-            history.write(events).unwrap();
+            history.write_events(events).unwrap();
             longest = longest.max(began.elapsed());
             records.clear();
         }

@@ -77,7 +77,11 @@ impl Model {
                     let (heard, commands) = (heard.clone(), commands.clone());
                     let answer = service_fn(move |request| {
                         let (heard, commands) = (heard.clone(), commands.clone());
-                        async move { Ok::<_, Infallible>(answer(request, &commands, why, &heard).await) }
+                        async move {
+                            Ok::<_, Infallible>(
+                                answer_request(request, &commands, why, &heard).await,
+                            )
+                        }
                     });
                     // An agent that hangs up has its own reasons.
                     tokio::spawn(async move {
@@ -104,7 +108,7 @@ impl Model {
     }
 }
 
-async fn answer(
+async fn answer_request(
     request: Request<Incoming>,
     commands: &[String],
     why: &str,
@@ -123,9 +127,9 @@ async fn answer(
         .ok()
         .and_then(|text| parse(text).ok())
         .filter(|_| is_post);
-    let (kind, text) = match (said, Wire::of(&path)) {
+    let (kind, text) = match (said, Wire::from_path(&path)) {
         (Some(said), Some(wire)) => {
-            let results = results(&said);
+            let results = call_results(&said);
             let is_told = results
                 .iter()
                 .any(|result| result.to_string().contains(why));
@@ -136,12 +140,12 @@ async fn answer(
             }
             let call = commands
                 .get(results.len())
-                .and_then(|command| wire.call(&said, command));
+                .and_then(|command| wire.offered_call(&said, command));
             if call.is_some() {
                 let mut heard = heard.lock();
                 heard.n_commands = heard.n_commands.max(results.len() + 1);
             }
-            wire.reply(&path, &said, call, results.len())
+            wire.write_reply(&path, &said, call, results.len())
         }
         // Agents ask for the list of models, too.
         _ => (
@@ -157,7 +161,7 @@ async fn answer(
 }
 
 /// What came of the calls before, wherever a request says it.
-fn results(said: &Value) -> Vec<&Value> {
+fn call_results(said: &Value) -> Vec<&Value> {
     let turns = ["messages", "input", "contents"]
         .iter()
         .filter_map(|it| said.get(*it)?.as_array())
@@ -179,7 +183,7 @@ fn is_result(part: &Value) -> bool {
 }
 
 /// A stream of events; `named`: each has its type before it.
-fn events(items: &[Value], named: bool) -> (&'static str, String) {
+fn event_stream(items: &[Value], named: bool) -> (&'static str, String) {
     let mut text = String::new();
     for item in items {
         if let Some(name) = item["type"].as_str().filter(|_| named) {
@@ -191,7 +195,7 @@ fn events(items: &[Value], named: bool) -> (&'static str, String) {
 }
 
 impl Wire {
-    fn of(path: &str) -> Option<Wire> {
+    fn from_path(path: &str) -> Option<Wire> {
         let last = path.rsplit('/').next().unwrap_or_default();
         match last {
             "messages" => Some(Wire::Messages),
@@ -203,7 +207,7 @@ impl Wire {
     }
 
     /// The call of the shell that a request offers, if it offers one.
-    fn call(self, said: &Value, command: &str) -> Option<Call> {
+    fn offered_call(self, said: &Value, command: &str) -> Option<Call> {
         let tools = said["tools"].as_array()?;
         let (within, schemas): (_, &[&str]) = match self {
             Wire::Messages => ("", &["input_schema"]),
@@ -229,11 +233,11 @@ impl Wire {
         let schema = schemas.iter().find_map(|name| tool.get(*name))?;
         Some(Call {
             name: tool["name"].as_str()?.to_string(),
-            arguments: arguments(schema, command)?,
+            arguments: call_arguments(schema, command)?,
         })
     }
 
-    fn reply(
+    fn write_reply(
         self,
         path: &str,
         said: &Value,
@@ -242,16 +246,16 @@ impl Wire {
     ) -> (&'static str, String) {
         let is_stream = said["stream"] == true || path.contains("stream");
         match self {
-            Wire::Messages => messages(call, n, is_stream),
-            Wire::Chat => chat(call, n, is_stream),
-            Wire::Responses => responses(call, n),
-            Wire::Contents => contents(call, is_stream),
+            Wire::Messages => messages_reply(call, n, is_stream),
+            Wire::Chat => chat_reply(call, n, is_stream),
+            Wire::Responses => responses_reply(call, n),
+            Wire::Contents => contents_reply(call, is_stream),
         }
     }
 }
 
 /// The arguments that a tool asks for, with the command.
-fn arguments(schema: &Value, command: &str) -> Option<Value> {
+fn call_arguments(schema: &Value, command: &str) -> Option<Value> {
     let properties = schema["properties"].as_object()?;
     let kind = |name: &str| {
         properties
@@ -286,7 +290,7 @@ fn arguments(schema: &Value, command: &str) -> Option<Value> {
     Some(Value::Object(arguments))
 }
 
-fn messages(call: Option<Call>, n: usize, is_stream: bool) -> (&'static str, String) {
+fn messages_reply(call: Option<Call>, n: usize, is_stream: bool) -> (&'static str, String) {
     let stop = if call.is_some() {
         "tool_use"
     } else {
@@ -326,10 +330,10 @@ fn messages(call: Option<Call>, n: usize, is_stream: bool) -> (&'static str, Str
             "delta": { "stop_reason": stop, "stop_sequence": null } }),
         json!({ "type": "message_stop" }),
     ];
-    events(&items, true)
+    event_stream(&items, true)
 }
 
-fn chat(call: Option<Call>, n: usize, is_stream: bool) -> (&'static str, String) {
+fn chat_reply(call: Option<Call>, n: usize, is_stream: bool) -> (&'static str, String) {
     let reason = if call.is_some() { "tool_calls" } else { "stop" };
     let message = match call {
         Some(Call { name, arguments }) => {
@@ -355,14 +359,14 @@ fn chat(call: Option<Call>, n: usize, is_stream: bool) -> (&'static str, String)
             json!({ "index": 0, "delta": delta, "finish_reason": reason }),
         )
     };
-    let (kind, text) = events(
+    let (kind, text) = event_stream(
         &[piece(message, Value::Null), piece(json!({}), reason.into())],
         false,
     );
     (kind, format!("{text}data: [DONE]\n\n"))
 }
 
-fn responses(call: Option<Call>, n: usize) -> (&'static str, String) {
+fn responses_reply(call: Option<Call>, n: usize) -> (&'static str, String) {
     let item = match call {
         Some(Call { name, arguments }) => json!({
             "type": "function_call", "id": format!("f_{n}"), "call_id": format!("call_{n}"), "name": name,
@@ -378,10 +382,10 @@ fn responses(call: Option<Call>, n: usize) -> (&'static str, String) {
         json!({ "type": "response.output_item.done", "output_index": 0, "item": item }),
         json!({ "type": "response.completed", "response": { "id": "r", "usage": usage } }),
     ];
-    events(&items, true)
+    event_stream(&items, true)
 }
 
-fn contents(call: Option<Call>, is_stream: bool) -> (&'static str, String) {
+fn contents_reply(call: Option<Call>, is_stream: bool) -> (&'static str, String) {
     let part = match call {
         Some(Call { name, arguments }) => {
             json!({ "functionCall": { "name": name, "args": arguments } })
@@ -393,7 +397,7 @@ fn contents(call: Option<Call>, is_stream: bool) -> (&'static str, String) {
         "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2 },
     });
     if is_stream {
-        events(&[reply], false)
+        event_stream(&[reply], false)
     } else {
         ("application/json", reply.to_string())
     }
@@ -444,9 +448,9 @@ mod tests {
             ),
             ("/v1/chat/completions", json!({}), None),
         ] {
-            let call = Wire::of(path)
+            let call = Wire::from_path(path)
                 .unwrap()
-                .call(&said, "ls")
+                .offered_call(&said, "ls")
                 .map(|it| (it.name, it.arguments));
             let call = call
                 .as_ref()
@@ -454,7 +458,7 @@ mod tests {
             assert_eq!(call, expected, "{path} {said}");
         }
         assert_eq!(
-            ["/v1/models", "/v1beta/models/m:countTokens", "/"].map(Wire::of),
+            ["/v1/models", "/v1beta/models/m:countTokens", "/"].map(Wire::from_path),
             [None; 3]
         );
     }
@@ -481,7 +485,7 @@ mod tests {
             ),
             (json!({ "messages": "x", "input": "x" }), 0),
         ] {
-            assert_eq!(results(&said).len(), expected, "{said}");
+            assert_eq!(call_results(&said).len(), expected, "{said}");
         }
     }
 }

@@ -89,7 +89,7 @@ struct Tried {
 }
 
 /// The entry of a key, unless there are too many.
-fn entry<K: Ord, V: Default>(map: &mut BTreeMap<K, V>, key: K) -> Option<&mut V> {
+fn bounded_entry<K: Ord, V: Default>(map: &mut BTreeMap<K, V>, key: K) -> Option<&mut V> {
     (map.len() < MAX_COUNTED || map.contains_key(&key)).then(|| map.entry(key).or_default())
 }
 
@@ -101,7 +101,7 @@ fn add_example(examples: &mut BTreeSet<String>, command: &str) {
 
 impl Suggestions {
     /// Takes the record of an event.
-    pub fn take(&mut self, record: &Value) {
+    pub fn take_record(&mut self, record: &Value) {
         let Some(event) = told::event(record) else {
             return;
         };
@@ -132,7 +132,7 @@ impl Suggestions {
             .find(|it| it["decision"] == "ask");
         let by = by.and_then(|it| it["hook"].as_str());
         let is_plain = verdict["decision"] == "allow" && by.is_none();
-        if let Some(tried) = entry(&mut self.tried, words.clone()) {
+        if let Some(tried) = bounded_entry(&mut self.tried, words.clone()) {
             tried.n += 1;
             tried.is_looked_at |= !is_plain;
             if tried.sessions.len() < SESSIONS && !event.session().is_empty() {
@@ -142,7 +142,7 @@ impl Suggestions {
         }
         let Some(hook) = by else { return };
         let key = (hook.to_string(), words);
-        let Some(asked) = entry(&mut self.asked, key.clone()) else {
+        let Some(asked) = bounded_entry(&mut self.asked, key.clone()) else {
             return;
         };
         add_example(&mut asked.examples, command);
@@ -164,14 +164,14 @@ impl Suggestions {
             .into_iter()
             .filter(|(_, it)| it.n_yes >= HABIT && it.n_no == 0);
         let mut proposals: Vec<Proposal> = habits
-            .map(|((hook, words), asked)| exception(hook, &words, asked))
+            .map(|((hook, words), asked)| propose_exception(hook, &words, asked))
             .collect();
         let risks = self.tried.into_iter().filter(|(words, it)| {
             !it.is_looked_at
                 && it.sessions.len() >= SESSIONS
                 && words.split(' ').any(|word| FINAL.contains(&word))
         });
-        proposals.extend(risks.map(|(words, tried)| guard(&words, tried)));
+        proposals.extend(risks.map(|(words, tried)| propose_guard(&words, tried)));
         proposals.sort_by_key(|it| std::cmp::Reverse(it.events));
         proposals
     }
@@ -179,15 +179,15 @@ impl Suggestions {
 
 /// A question that needn't be asked: a line for the hook that asks, because an `allow` overrules no
 /// other hook's `ask`.
-fn exception(hook: String, words: &str, asked: Asked) -> Proposal {
+fn propose_exception(hook: String, words: &str, asked: Asked) -> Proposal {
     let examples: Vec<String> = asked.examples.into_iter().collect();
     Proposal {
         reason: format!(
             "you said yes {} times to `{words}*`, and never no: ask no more?",
             asked.n_yes
         ),
-        definition: format!("unless: {}\n", quoted(&format!("Bash({words}*)"))),
-        cases: cases(&examples, "allow"),
+        definition: format!("unless: {}\n", quote_yaml(&format!("Bash({words}*)"))),
+        cases: write_cases(&examples, "allow"),
         name: hook.clone(),
         hook: Some(hook),
         examples,
@@ -195,7 +195,7 @@ fn exception(hook: String, words: &str, asked: Asked) -> Proposal {
     }
 }
 
-fn guard(words: &str, tried: Tried) -> Proposal {
+fn propose_guard(words: &str, tried: Tried) -> Proposal {
     let examples: Vec<String> = tried.examples.into_iter().collect();
     let name: String = words
         .chars()
@@ -214,8 +214,8 @@ fn guard(words: &str, tried: Tried) -> Proposal {
         .join("-");
     let name = format!("no-{name}");
     let (rule, why) = (
-        quoted(&format!("Bash({words}*)")),
-        quoted(&format!(
+        quote_yaml(&format!("Bash({words}*)")),
+        quote_yaml(&format!(
             "`{words}` isn't taken back; ask a person to do it."
         )),
     );
@@ -227,7 +227,7 @@ fn guard(words: &str, tried: Tried) -> Proposal {
         definition: format!(
             "hooks:\n  - name: {name}\n    on: PreToolUse\n    if: {rule}\n    deny: {why}\n"
         ),
-        cases: cases(&examples, "deny"),
+        cases: write_cases(&examples, "deny"),
         name,
         hook: None,
         examples,
@@ -235,13 +235,13 @@ fn guard(words: &str, tried: Tried) -> Proposal {
     }
 }
 
-fn cases(examples: &[String], expected: &str) -> String {
-    let case = |it: &String| format!("  - {{ bash: {}, expect: {expected} }}\n", quoted(it));
+fn write_cases(examples: &[String], expected: &str) -> String {
+    let case = |it: &String| format!("  - {{ bash: {}, expect: {expected} }}\n", quote_yaml(it));
     format!("cases:\n{}", examples.iter().map(case).collect::<String>())
 }
 
 /// A text as YAML has it: JSON is YAML.
-fn quoted(text: &str) -> String {
+fn quote_yaml(text: &str) -> String {
     json!(text).to_string()
 }
 
@@ -299,7 +299,7 @@ mod tests {
 
     fn proposals(records: &[Value]) -> Vec<Proposal> {
         let mut suggestions = Suggestions::default();
-        records.iter().for_each(|it| suggestions.take(it));
+        records.iter().for_each(|it| suggestions.take_record(it));
         suggestions.proposals()
     }
 

@@ -41,7 +41,7 @@ fn keep_about(command: Command, augment: fn(Command) -> Command) -> Command {
         command.get_about().cloned(),
         command.get_long_about().cloned(),
     );
-    let examples = super::help::examples(&command);
+    let examples = super::help::command_examples(&command);
     let command = augment(command).long_about(None);
     let command = examples.into_iter().fold(command, Command::after_help);
     let command = about.into_iter().fold(command, Command::about);

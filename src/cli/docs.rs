@@ -95,14 +95,14 @@ impl Page {
     }
 
     fn title(&self) -> &'static str {
-        heading(self.text.lines().next().unwrap_or_default()).unwrap_or_default()
+        heading_text(self.text.lines().next().unwrap_or_default()).unwrap_or_default()
     }
 
     /// The headings with what stands below each, up to the next one.
     fn sections(&self) -> Vec<Section> {
         let mut sections: Vec<Section> = Vec::new();
         for (line, in_code) in visible_lines(self.text) {
-            match heading(line).filter(|_| !in_code) {
+            match heading_text(line).filter(|_| !in_code) {
                 Some(heading) => sections.push(Section {
                     heading,
                     lines: Vec::new(),
@@ -131,7 +131,7 @@ fn visible_lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
 }
 
 /// The text of a heading's line.
-fn heading(line: &str) -> Option<&str> {
+fn heading_text(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches('#');
     rest.strip_prefix(' ').filter(|_| rest.len() < line.len())
 }
@@ -204,7 +204,7 @@ struct CommandOption {
 }
 
 /// The options of all commands with their names; those that every command has stand once.
-fn options() -> Vec<(String, CommandOption)> {
+fn all_options() -> Vec<(String, CommandOption)> {
     fn collect(
         command: &clap::Command,
         before: &str,
@@ -274,13 +274,13 @@ impl Found {
         }
     }
 
-    fn whole(page: &'static Page, section: &Section) -> Found {
+    fn whole_section(page: &'static Page, section: &Section) -> Found {
         Found::new(page, section, section.lines.join("\n").trim().to_string())
     }
 }
 
 /// Where a row of a table leads to: the page, and the section's name as it stands in a link.
-fn links(row: &str) -> impl Iterator<Item = (&'static Page, &str)> {
+fn row_links(row: &str) -> impl Iterator<Item = (&'static Page, &str)> {
     let targets = row
         .split("](")
         .skip(1)
@@ -325,13 +325,13 @@ fn about_command(name: &str) -> Vec<Found> {
             if !commands.any(is_meant) {
                 continue;
             }
-            let targets = links(&row).filter_map(|(page, anchor)| {
+            let targets = row_links(&row).filter_map(|(page, anchor)| {
                 let text = format!("hookwire {name}");
                 let is_meant = |it: &Section| match anchor {
                     "" => it.lines.iter().any(|line| has_word(line, &text)),
                     _ => it.anchor() == anchor,
                 };
-                Some(Found::whole(
+                Some(Found::whole_section(
                     page,
                     &page.sections().into_iter().find(is_meant)?,
                 ))
@@ -346,13 +346,13 @@ fn about_command(name: &str) -> Vec<Found> {
 
 /// What the book says about a word, from the most to the least specific: what is about it as a
 /// command, sections that are named so, rows of tables that are about it, and what mentions it.
-fn about(word: &str) -> Vec<Found> {
+fn find_about(word: &str) -> Vec<Found> {
     let (mut rows, mut mentions) = (Vec::new(), Vec::new());
     let mut named = about_command(word.trim_start_matches("hookwire "));
     for page in PAGES {
         for section in page.sections() {
             if has_word(section.heading, word) {
-                named.push(Found::whole(page, &section));
+                named.push(Found::whole_section(page, &section));
                 continue;
             }
             for part in section.parts() {
@@ -382,7 +382,7 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
     let word = args.word.join(" ");
     let word = word.trim().trim_matches('`').trim_start_matches("--");
     if word.is_empty() {
-        list(out);
+        list_pages(out);
         return Ok(Finding::Fine);
     }
     let is_meant = |page: &&Page| {
@@ -394,15 +394,15 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
         if out.json {
             out.json(&json!({ "page": page.name, "text": page.text }));
         } else {
-            print(page.text, out);
+            print_page(page.text, out);
         }
         return Ok(Finding::Fine);
     }
-    let found = about(word);
-    let all = options();
+    let found = find_about(word);
+    let all = all_options();
     let (options, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(name, _)| name == word);
     if found.is_empty() && options.is_empty() {
-        return Err(Failure(unknown(
+        return Err(Failure(unknown_word(
             word,
             &others
                 .iter()
@@ -457,7 +457,7 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
     Ok(Finding::Fine)
 }
 
-fn list(out: &mut Output) {
+fn list_pages(out: &mut Output) {
     for page in PAGES {
         if out.json {
             out.json(&json!({ "page": page.name, "title": page.title() }));
@@ -469,9 +469,9 @@ fn list(out: &mut Output) {
 }
 
 /// A page with its headings in bold.
-fn print(text: &str, out: &mut Output) {
+fn print_page(text: &str, out: &mut Output) {
     for (line, in_code) in visible_lines(text) {
-        let line = if heading(line).is_some() && !in_code {
+        let line = if heading_text(line).is_some() && !in_code {
             out.tone(Tone::Strong, line)
         } else {
             line.to_string()
@@ -481,7 +481,7 @@ fn print(text: &str, out: &mut Output) {
 }
 
 /// The message for a word that no page has, and that is none of these options.
-fn unknown(word: &str, options: &[&str]) -> String {
+fn unknown_word(word: &str, options: &[&str]) -> String {
     let cells: Vec<String> = PAGES
         .iter()
         .flat_map(Page::sections)
@@ -520,7 +520,7 @@ mod tests {
             ),
             ("exit  CODES", "command-line", "wrong usage"),
         ] {
-            let found = about(word);
+            let found = find_about(word);
             let is_there = |it: &Found| it.page.name == page && it.text.contains(says);
             let first = found.first().map(|it| it.page.name);
             assert!(
@@ -528,9 +528,9 @@ mod tests {
                 "{word}: {first:?}"
             );
         }
-        assert!(about("prioritx").is_empty());
-        assert!(!about("allow-host").is_empty());
-        let usages: Vec<String> = options()
+        assert!(find_about("prioritx").is_empty());
+        assert!(!find_about("allow-host").is_empty());
+        let usages: Vec<String> = all_options()
             .into_iter()
             .filter(|it| it.0 == "watch")
             .map(|it| it.1.usage)
@@ -552,7 +552,7 @@ mod tests {
             ("uninstall", "agents", "Install"),
             ("doctor", "agents", "Is it guarded?"),
         ] {
-            let found = about(word);
+            let found = find_about(word);
             assert_eq!(found[0].heading, "Command line", "{word}");
             assert_eq!(
                 (found[1].page.name, found[1].heading),
@@ -572,13 +572,13 @@ mod tests {
             ("delegats", "delegates"),
             ("idle-exti", "idle-exit"),
         ] {
-            let said = unknown(word, &["idle-exit"]);
+            let said = unknown_word(word, &["idle-exit"]);
             assert!(
                 said.ends_with(&format!("did you mean `{nearest}`?")),
                 "{said}"
             );
         }
-        assert!(unknown("xyzzyplugh", &[]).ends_with("lists the pages"));
+        assert!(unknown_word("xyzzyplugh", &[]).ends_with("lists the pages"));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! are thrown away, against a model on this machine. What counts is what the agent then does.
 
 use super::Failure;
-use super::install::program;
-use super::scratch::scratch;
+use super::install::own_program;
+use super::scratch::scratch_dir;
 use crate::model_server::{Heard, Model};
 use hookwire_base::support::file;
 use hookwire_rules::agents::{Agent, Headless};
@@ -47,37 +47,37 @@ struct Place {
 impl Place {
     fn new() -> Result<Place, Failure> {
         let place = Place {
-            dir: scratch("drive")?,
-            program: program()?,
+            dir: scratch_dir("drive")?,
+            program: own_program()?,
         };
         for name in ["home", "project/.hookwire", "run"] {
-            std::fs::create_dir_all(place.at(name))?;
+            std::fs::create_dir_all(place.path_at(name))?;
         }
-        std::fs::set_permissions(place.at("run"), Permissions::from_mode(0o700))?;
+        std::fs::set_permissions(place.path_at("run"), Permissions::from_mode(0o700))?;
         let guard = format!(
             "defaults: {{ fail: closed }}\nhooks: [{{ name: drive, on: PreToolUse, if: Bash(touch {DENIED}), deny: {WHY} }}]\n"
         );
-        std::fs::write(place.at("project/.hookwire/guard.yaml"), guard)?;
+        std::fs::write(place.path_at("project/.hookwire/guard.yaml"), guard)?;
         Ok(place)
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    fn path_at(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
     /// A program that knows of nothing but this place.
-    fn command(&self, program: &Path) -> Command {
+    fn command_for(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().envs(
             KEPT.iter()
                 .filter_map(|name| Some((*name, std::env::var_os(name)?))),
         );
         command
-            .env("HOME", self.at("home"))
-            .env("XDG_RUNTIME_DIR", self.at("run"))
+            .env("HOME", self.path_at("home"))
+            .env("XDG_RUNTIME_DIR", self.path_at("run"))
             .env("CI", "true");
         command
-            .current_dir(self.at("project"))
+            .current_dir(self.path_at("project"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -85,9 +85,9 @@ impl Place {
         command
     }
 
-    async fn hookwire(&self, args: &[&str]) -> Result<(), Failure> {
+    async fn run_hookwire(&self, args: &[&str]) -> Result<(), Failure> {
         let ended = self
-            .command(Path::new(&self.program))
+            .command_for(Path::new(&self.program))
             .args(args)
             .output()
             .await?;
@@ -103,14 +103,18 @@ impl Place {
 }
 
 /// Drives an agent, which is this program.
-pub(super) fn drive(agent: &Agent, headless: &Headless, program: &Path) -> Result<Driven, Failure> {
-    let runtime = super::ending::runtime()?;
+pub(super) fn drive_agent(
+    agent: &Agent,
+    headless: &Headless,
+    program: &Path,
+) -> Result<Driven, Failure> {
+    let runtime = super::ending::make_runtime()?;
     let driven = runtime.block_on(async {
         let place = Place::new()?;
         let driven = drive_in(&place, agent, headless, program).await;
         // The host that the agent has started; there may be none.
-        let _ = place.hookwire(&["host", "stop"]).await;
-        end_leftovers(&place.at("home"));
+        let _ = place.run_hookwire(&["host", "stop"]).await;
+        end_leftovers(&place.path_at("home"));
         driven
     });
     runtime.shutdown_background();
@@ -125,21 +129,21 @@ async fn drive_in(
 ) -> Result<Driven, Failure> {
     // Most projects are repositories, and some agents run hooks in no others.
     let _ = place
-        .command(Path::new("git"))
+        .command_for(Path::new("git"))
         .args(["init", "--quiet"])
         .output()
         .await;
-    place.hookwire(&["trust", "--yes"]).await?;
+    place.run_hookwire(&["trust", "--yes"]).await?;
     let user = agent.project.entry.is_empty().then_some("--user");
     place
-        .hookwire(&[&["install", agent.name], user.as_slice()].concat())
+        .run_hookwire(&[&["install", agent.name], user.as_slice()].concat())
         .await?;
     let model = Model::start(
         vec![format!("touch {ALLOWED}"), format!("touch {DENIED}")],
         WHY,
     )
     .await?;
-    let project = place.at("project");
+    let project = place.path_at("project");
     let fill = |text: &str| {
         let text = text
             .replace("${url}", model.url())
@@ -147,12 +151,12 @@ async fn drive_in(
         text.replace("${project}", &project.to_string_lossy())
     };
     for (name, text) in &headless.files {
-        let path = place.at("home").join(name);
+        let path = place.path_at("home").join(name);
         std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         std::fs::write(path, fill(text).trim_start())?;
     }
     let start = |arguments: &[String]| {
-        let mut command = place.command(program);
+        let mut command = place.command_for(program);
         command.args(arguments.iter().map(|it| fill(it)));
         command.envs(
             headless

@@ -21,12 +21,12 @@ pub(crate) const LEAVE: Duration = Duration::from_millis(200);
 
 /// Hooks that were started and not waited for end with the process; give them the time that `serve`
 /// gives.
-pub(crate) async fn settle(host: &Host) {
+pub(crate) async fn settle_hooks(host: &Host) {
     let _ = tokio::time::timeout(DRAIN, host.engine.settle()).await;
 }
 
 /// The signals that end a command.
-pub(crate) fn signals() -> [SignalKind; 3] {
+pub(crate) fn ending_signals() -> [SignalKind; 3] {
     [
         SignalKind::terminate(),
         SignalKind::interrupt(),
@@ -35,7 +35,7 @@ pub(crate) fn signals() -> [SignalKind; 3] {
 }
 
 /// The exit code of a command that a signal has ended, as a shell gives it.
-pub(crate) fn code(kind: SignalKind) -> u8 {
+pub(crate) fn exit_code(kind: SignalKind) -> u8 {
     128 + kind.as_raw_value() as u8
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn room_for_files() -> std::io::Result<()> {
 }
 
 /// Where hooks run. Two threads are enough: hooks wait, they don't compute.
-pub(crate) fn runtime() -> std::io::Result<Runtime> {
+pub(crate) fn make_runtime() -> std::io::Result<Runtime> {
     room_for_files()?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
@@ -82,29 +82,29 @@ pub(crate) fn runtime() -> std::io::Result<Runtime> {
 /// Runs a command's work until it is done, or until a signal comes. Then the work is dropped, and
 /// with it go the processes of its hooks, its socket and its temporary directories. So the work
 /// must not wait but by `await`.
-pub(crate) fn run(
+pub(crate) fn run_to_end(
     work: impl AsyncFnOnce(&Runtime) -> Result<Finding, Failure>,
 ) -> Result<Finding, Failure> {
-    let runtime = runtime()?;
+    let runtime = make_runtime()?;
     let result = runtime.block_on(async {
         let [mut terminate, mut interrupt, mut hangup] = {
-            let [a, b, c] = signals();
+            let [a, b, c] = ending_signals();
             [signal(a)?, signal(b)?, signal(c)?]
         };
-        let [a, b, c] = signals();
+        let [a, b, c] = ending_signals();
         tokio::select! {
-            _ = terminate.recv() => Ok(Finding::Ended(code(a))),
-            _ = interrupt.recv() => Ok(Finding::Ended(code(b))),
-            _ = hangup.recv() => Ok(Finding::Ended(code(c))),
+            _ = terminate.recv() => Ok(Finding::Ended(exit_code(a))),
+            _ = interrupt.recv() => Ok(Finding::Ended(exit_code(b))),
+            _ = hangup.recv() => Ok(Finding::Ended(exit_code(c))),
             result = work(&runtime) => result,
         }
     });
-    leave(runtime);
+    drop_runtime(runtime);
     result
 }
 
 /// Drops the tasks that still run, which ends their processes.
-pub(crate) fn leave(runtime: Runtime) {
+pub(crate) fn drop_runtime(runtime: Runtime) {
     runtime.shutdown_timeout(SHUTDOWN);
     process_tree::leave(LEAVE);
 }

@@ -3,7 +3,7 @@
 //! An entry that is written anew with other options reaches another host. The earlier host would
 //! stay until its idle exit, with a process and with counts that nobody adds to, so it is ended.
 
-use super::granted::entries;
+use super::granted::own_entries;
 use super::output::Output;
 use super::own::Own;
 use super::warm_host::for_agents;
@@ -19,12 +19,12 @@ use std::path::{Path, PathBuf};
 
 /// Carries out a command that changes entries, and ends the hosts of the project that they have
 /// reached and reach no more.
-pub(super) fn renewed(
+pub(super) fn renew_hosts(
     root: &Path,
     out: &mut Output,
     command: impl FnOnce(&mut Output) -> Result<Finding, Failure>,
 ) -> Result<Finding, Failure> {
-    let before = sockets(root);
+    let before = entry_sockets(root);
     let finding = command(out)?;
     if end_unreached(root, &before) > 0 && !out.json {
         out.line("The host of the earlier entry has ended.");
@@ -33,15 +33,15 @@ pub(super) fn renewed(
 }
 
 /// The sockets of the hosts that the entries in force reach for a project.
-fn sockets(root: &Path) -> BTreeSet<PathBuf> {
-    entries(AGENTS.iter(), root)
-        .filter_map(|(_, own)| socket(&own))
+fn entry_sockets(root: &Path) -> BTreeSet<PathBuf> {
+    own_entries(AGENTS.iter(), root)
+        .filter_map(|(_, own)| socket_of(&own))
         .collect()
 }
 
 /// Ends those that entries have reached and reach no more; how many have ended.
 fn end_unreached(root: &Path, before: &BTreeSet<PathBuf>) -> usize {
-    let now = sockets(root);
+    let now = entry_sockets(root);
     let Ok(hosts) = running::find(Some(root)) else {
         return 0;
     };
@@ -54,8 +54,8 @@ fn end_unreached(root: &Path, before: &BTreeSet<PathBuf>) -> usize {
 }
 
 /// The socket of the host that an entry's command reaches, as the command finds it.
-fn socket(own: &Own) -> Option<PathBuf> {
-    let program = program(own.words().first()?)?;
+fn socket_of(own: &Own) -> Option<PathBuf> {
+    let program = large_program(own.words().first()?)?;
     let cli = Cli::try_parse_from(own.words()).ok()?;
     let Command::Hook(args) = &cli.command else {
         return None;
@@ -65,7 +65,7 @@ fn socket(own: &Own) -> Option<PathBuf> {
         Warm::new(
             program,
             hooks.wanted().ok()?,
-            &places::as_agent(cli.places.named()),
+            &places::as_agent(cli.places.named_places()),
         )
         .ok()?
         .socket,
@@ -73,7 +73,7 @@ fn socket(own: &Own) -> Option<PathBuf> {
 }
 
 /// The large program that a command leads to, which is the one whose host it reaches.
-fn program(word: &str) -> Option<PathBuf> {
+fn large_program(word: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     // A name alone is looked up on the agent's PATH, which most often leads here.
     let Some(path) = Some(Path::new(word)).filter(|it| it.is_absolute()) else {

@@ -18,19 +18,25 @@ pub(super) struct Granting {
 
 impl Granting {
     /// The entries of these agents that ask about a project.
-    pub(super) fn each(agents: impl Iterator<Item = &'static Agent>, root: &Path) -> Vec<Granting> {
-        entries(agents, root)
+    pub(super) fn of_agents(
+        agents: impl Iterator<Item = &'static Agent>,
+        root: &Path,
+    ) -> Vec<Granting> {
+        own_entries(agents, root)
             .filter_map(|(path, own)| {
                 Some(Granting {
                     path,
-                    reach: reach(&own)?,
+                    reach: entry_reach(&own)?,
                 })
             })
             .collect()
     }
 
     /// The hosts that another entry allows and this one doesn't.
-    pub(super) fn lacks<'e>(&'e self, all: &'e [Granting]) -> impl Iterator<Item = &'e HostPort> {
+    pub(super) fn lacking_hosts<'e>(
+        &'e self,
+        all: &'e [Granting],
+    ) -> impl Iterator<Item = &'e HostPort> {
         let mut lacking: Vec<&HostPort> = Vec::new();
         for host in all.iter().flat_map(|it| &it.reach.allow_host) {
             if !self.reach.allow_host.contains(host) && !lacking.contains(&host) {
@@ -45,7 +51,7 @@ impl ReachArgs {
     /// Adds what every installed entry says. What only some agents allow fails in the others, so it
     /// isn't added.
     pub(super) fn with_installed(&self, root: &Path) -> ReachArgs {
-        self.with_entries(&Granting::each(AGENTS.iter(), root))
+        self.with_entries(&Granting::of_agents(AGENTS.iter(), root))
     }
 
     /// Adds what each of these entries says.
@@ -71,7 +77,7 @@ impl ReachArgs {
 
 /// The commands of hookwire in the entries of these agents that ask about a project, each with its
 /// file.
-pub(super) fn entries(
+pub(super) fn own_entries(
     agents: impl Iterator<Item = &'static Agent>,
     root: &Path,
 ) -> impl Iterator<Item = (PathBuf, Own)> {
@@ -80,13 +86,13 @@ pub(super) fn entries(
         Entry::Asks { commands, .. } => Some((place.path().ok()?, commands)),
     };
     let places = agents
-        .flat_map(move |agent| InstallArgs::each(agent, root))
+        .flat_map(move |agent| InstallArgs::for_each_place(agent, root))
         .filter_map(of);
     places.flat_map(|(path, commands)| commands.into_iter().map(move |it| (path.clone(), it)))
 }
 
 /// What the command of an entry says, read as the program will read it.
-fn reach(own: &Own) -> Option<ReachArgs> {
+fn entry_reach(own: &Own) -> Option<ReachArgs> {
     match Cli::try_parse_from(own.words()).ok()?.command {
         Command::Hook(args) => Some(args.hooks.host.reach.clone()),
         _ => None,

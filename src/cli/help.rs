@@ -163,7 +163,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 ];
 
 /// The examples of a command, for the end of its help.
-pub(super) fn examples(command: &Command) -> Option<String> {
+pub(super) fn command_examples(command: &Command) -> Option<String> {
     let (_, examples) = EXAMPLES
         .iter()
         .find(|(name, _)| *name == command.get_name())?;
@@ -177,7 +177,7 @@ pub(super) fn examples(command: &Command) -> Option<String> {
 
 /// The command line with its commands in groups. clap has none for commands, so the list is written
 /// here. It is made only when it is shown: a process that answers an event has no time for it.
-pub(super) fn grouped(command: Command) -> Command {
+pub(super) fn group_commands(command: Command) -> Command {
     let styles = command.get_styles();
     let (heading, name) = (*styles.get_header(), *styles.get_literal());
     let mut list = String::new();
@@ -242,7 +242,7 @@ mod tests {
             shown.iter().all(|name| exemplified.contains(name)),
             "{exemplified:?}"
         );
-        let help = grouped(command).render_help().to_string();
+        let help = group_commands(command).render_help().to_string();
         let long: Vec<&str> = help
             .lines()
             .filter(|line| line.chars().count() > 100)

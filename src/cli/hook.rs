@@ -7,10 +7,10 @@
 //!
 //! The small program `hookwire-run` asks a host that runs, and starts this command where none does.
 
-use super::ending::{LEAVE, leave, room_for_files, runtime};
+use super::ending::{LEAVE, drop_runtime, make_runtime, room_for_files};
 use super::fleet::Pool;
-use super::output::tell;
-use super::serve::share;
+use super::output::say_on_stderr;
+use super::serve::share_socket;
 use super::warm_host::{WarmHost, for_agents};
 use super::{Failure, StandingArgs, asking_agent};
 use clap::ValueEnum;
@@ -87,7 +87,7 @@ enum Fail {
 }
 
 impl HookArgs {
-    fn asked(&self) -> Asked {
+    fn to_asked(&self) -> Asked {
         let asked = Asked::new(self.agent, self.event.clone());
         Asked {
             fails_open: self.fail == Fail::Open,
@@ -123,7 +123,7 @@ enum End {
 impl Clock {
     /// The clock of a command line that begins with `hook` and an agent. It counts before the rest
     /// is read, because what stands there by default is looked for on the disk.
-    pub(super) fn of(words: &[OsString]) -> Option<Clock> {
+    pub(super) fn from_words(words: &[OsString]) -> Option<Clock> {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
         let value = |option: &str| {
             words
@@ -165,7 +165,7 @@ impl Clock {
     }
 
     /// Reads the command line and answers, in time.
-    pub(super) fn answer(
+    pub(super) fn answer_in_time(
         self,
         read: impl FnOnce() -> Result<(HookArgs, Places), ExitCode> + Send + 'static,
     ) -> ExitCode {
@@ -186,13 +186,14 @@ impl Clock {
                     Ok(read) => read,
                     Err(code) => return drop(sender.send(End::Code(code))),
                 };
-                let judged = clock.judge(args, places, |said| drop(sender.send(End::Said(said))));
+                let judged =
+                    clock.judge_event(args, places, |said| drop(sender.send(End::Said(said))));
                 if let Err(Failure(problem)) = judged {
                     let _ = sender.send(End::Failed(problem));
                 }
             }));
             if let Err(panic) = judged {
-                let _ = sender.send(End::Failed(bug(&*panic)));
+                let _ = sender.send(End::Failed(describe_bug(&*panic)));
             }
         };
         // Whatever keeps that thread, this one says no when the time is over.
@@ -210,32 +211,38 @@ impl Clock {
                 let _ = ended.recv_timeout(END);
                 ExitCode::from(said.say())
             }
-            Ok(End::Failed(problem)) => ExitCode::from(self.failed(problem).say()),
+            Ok(End::Failed(problem)) => ExitCode::from(self.say_failure(problem).say()),
             Err(RecvTimeoutError::Timeout) => {
                 end_programs();
                 let time = humantime::format_duration(self.asked.lock().time_limit);
-                self.failed(format!("no answer within {time}"))
+                self.say_failure(format!("no answer within {time}"))
                     .say_and_end()
             }
-            Err(RecvTimeoutError::Disconnected) => {
-                ExitCode::from(self.failed("a bug in hookwire, no answer".into()).say())
-            }
+            Err(RecvTimeoutError::Disconnected) => ExitCode::from(
+                self.say_failure("a bug in hookwire, no answer".into())
+                    .say(),
+            ),
         }
     }
 
-    fn failed(&self, problem: String) -> Said {
+    fn say_failure(&self, problem: String) -> Said {
         self.asked.lock().said(Err(problem))
     }
 
     /// Reads the event and judges it. Notes what is known of the event as soon as it is, because a
     /// failure is said in its words.
-    fn judge(&self, args: HookArgs, places: Places, say: impl FnOnce(Said)) -> Result<(), Failure> {
+    fn judge_event(
+        &self,
+        args: HookArgs,
+        places: Places,
+        say: impl FnOnce(Said),
+    ) -> Result<(), Failure> {
         let projects = foreign_projects(&args.hooks.host.definitions.root);
         places::settle_for_agent(places, |place| {
             projects.iter().any(|project| place.starts_with(project))
         });
         if std::io::stdin().is_terminal() {
-            tell(format_args!(
+            say_on_stderr(format_args!(
                 "waiting for one event of {} as JSON; Ctrl-D ends it. The agent starts this command itself, \
                  after `hookwire install {0}`.",
                 args.agent.name()
@@ -247,7 +254,7 @@ impl Clock {
             .take(MAX_EVENT)
             .read_to_end(&mut sent);
         read.map_err(|error| Failure(format!("failed to read the event: {error}")))?;
-        let mut asked = args.asked();
+        let mut asked = args.to_asked();
         let payload = asked.read_payload(&sent, EVENT);
         *self.asked.lock() = asked.clone();
         Judge {
@@ -257,16 +264,16 @@ impl Clock {
             sent,
             payload: payload.map_err(Failure)?,
         }
-        .said(say)
+        .hand_on(say)
     }
 }
 
 /// Answers an agent, whose clock counts from here on if it hasn't before.
 pub(super) fn run(args: HookArgs, places: Places) -> ExitCode {
-    Clock::new(args.asked(), args.spent).answer(move || Ok((args, places)))
+    Clock::new(args.to_asked(), args.spent).answer_in_time(move || Ok((args, places)))
 }
 
-fn bug(panic: &(dyn Any + Send)) -> String {
+fn describe_bug(panic: &(dyn Any + Send)) -> String {
     format!("a bug in hookwire, a panic: {}", panic_text(panic))
 }
 
@@ -293,7 +300,7 @@ struct Judge {
 
 impl Judge {
     /// Hands on what is said to the agent as soon as it is known.
-    fn said(self, say: impl FnOnce(Said)) -> Result<(), Failure> {
+    fn hand_on(self, say: impl FnOnce(Said)) -> Result<(), Failure> {
         let Judge {
             args,
             asked,
@@ -304,7 +311,7 @@ impl Judge {
         let (args, sent) = (&args, String::from_utf8_lossy(&sent));
         room_for_files()?;
         if let Some(socket) = &args.connect {
-            say(ask_there(args, socket, &question(args, &sent, limit))?);
+            say(ask_there(args, socket, &make_question(args, &sent, limit))?);
             return Ok(());
         }
         let hooks =
@@ -315,12 +322,12 @@ impl Judge {
                 ))
             })?;
         // Without the pool's definitions, judging here would let everything pass.
-        if let Some(pool) = Pool::of(&hooks)?.filter(|_| !args.no_host) {
-            say(pool.ask(&question(args, &sent, limit))?);
+        if let Some(pool) = Pool::from_settings(&hooks)?.filter(|_| !args.no_host) {
+            say(pool.ask(&make_question(args, &sent, limit))?);
             return Ok(());
         }
         let began = Instant::now();
-        let purpose = match ask_host(args, &hooks, &question(args, &sent, limit)) {
+        let purpose = match ask_host(args, &hooks, &make_question(args, &sent, limit)) {
             Ok(said) => {
                 say(said);
                 return Ok(());
@@ -384,7 +391,7 @@ fn ask_there(args: &HookArgs, socket: &Path, question: &Question<'_>) -> Result<
     answered.map_err(|unanswered| Failure(unanswered.describe_for(socket)))
 }
 
-fn question<'a>(args: &'a HookArgs, sent: &'a str, time_limit: Duration) -> Question<'a> {
+fn make_question<'a>(args: &'a HookArgs, sent: &'a str, time_limit: Duration) -> Question<'a> {
     Question {
         event: args.event.as_deref(),
         fails_open: args.fail == Fail::Open,
@@ -409,11 +416,11 @@ fn judge_here(
         purpose,
         ..hooks.options()?
     })?;
-    let runtime = runtime()?;
-    let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);
+    let runtime = make_runtime()?;
+    let _socket = share_socket(&host, &runtime, super::serve::MAX_MESSAGE);
     let (verdict, _) = runtime.block_on(host.judge_as(agent, &event));
     say(asked.said(Ok(agent.reply_to(&event, &verdict))));
-    runtime.block_on(super::ending::settle(&host));
-    leave(runtime);
+    runtime.block_on(super::ending::settle_hooks(&host));
+    drop_runtime(runtime);
     Ok(())
 }

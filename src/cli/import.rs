@@ -7,8 +7,8 @@
 use super::init::{Written, tell_written, write_new};
 use super::install::InstallArgs;
 use super::output::{Output, Tone, safe};
-use super::own::{Whose, dialect_of, programs_of, whose};
-use super::{Failure, Finding, agent, find_project};
+use super::own::{Whose, dialect_of, programs_of, whose_command};
+use super::{Failure, Finding, agent_parser, find_project};
 use hookwire_base::support::below::ANYWHERE;
 use hookwire_base::support::file::read_named;
 use hookwire_base::support::{places, shell_word};
@@ -80,7 +80,7 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
         Some(args.root.join(DEFINITIONS))
     };
     let dir = dir.ok_or_else(|| Failure("--user: you have no home directory".into()))?;
-    let (settings, mut found) = match args.programs(&dir)? {
+    let (settings, mut found) = match args.read_programs(&dir)? {
         Some((settings, found)) => (vec![settings], found),
         None if matches!(args.agent.form, Form::Plugin) => {
             let problem = format!(
@@ -94,16 +94,19 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
             let settings = args.settings()?;
             let mut found = Vec::new();
             for settings in &settings {
-                found.extend(args.read(settings)?);
+                found.extend(args.read_hooks(settings)?);
             }
             (settings, found)
         }
     };
     number_equal_names(&mut found);
-    found.iter().for_each(|it| it.tell(out));
+    found.iter().for_each(|it| it.print_hook(out));
     if found.iter().all(|it| it.definition.is_none()) {
         if !out.json {
-            let places: Vec<String> = settings.iter().map(|it| args.shown(&it.path)).collect();
+            let places: Vec<String> = settings
+                .iter()
+                .map(|it| args.shown_path(&it.path))
+                .collect();
             let places = if places.is_empty() {
                 "any file of its own".to_string()
             } else {
@@ -117,7 +120,7 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
             Finding::Found
         });
     }
-    let text = args.definitions(&settings, &found);
+    let text = args.write_definitions(&settings, &found);
     let root = if args.user {
         Path::new(ANYWHERE)
     } else {
@@ -164,10 +167,10 @@ impl ImportArgs {
             let plugin = self.plugin_of(&path).map(Path::to_path_buf);
             return Ok(vec![Settings { path, plugin }]);
         }
-        let place = InstallArgs::of(self.agent, self.user, &self.root);
+        let place = InstallArgs::for_agent(self.agent, self.user, &self.root);
         let mut found = Vec::new();
         for hooks in &place.place().hooks {
-            let path = place.at(hooks)?;
+            let path = place.path_at(hooks)?;
             if !path.ends_with("*.json") {
                 found.push(Settings { path, plugin: None });
                 continue;
@@ -190,7 +193,10 @@ impl ImportArgs {
         }
         if let (Some(known), true) = (&self.agent.plugins, self.user) {
             let path = place.path()?;
-            found.extend(plugins(known, path.parent().unwrap_or(Path::new("."))));
+            found.extend(plugin_settings(
+                known,
+                path.parent().unwrap_or(Path::new(".")),
+            ));
         }
         found.retain(|settings| settings.path.is_file());
         Ok(found)
@@ -205,10 +211,13 @@ impl ImportArgs {
 
     /// The directory and the hooks of an agent that runs a program an event. They become copies in
     /// the directory of definitions, because an installed hookwire takes their places.
-    fn programs(&self, definitions: &Path) -> Result<Option<(Settings, Vec<Imported>)>, Failure> {
+    fn read_programs(
+        &self,
+        definitions: &Path,
+    ) -> Result<Option<(Settings, Vec<Imported>)>, Failure> {
         let dir = match &self.from {
             Some(from) => from.clone(),
-            None => InstallArgs::of(self.agent, self.user, &self.root).path()?,
+            None => InstallArgs::for_agent(self.agent, self.user, &self.root).path()?,
         };
         let events = dialect_of(self.agent)
             .map(Dialect::asked_events)
@@ -230,12 +239,12 @@ impl ImportArgs {
         };
         let imported = |(event, path, asks): (&str, PathBuf, bool)| {
             if asks {
-                return asking(event, self.shown(&path));
+                return asking_hook(event, self.shown_path(&path));
             }
             let command = shell_word::program(&named.join(event).to_string_lossy());
             Imported {
                 name: event.to_string(),
-                place: self.shown(&path),
+                place: self.shown_path(&path),
                 definition: Some(Node::from_json(
                     &json!({ "name": event, "on": event, "command": command }),
                 )),
@@ -255,7 +264,7 @@ impl ImportArgs {
         )))
     }
 
-    fn read(&self, settings: &Settings) -> Result<Vec<Imported>, Failure> {
+    fn read_hooks(&self, settings: &Settings) -> Result<Vec<Imported>, Failure> {
         let path = &settings.path;
         let text = read_named(path)
             .map_err(|problem| Failure(format!("{}: {problem}", path.display())))?;
@@ -314,7 +323,7 @@ impl ImportArgs {
             }) => hooks,
             _ => Vec::new(),
         };
-        let shown = self.shown(path);
+        let shown = self.shown_path(path);
         let mut found = Vec::new();
         for (hook, compiled_hook) in hooks.into_iter().zip(&compiled.hooks) {
             let place = format!("{shown}:{}", lines.position(hook.span.start).line);
@@ -323,10 +332,10 @@ impl ImportArgs {
                 .and_then(Node::text)
                 .unwrap_or_default()
                 .to_string();
-            match self.whose(&hook) {
+            match self.whose_hook(&hook) {
                 Whose::Own(_) => continue,
                 Whose::Speaks(text) if text.contains(" hook ") => {
-                    found.push(asking(&name, place));
+                    found.push(asking_hook(&name, place));
                     continue;
                 }
                 Whose::Speaks(_) | Whose::Others => {}
@@ -335,7 +344,11 @@ impl ImportArgs {
             let is_told = |it: &&Problem| {
                 it.severity != Severity::Hint || ["not-read", "unclear-unit"].contains(&it.code)
             };
-            let mut notes: Vec<String> = problems.iter().filter(is_told).map(described).collect();
+            let mut notes: Vec<String> = problems
+                .iter()
+                .filter(is_told)
+                .map(describe_problem)
+                .collect();
             if let Some(it) = &compiled_hook.hook
                 && hook.get("timeout").is_some()
                 && humantime::parse_duration(TIME_LIMIT).is_ok_and(|limit| it.timeout > limit)
@@ -357,7 +370,7 @@ impl ImportArgs {
             .problems
             .iter()
             .filter(|it| it.hook.is_none())
-            .map(described);
+            .map(describe_problem);
         if let Some(first) = found.first_mut() {
             first.notes.extend(of_file);
         }
@@ -365,20 +378,20 @@ impl ImportArgs {
     }
 
     /// What a hook is to hookwire.
-    fn whose(&self, hook: &Node) -> Whose {
+    fn whose_hook(&self, hook: &Node) -> Whose {
         let command = hook
             .get("command")
             .map(|it| it.get("run").unwrap_or(it))
             .and_then(Node::text);
-        command.map_or(Whose::Others, |command| whose(self.agent, command))
+        command.map_or(Whose::Others, |command| whose_command(self.agent, command))
     }
 
     /// The file that is written.
-    fn definitions(&self, settings: &[Settings], found: &[Imported]) -> String {
+    fn write_definitions(&self, settings: &[Settings], found: &[Imported]) -> String {
         let agent = self.agent.name;
         let places: Vec<String> = settings
             .iter()
-            .map(|it| safe(&self.shown(&it.path)))
+            .map(|it| safe(&self.shown_path(&it.path)))
             .collect();
         let mut text = format!(
             "# Hooks of {agent}, taken from {} by `hookwire import {agent}`.\n# They read and answer what they did \
@@ -430,7 +443,7 @@ impl ImportArgs {
     }
 
     /// A path as people know it.
-    fn shown(&self, path: &Path) -> String {
+    fn shown_path(&self, path: &Path) -> String {
         let root = self
             .root
             .canonicalize()
@@ -448,7 +461,7 @@ impl ImportArgs {
         if !self.user {
             out.line("They are not in force yet: `hookwire trust` shows what there is and puts it in force.");
         }
-        if InstallArgs::of(self.agent, self.user, &self.root)
+        if InstallArgs::for_agent(self.agent, self.user, &self.root)
             .entry()
             .is_none()
         {
@@ -456,7 +469,10 @@ impl ImportArgs {
                 "`hookwire install {agent}` makes {agent} ask hookwire."
             ));
         }
-        let places: Vec<String> = settings.iter().map(|it| self.shown(&it.path)).collect();
+        let places: Vec<String> = settings
+            .iter()
+            .map(|it| self.shown_path(&it.path))
+            .collect();
         let places = safe(&places.join(", "));
         out.line(&format!(
             "{agent} runs its own copies as well until you take them out of {places}."
@@ -465,7 +481,7 @@ impl ImportArgs {
 }
 
 /// A hook that speaks of hookwire itself.
-fn asking(name: &str, place: String) -> Imported {
+fn asking_hook(name: &str, place: String) -> Imported {
     let why =
         "it speaks of hookwire: if it asks hookwire, it would ask for ever as a hook of hookwire's";
     Imported {
@@ -478,7 +494,7 @@ fn asking(name: &str, place: String) -> Imported {
 }
 
 impl Imported {
-    fn tell(&self, out: &mut Output) {
+    fn print_hook(&self, out: &mut Output) {
         if out.json {
             let is_carried = self.definition.is_some();
             return out
@@ -499,7 +515,7 @@ impl Imported {
     }
 }
 
-fn described(problem: &Problem) -> String {
+fn describe_problem(problem: &Problem) -> String {
     let help = problem
         .help
         .as_deref()
@@ -536,7 +552,7 @@ fn number_equal_names(found: &mut [Imported]) {
 }
 
 /// The hooks of the plugins that are installed and enabled for a user.
-fn plugins(known: &Plugins, folder: &Path) -> Vec<Settings> {
+fn plugin_settings(known: &Plugins, folder: &Path) -> Vec<Settings> {
     let read = |name: &str| {
         let text = read_named(&folder.join(name)).ok()?;
         formats::parse(&text, Format::Json)

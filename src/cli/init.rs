@@ -1,7 +1,7 @@
 //! `hookwire init`: a commented starter directory, or rules of the cookbook with their cases.
 
 use super::output::{Output, Tone};
-use super::{Failure, Finding, definitions, root_of};
+use super::{Failure, Finding, definitions_dir, root_of};
 use hookwire_base::support::below::{self, ANYWHERE};
 use hookwire_base::support::file;
 use hookwire_base::support::places;
@@ -20,7 +20,7 @@ pub(super) struct InitArgs {
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Where to write. A file that is there already is left as it is.
-    #[arg(long, value_name = "DIR", default_value_os_t = definitions())]
+    #[arg(long, value_name = "DIR", default_value_os_t = definitions_dir())]
     hooks: PathBuf,
     /// Write your own definitions, which judge in all projects.
     #[arg(long, conflicts_with = "hooks")]
@@ -35,7 +35,7 @@ const STARTER: &str = include_str!("starter.yaml");
 
 pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure> {
     if args.list {
-        list(out);
+        list_choices(out);
         return Ok(Finding::Fine);
     }
     let dir = args.dir()?;
@@ -82,7 +82,7 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
             finding = Finding::Found;
         }
     }
-    let is_trusted = trusts.is_some_and(|trusts| trusts.keep(&files));
+    let is_trusted = trusts.is_some_and(|trusts| trusts.keep_files(&files));
     if !out.json {
         match (is_trusted, args.user) {
             (true, _) => out.line("Agents that ask hookwire in this project obey it from now on."),
@@ -91,7 +91,12 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
             }
             (false, false) => {}
         }
-        next_steps(&dir, &args.scope(is_trusted), !rules.is_empty(), out);
+        next_steps(
+            &dir,
+            &args.definition_scope(is_trusted),
+            !rules.is_empty(),
+            out,
+        );
     }
     Ok(finding)
 }
@@ -117,11 +122,11 @@ impl InitArgs {
         }
     }
 
-    fn scope(&self, is_trusted: bool) -> Scope {
+    fn definition_scope(&self, is_trusted: bool) -> Scope {
         match self.user {
             true => Scope::User,
             // A project's own definitions are found where they are.
-            false if self.hooks == definitions() => Scope::Project { is_trusted },
+            false if self.hooks == definitions_dir() => Scope::Project { is_trusted },
             false => Scope::Named,
         }
     }
@@ -149,7 +154,7 @@ impl Trusts {
     }
 
     /// Puts what was written in force, if nothing else has come there meanwhile.
-    fn keep(self, files: &[(String, &str)]) -> bool {
+    fn keep_files(self, files: &[(String, &str)]) -> bool {
         let own = files
             .iter()
             .map(|(name, text)| (Path::new(DEFINITIONS).join(name), text.as_bytes()))
@@ -159,7 +164,7 @@ impl Trusts {
     }
 }
 
-fn list(out: &mut Output) {
+fn list_choices(out: &mut Output) {
     for rule in RULES {
         if out.json {
             out.json(&json!({ "name": rule.name, "about": rule.about() }));

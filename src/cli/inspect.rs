@@ -1,7 +1,7 @@
 //! `hookwire inspect`: the page on which a person watches agents, in a browser.
 
 use super::ending;
-use super::output::{Output, tell};
+use super::output::{Output, say_on_stderr};
 use super::{Failure, Finding};
 use crate::http::Listener;
 use crate::inspector::{Inspector, Links, Source};
@@ -26,7 +26,7 @@ impl InspectArgs {
     /// What the page is to show, once there is a runtime.
     #[cfg(feature = "fleet")]
     fn source(&self) -> Result<impl FnOnce() -> Result<Source, Failure> + use<>, Failure> {
-        self.page.source()
+        self.page.open_source()
     }
 
     #[cfg(not(feature = "fleet"))]
@@ -44,7 +44,7 @@ const OPENER: &str = if cfg!(target_os = "macos") {
 
 pub(super) fn run(args: &InspectArgs, out: &mut Output) -> Result<Finding, Failure> {
     let source = args.source()?;
-    ending::run(async move |runtime| {
+    ending::run_to_end(async move |runtime| {
         let address = format!("http://127.0.0.1:{}", args.port)
             .parse()
             .map_err(Failure)?;
@@ -57,18 +57,18 @@ pub(super) fn run(args: &InspectArgs, out: &mut Output) -> Result<Finding, Failu
             source()?,
         )?;
         let _guests = listener.serve(service);
-        let link = links.make()?;
+        let link = links.make_link()?;
         if out.json {
             out.json(&json!({ "url": link }));
         } else {
             out.line(&link);
-            tell("the link counts once, for a minute; Ctrl-C ends the page");
+            say_on_stderr("the link counts once, for a minute; Ctrl-C ends the page");
         }
         if !args.no_open {
-            open(&link);
+            open_link(&link);
         }
         if std::io::stdin().is_terminal() {
-            tell("Enter makes a new link");
+            say_on_stderr("Enter makes a new link");
             std::thread::Builder::new()
                 .name("links".into())
                 .spawn(move || make_more(&links))?;
@@ -78,7 +78,7 @@ pub(super) fn run(args: &InspectArgs, out: &mut Output) -> Result<Finding, Failu
 }
 
 /// Opens a link. Whoever can't have it opened has it on the screen.
-fn open(link: &str) {
+fn open_link(link: &str) {
     let mut opener = Command::new(OPENER);
     let spawned = opener
         .arg(link)
@@ -89,16 +89,16 @@ fn open(link: &str) {
     match spawned {
         // Nobody waits for it, but it is to leave no zombie.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
-        Err(error) => tell(format_args!("{OPENER}: {error}; open the link yourself")),
+        Err(error) => say_on_stderr(format_args!("{OPENER}: {error}; open the link yourself")),
     }
 }
 
 /// Tells a new link for each line that comes.
 fn make_more(links: &Links) {
     for _ in std::io::stdin().lock().lines().map_while(Result::ok) {
-        match links.make() {
+        match links.make_link() {
             Ok(link) => super::output::tell_plainly(link),
-            Err(error) => tell(error),
+            Err(error) => say_on_stderr(error),
         }
     }
 }

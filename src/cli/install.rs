@@ -7,8 +7,8 @@ use super::own::{
     OTHERWISE, Own, Whose, dialect_of, events_of, has_own, is_whole_plugin, otherwise_said,
     own_entry, plugin_with, spoken_by, whose_plugin, whose_program,
 };
-use super::run::{other_version, supervisor, version_of};
-use super::{Failure, Finding, agent, find_project};
+use super::run::{find_supervisor, other_version, version_of};
+use super::{Failure, Finding, agent_parser, find_project};
 use hookwire_base::event::set_pointer;
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::file;
@@ -150,14 +150,14 @@ enum Kind {
 
 pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
     let InstallArgs { place, entry } = args;
-    let changes = args.changes(true)?;
+    let changes = args.plan_changes(true)?;
     let spoken = args.spoken();
     let n_changed = place.carry_out(&changes, true, out)?;
     let (name, n_events) = (
         place.agent.name,
         number_of(events_of(place.agent).len(), "event"),
     );
-    let (command, path) = (args.command(None)?, args.path()?);
+    let (command, path) = (args.command_line(None)?, args.path()?);
     if out.json {
         out.json(&json!({ "agent": name, "events": events_of(place.agent), "command": command, "file": path,
             "changed": n_changed > 0 && !place.dry_run, "leftAlone": spoken }));
@@ -212,12 +212,12 @@ pub(super) fn uninstall(
     out: &mut Output,
 ) -> Result<Finding, Failure> {
     let mut n_changed = 0;
-    for args in InstallArgs::each(place.agent, &place.root)
+    for args in InstallArgs::for_each_place(place.agent, &place.root)
         .iter()
         .filter(|it| it.place.user == place.user)
     {
         let spoken = args.spoken();
-        let n = place.carry_out(&args.changes(false)?, false, out)?;
+        let n = place.carry_out(&args.plan_changes(false)?, false, out)?;
         if out.json {
             let changed = n > 0 && !place.dry_run;
             let (agent, file) = (place.agent.name, args.path()?);
@@ -252,7 +252,7 @@ impl InstallArgs {
     }
 
     /// As if they were given so.
-    pub(super) fn of(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
+    pub(super) fn for_agent(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
         let place = PlaceOfEntry {
             agent,
             user,
@@ -269,14 +269,14 @@ impl InstallArgs {
 
     /// As if they were given for each place where the agent may have an entry: a person's own in
     /// this project, a team's, and the one for all projects.
-    pub(super) fn each(agent: &'static Agent, root: &Path) -> Vec<InstallArgs> {
-        let mut team = InstallArgs::of(agent, false, root);
+    pub(super) fn for_each_place(agent: &'static Agent, root: &Path) -> Vec<InstallArgs> {
+        let mut team = InstallArgs::for_agent(agent, false, root);
         team.place.team = true;
         let team = agent.place(false).shared.as_ref().map(|_| team);
-        [InstallArgs::of(agent, false, root)]
+        [InstallArgs::for_agent(agent, false, root)]
             .into_iter()
             .chain(team)
-            .chain([InstallArgs::of(agent, true, root)])
+            .chain([InstallArgs::for_agent(agent, true, root)])
             .collect()
     }
 
@@ -287,7 +287,7 @@ impl InstallArgs {
     /// What the agent's configuration has of hookwire, if anything.
     pub(super) fn entry(&self) -> Option<Entry> {
         let path = self.path().ok()?;
-        let text = match read(&path) {
+        let text = match read_file(&path) {
             _ if matches!(self.place.agent.form, Form::Programs) => {
                 return self.entry_of_programs(&path);
             }
@@ -317,7 +317,7 @@ impl InstallArgs {
         let Ok(path) = self.path() else {
             return Vec::new();
         };
-        let texts = |path: &Path| read(path).ok().flatten();
+        let texts = |path: &Path| read_file(path).ok().flatten();
         let spoken = |whose: Whose| match whose {
             Whose::Speaks(text) => Some(text),
             Whose::Own(_) | Whose::Others => None,
@@ -350,7 +350,7 @@ impl InstallArgs {
     fn own_programs(&self, dir: &Path) -> Vec<(&'static str, Own)> {
         let own = |event: &'static str| match whose_program(
             self.place.agent,
-            &read(&dir.join(event)).ok()??,
+            &read_file(&dir.join(event)).ok()??,
         ) {
             Whose::Own(own) => Some((event, own)),
             Whose::Speaks(_) | Whose::Others => None,
@@ -424,7 +424,7 @@ impl InstallArgs {
             .collect();
         let edits = gates
             .iter()
-            .flat_map(|(group, handler)| edits(file, group, handler))
+            .flat_map(|(group, handler)| describe_edits(file, group, handler))
             .collect();
         (missing.len() < asked.len()).then(|| self.asks(commands, missing, edits))
     }
@@ -436,7 +436,7 @@ impl InstallArgs {
         mut edits: Vec<String>,
     ) -> Entry {
         let mut remarks = Vec::new();
-        for (unsaid, remarked) in commands.iter().map(|command| self.unsaid(command)) {
+        for (unsaid, remarked) in commands.iter().map(|command| self.unsaid_words(command)) {
             edits.extend(unsaid);
             remarks.extend(remarked);
         }
@@ -467,12 +467,12 @@ impl InstallArgs {
             "" => Err(Failure(format!(
                 "{title} has hooks for all projects of a user and no others: `hookwire install {name} --user`"
             ))),
-            entry => self.at(entry),
+            entry => self.path_at(entry),
         }
     }
 
     /// Where a path of the place leads.
-    pub(super) fn at(&self, path: &str) -> Result<PathBuf, Failure> {
+    pub(super) fn path_at(&self, path: &str) -> Result<PathBuf, Failure> {
         if !self.place.user {
             return Ok(self.place.root.join(path));
         }
@@ -484,11 +484,11 @@ impl InstallArgs {
 
     /// The command that the agent runs. The path is whole: an agent's PATH is often not the
     /// person's.
-    fn words(&self, event: Option<&str>) -> Result<Vec<String>, Failure> {
+    fn command_words(&self, event: Option<&str>) -> Result<Vec<String>, Failure> {
         let program = match () {
             () if self.entry.shared => "hookwire".into(),
             () if self.entry.is_plain() => asking_program()?,
-            () => program()?,
+            () => own_program()?,
         };
         let mut words = vec![program, "hook".into(), self.place.agent.name.into()];
         words.extend(
@@ -517,19 +517,19 @@ impl InstallArgs {
             .to_args()
             .map(|(flag, place)| (flag, place.to_path_buf()));
         root.chain(places)
-            .map(|(flag, path)| Ok([flag.to_string(), text(&path)?]))
+            .map(|(flag, path)| Ok([flag.to_string(), path_text(&path)?]))
             .collect()
     }
 
-    fn command(&self, event: Option<&str>) -> Result<String, Failure> {
+    fn command_line(&self, event: Option<&str>) -> Result<String, Failure> {
         Ok(shell_word::command(
-            self.words(event)?.iter().map(String::as_str),
+            self.command_words(event)?.iter().map(String::as_str),
         ))
     }
 
     /// The command at an event of the agent's, by its name.
     fn command_at(&self, event: &str, is_named: bool) -> Result<String, Failure> {
-        let command = self.command(is_named.then_some(event))?;
+        let command = self.command_line(is_named.then_some(event))?;
         Ok(match self.otherwise(event) {
             Some(otherwise) => format!("{command}{OTHERWISE}{otherwise}"),
             None => command,
@@ -550,14 +550,14 @@ impl InstallArgs {
 
     /// What of that a command lacks, and what it says otherwise. One that teams share says nothing
     /// of it.
-    fn unsaid(&self, command: &Own) -> (Vec<String>, Vec<String>) {
+    fn unsaid_words(&self, command: &Own) -> (Vec<String>, Vec<String>) {
         let (mut edits, mut remarks) = (Vec::new(), Vec::new());
         if command.is_shared() {
             return (edits, remarks);
         }
         for [flag, value] in self.fixed().unwrap_or_default() {
-            let mut said = command.said(&flag);
-            if command.said(&flag).any(|it| it == value) {
+            let mut said = command.flag_values(&flag);
+            if command.flag_values(&flag).any(|it| it == value) {
                 continue;
             }
             match (&*flag, said.next()) {
@@ -581,13 +581,13 @@ impl InstallArgs {
         (edits, remarks)
     }
 
-    fn changes(&self, install: bool) -> Result<Vec<Change>, Failure> {
+    fn plan_changes(&self, install: bool) -> Result<Vec<Change>, Failure> {
         let path = self.path()?;
         let agent = self.place.agent;
         let Some(file) = agent.file() else {
             return match agent.form {
-                Form::Programs => self.programs(&path, install),
-                Form::File(_) | Form::Plugin => Ok(vec![self.plugin(path, install)?]),
+                Form::Programs => self.program_changes(&path, install),
+                Form::File(_) | Form::Plugin => Ok(vec![self.plugin_change(path, install)?]),
             };
         };
         let kind = if file.own.is_some() {
@@ -595,7 +595,7 @@ impl InstallArgs {
         } else {
             Kind::Settings
         };
-        let text = read(&path)?;
+        let text = read_file(&path)?;
         let format = Format::from_path(&path).unwrap_or_default();
         let problem = |Failure(problem)| {
             Failure(format!(
@@ -609,24 +609,24 @@ impl InstallArgs {
             Some(text) => value_of(text, format).map_err(problem)?,
             None => Value::Null,
         };
-        let had_own = listed(file, &settings).any(|it| has_own(agent, file, it));
+        let had_own = listed_values(file, &settings).any(|it| has_own(agent, file, it));
         // What a link leads to that may have come with a clone is nobody's to change.
         let before = text.filter(|_| !install || !is_own_link);
         let after = match self
-            .restored(&path, before.as_deref(), kind)
+            .find_restored(&path, before.as_deref(), kind)
             .filter(|_| !install)
         {
             _ if !install && !had_own => before.clone(),
             Some(Before::Nothing) => None,
             Some(Before::Text(text)) => Some(text),
             None => self
-                .settings(file, format, before.as_deref(), install)
+                .change_settings(file, format, before.as_deref(), install)
                 .map_err(problem)?,
         };
         let commands = match (&after, install) {
             (Some(after), true) => {
                 let settings = value_of(after, format).map_err(problem)?;
-                let handlers = listed(file, &settings).flat_map(|group| handlers_of(group));
+                let handlers = listed_values(file, &settings).flat_map(|group| handlers_of(group));
                 handlers
                     .filter_map(|it| own_entry(agent, file.command_in(it)))
                     .map(|own| own.line())
@@ -645,22 +645,22 @@ impl InstallArgs {
     }
 
     /// What was there before hookwire wrote the file, if it is as it was written then.
-    fn restored(&self, path: &Path, text: Option<&str>, kind: Kind) -> Option<Before> {
+    fn find_restored(&self, path: &Path, text: Option<&str>, kind: Kind) -> Option<Before> {
         let path = if kind == Kind::Settings {
-            kept::real(path)?
+            kept::real_path(path)?
         } else {
             path.to_path_buf()
         };
-        Kept::of(&path)?.before(text?)
+        Kept::of_file(&path)?.text_before(text?)
     }
 
     /// The programs in a directory, one an event.
-    fn programs(&self, dir: &Path, install: bool) -> Result<Vec<Change>, Failure> {
+    fn program_changes(&self, dir: &Path, install: bool) -> Result<Vec<Change>, Failure> {
         let agent = self.place.agent;
         let mut changes = Vec::new();
         for event in events_of(agent) {
             let path = dir.join(event);
-            let before = read(&path)?;
+            let before = read_file(&path)?;
             let whose = before.as_deref().map(|text| whose_program(agent, text));
             let had_own = matches!(whose, Some(Whose::Own(_)));
             if install && before.is_some() && !had_own {
@@ -668,7 +668,7 @@ impl InstallArgs {
                     "{}: another hook is there, and {} runs one program an event; call hookwire in it: {}",
                     path.display(),
                     agent.name,
-                    self.command(Some(event))?
+                    self.command_line(Some(event))?
                 )));
             }
             let after = match install {
@@ -688,7 +688,7 @@ impl InstallArgs {
                 false => before.clone(),
             };
             let commands = if install {
-                vec![self.command(Some(event))?]
+                vec![self.command_line(Some(event))?]
             } else {
                 Vec::new()
             };
@@ -705,8 +705,8 @@ impl InstallArgs {
     }
 
     /// The plug-in, which is a file of hookwire's alone.
-    fn plugin(&self, path: PathBuf, install: bool) -> Result<Change, Failure> {
-        let text = read(&path)?;
+    fn plugin_change(&self, path: PathBuf, install: bool) -> Result<Change, Failure> {
+        let text = read_file(&path)?;
         let whose = text
             .as_deref()
             .map(|text| whose_plugin(self.place.agent, text));
@@ -718,11 +718,11 @@ impl InstallArgs {
                 path.display()
             )));
         }
-        let words = self.words(None)?;
+        let words = self.command_words(None)?;
         let (after, commands) = match install {
             true => (
                 Some(plugin_with(self.place.agent, &words)),
-                vec![self.command(None)?],
+                vec![self.command_line(None)?],
             ),
             false if had_own => (None, Vec::new()),
             false => (before.clone(), Vec::new()),
@@ -739,7 +739,7 @@ impl InstallArgs {
 
     /// The settings with our entries, or without them; all else stays as it is written. Nothing if
     /// hookwire has made the file and nothing else is in it.
-    fn settings(
+    fn change_settings(
         &self,
         file: &HookFile,
         format: Format,
@@ -758,7 +758,7 @@ impl InstallArgs {
         if !settings.is_object() {
             return Err(Failure("it isn't a JSON object".into()));
         }
-        let entry = |event| Ok((event, self.handlers(file, event)?));
+        let entry = |event| Ok((event, self.entry_handlers(file, event)?));
         let entries = events_of(self.place.agent)
             .into_iter()
             .map(entry)
@@ -780,15 +780,15 @@ impl InstallArgs {
         let cannot =
             || Failure("it can't be changed without changing more than our entries".into());
         let mut after =
-            rewritten(text, format, &self.removals(file, &settings)).ok_or_else(cannot)?;
+            rewritten(text, format, &self.plan_removals(file, &settings)).ok_or_else(cannot)?;
         let kept = self
             .path()
             .ok()
-            .and_then(|path| Kept::of(&kept::real(&path)?));
+            .and_then(|path| Kept::of_file(&kept::real_path(&path)?));
         let added = kept
             .as_ref()
             .filter(|_| !install)
-            .map(|kept| added(kept, file, format))
+            .map(|kept| added_members(kept, file, format))
             .unwrap_or_default();
         for key in added
             .iter()
@@ -840,8 +840,8 @@ impl InstallArgs {
     }
 
     /// Our entry of an event.
-    fn handlers(&self, file: &HookFile, event: &str) -> Result<Value, Failure> {
-        let handler = handler(
+    fn entry_handlers(&self, file: &HookFile, event: &str) -> Result<Value, Failure> {
+        let handler = write_handler(
             file,
             event,
             self.entry.timeout(),
@@ -856,7 +856,7 @@ impl InstallArgs {
 
     /// What takes our handlers out, and what is empty then. The last ones go first: the others keep
     /// their positions.
-    fn removals<'s>(
+    fn plan_removals<'s>(
         &self,
         file: &'s HookFile,
         settings: &'s Value,
@@ -933,12 +933,12 @@ impl PlaceOfEntry {
             if self.dry_run {
                 if !out.json {
                     out.line(&safe(&change.path.to_string_lossy()));
-                    change.show(out);
+                    change.show_diff(out);
                 }
                 continue;
             }
             let failed = |error| Failure(format!("{}: {error}", change.path.display()));
-            let copy = change.write(is_install, &mut dirs).map_err(failed)?;
+            let copy = change.write_file(is_install, &mut dirs).map_err(failed)?;
             if let Some(copy) = copy.filter(|_| !out.json) {
                 out.line(&format!(
                     "{}: a copy of it as it was is kept in {}",
@@ -982,7 +982,7 @@ impl EntryArgs {
             let path = path
                 .canonicalize()
                 .map_err(|error| Failure(format!("--hooks {}: {error}", path.display())))?;
-            add("--hooks", text(&path)?);
+            add("--hooks", path_text(&path)?);
         }
         self.allow_host
             .iter()
@@ -999,7 +999,7 @@ impl EntryArgs {
             )
         });
         if let Some(socket) = &self.connect {
-            add("--connect", format!("unix:{}", text(socket)?));
+            add("--connect", format!("unix:{}", path_text(socket)?));
         }
         words.extend(self.live.then(|| "--live".to_string()));
         Ok(words)
@@ -1019,7 +1019,7 @@ impl EntryArgs {
 }
 
 /// A path in the command.
-fn text(path: &Path) -> Result<String, Failure> {
+fn path_text(path: &Path) -> Result<String, Failure> {
     path.to_str()
         .map(str::to_string)
         .ok_or_else(|| Failure(format!("{}: not UTF-8", path.display())))
@@ -1027,7 +1027,7 @@ fn text(path: &Path) -> Result<String, Failure> {
 
 /// The members that `install` has added to a file which was there before, and which the file must
 /// have.
-fn added(kept: &Kept, file: &HookFile, format: Format) -> Vec<String> {
+fn added_members(kept: &Kept, file: &HookFile, format: Format) -> Vec<String> {
     let Some(before) = kept
         .original()
         .and_then(|text| value_of(&text, format).ok())
@@ -1042,7 +1042,7 @@ fn added(kept: &Kept, file: &HookFile, format: Format) -> Vec<String> {
 }
 
 /// What is listed for any event: groups, or handlers.
-fn listed<'v>(file: &HookFile, settings: &'v Value) -> impl Iterator<Item = &'v Value> {
+fn listed_values<'v>(file: &HookFile, settings: &'v Value) -> impl Iterator<Item = &'v Value> {
     let hooks = &settings[&file.at];
     let lists: Vec<&Value> = match &file.event {
         Some(_) => vec![hooks],
@@ -1081,7 +1081,7 @@ fn tell_left_alone(path: &Path, spoken: &[String], out: &mut Output) {
 }
 
 /// A handler as it is written.
-fn handler(file: &HookFile, event: &str, seconds: u64, command: &str) -> Value {
+fn write_handler(file: &HookFile, event: &str, seconds: u64, command: &str) -> Value {
     let timeout = match &file.unit {
         Unit::Seconds => seconds,
         Unit::Millis | Unit::ByAmount(_) => seconds.saturating_mul(1000),
@@ -1099,8 +1099,8 @@ fn handler(file: &HookFile, event: &str, seconds: u64, command: &str) -> Value {
 }
 
 /// What of an entry isn't as it was written, so that the agent doesn't ask or doesn't obey.
-fn edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> {
-    let written = handler(file, "", TIMEOUT, "");
+fn describe_edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> {
+    let written = write_handler(file, "", TIMEOUT, "");
     let narrowed = group["matcher"]
         .as_str()
         .filter(|it| !["", "*", ".*"].contains(it));
@@ -1158,7 +1158,7 @@ fn not_so(file: &HookFile) -> String {
 
 impl Change {
     /// Shows the lines that change, those between the same beginning and the same end.
-    fn show(&self, out: &mut Output) {
+    fn show_diff(&self, out: &mut Output) {
         let lines = |text: &Option<String>| -> Vec<String> {
             text.iter()
                 .flat_map(|text| text.lines())
@@ -1196,7 +1196,11 @@ impl Change {
     /// it is: the link may have come with a clone.
     ///
     /// `dirs` gets the directories that were made for the file, if it goes.
-    fn write(&self, is_install: bool, dirs: &mut Vec<PathBuf>) -> std::io::Result<Option<PathBuf>> {
+    fn write_file(
+        &self,
+        is_install: bool,
+        dirs: &mut Vec<PathBuf>,
+    ) -> std::io::Result<Option<PathBuf>> {
         let is_link = is_link(&self.path);
         let is_edited_behind_link = is_link && self.kind == Kind::Settings;
         let path = match is_edited_behind_link {
@@ -1216,7 +1220,7 @@ impl Change {
         let now = if is_replaced {
             None
         } else {
-            read(&path).map_err(|Failure(problem)| Error::other(problem))?
+            read_file(&path).map_err(|Failure(problem)| Error::other(problem))?
         };
         if now != self.before {
             return Err(Error::other(
@@ -1226,7 +1230,7 @@ impl Change {
         let no_place = || {
             Error::other("there is no place to keep a copy of it in: you have no home directory")
         };
-        let mut kept = Kept::of(&path).ok_or_else(no_place)?;
+        let mut kept = Kept::of_file(&path).ok_or_else(no_place)?;
         let dir = kept.dir().display().to_string();
         let unkept = |error| {
             Error::other(format!(
@@ -1241,7 +1245,7 @@ impl Change {
         if is_install {
             let after = after.unwrap_or_default();
             let copy = kept
-                .installs(
+                .note_install(
                     now.as_deref(),
                     self.had_own,
                     link,
@@ -1261,10 +1265,10 @@ impl Change {
             )?;
             return Ok(copy);
         }
-        let before = now.as_deref().and_then(|now| kept.before(now));
+        let before = now.as_deref().and_then(|now| kept.text_before(now));
         let copy = now
             .as_deref()
-            .map(|now| kept.keep(now))
+            .map(|now| kept.keep_copy(now))
             .transpose()
             .map_err(unkept)?;
         match after {
@@ -1277,12 +1281,12 @@ impl Change {
                 dirs.extend_from_slice(kept.dirs());
             }
         }
-        kept.uninstalls()?;
+        kept.note_uninstall()?;
         Ok(copy.filter(|_| before.is_none()))
     }
 }
 
-fn read(path: &Path) -> Result<Option<String>, Failure> {
+fn read_file(path: &Path) -> Result<Option<String>, Failure> {
     match file::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -1311,7 +1315,7 @@ fn has_comment(text: &str, format: Format) -> bool {
 
 /// The small program beside this one, and what keeps agents from starting it.
 static BESIDE: LazyLock<Option<(PathBuf, Option<String>)>> = LazyLock::new(|| {
-    let small = supervisor().ok()?;
+    let small = find_supervisor().ok()?;
     let problem = other_version(&small, &version_of(&small));
     Some((small, problem))
 });
@@ -1320,13 +1324,13 @@ static BESIDE: LazyLock<Option<(PathBuf, Option<String>)>> = LazyLock::new(|| {
 /// there and as new as this.
 fn asking_program() -> Result<String, Failure> {
     match &*BESIDE {
-        Some((small, None)) => text(small),
-        _ => program(),
+        Some((small, None)) => path_text(small),
+        _ => own_program(),
     }
 }
 
 /// This program's path in full.
-pub(super) fn program() -> Result<String, Failure> {
+pub(super) fn own_program() -> Result<String, Failure> {
     let program = std::env::current_exe()?;
     program
         .into_os_string()

@@ -60,7 +60,7 @@ pub(super) enum Before {
 }
 
 /// A path without symlinks, as far as it is there.
-pub(super) fn real(path: &Path) -> Option<PathBuf> {
+pub(super) fn real_path(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let there = path
         .ancestors()
@@ -75,24 +75,28 @@ pub(super) fn real(path: &Path) -> Option<PathBuf> {
 }
 
 /// The place of a file itself, which may be a link.
-fn place(path: &Path) -> Option<PathBuf> {
-    Some(real(path.parent()?)?.join(path.file_name()?))
+fn file_place(path: &Path) -> Option<PathBuf> {
+    Some(real_path(path.parent()?)?.join(path.file_name()?))
 }
 
 /// Whether a command was written into a file on this machine.
-pub(super) fn wrote(path: &Path, command: &str) -> bool {
-    [place(path), real(path)].iter().flatten().any(|path| {
-        Kept::at(path).is_some_and(|kept| kept.record.commands.iter().any(|it| it == command))
-    })
+pub(super) fn was_written(path: &Path, command: &str) -> bool {
+    [file_place(path), real_path(path)]
+        .iter()
+        .flatten()
+        .any(|path| {
+            Kept::at_path(path)
+                .is_some_and(|kept| kept.record.commands.iter().any(|it| it == command))
+        })
 }
 
 impl Kept {
     /// What is kept of a file; nothing if there is no place to keep it in.
-    pub(super) fn of(path: &Path) -> Option<Kept> {
-        Kept::at(&place(path)?)
+    pub(super) fn of_file(path: &Path) -> Option<Kept> {
+        Kept::at_path(&file_place(path)?)
     }
 
-    fn at(path: &Path) -> Option<Kept> {
+    fn at_path(path: &Path) -> Option<Kept> {
         let name = path.file_name()?.to_string_lossy();
         let name: String = name
             .chars()
@@ -113,7 +117,7 @@ impl Kept {
             .map(|data| data.join(ENTRIES).join(&name));
         let known = dirs
             .into_iter()
-            .find_map(|dir| Some((read(&dir)?, dir)))
+            .find_map(|dir| Some((read_record(&dir)?, dir)))
             .filter(|(record, _)| record.path == path);
         let (record, dir) = match known {
             Some(known) => known,
@@ -145,7 +149,7 @@ impl Kept {
     }
 
     /// What was there before hookwire, if nobody has changed the file since.
-    pub(super) fn before(&self, text: &str) -> Option<Before> {
+    pub(super) fn text_before(&self, text: &str) -> Option<Before> {
         match &self.record.before {
             _ if !self.is_as_written(text) => None,
             Some(_) => self.original().map(Before::Text),
@@ -158,7 +162,7 @@ impl Kept {
         let name = self.record.before.as_ref()?;
         let text = read_named(&self.dir.join(COPIES).join(name)).ok()?;
         // A copy is called by what is in it.
-        name.ends_with(&short(&text)).then_some(text)
+        name.ends_with(&short_digest(&text)).then_some(text)
     }
 
     /// The link that was there before hookwire.
@@ -172,14 +176,16 @@ impl Kept {
     }
 
     /// Keeps a whole copy of a file, and says where.
-    pub(super) fn keep(&mut self, text: &str) -> io::Result<PathBuf> {
+    pub(super) fn keep_copy(&mut self, text: &str) -> io::Result<PathBuf> {
         let copies = self.dir.join(COPIES);
         DirBuilder::new()
             .mode(0o700)
             .recursive(true)
             .create(&copies)?;
-        let mut names = names(&copies);
-        let same = names.iter().find(|name| name.ends_with(&short(text)));
+        let mut names = copy_names(&copies);
+        let same = names
+            .iter()
+            .find(|name| name.ends_with(&short_digest(text)));
         let name = match same
             .filter(|name| read_named(&copies.join(name)).is_ok_and(|kept| kept == text))
         {
@@ -188,9 +194,9 @@ impl Kept {
                 let name = format!(
                     "{}-{}",
                     rfc3339(SystemTime::now()).replace(':', "."),
-                    short(text)
+                    short_digest(text)
                 );
-                write(&copies.join(&name), text)?;
+                write_private(&copies.join(&name), text)?;
                 name
             }
         };
@@ -204,7 +210,7 @@ impl Kept {
     }
 
     /// Writes down what is about to be written. `had_own`: hookwire's entries were in the file.
-    pub(super) fn installs(
+    pub(super) fn note_install(
         &mut self,
         before: Option<&str>,
         had_own: bool,
@@ -215,7 +221,7 @@ impl Kept {
         let is_known = before.is_some_and(|before| self.is_as_written(before));
         // A person has changed the file since, or nobody knows who has written it.
         let is_mixed = !is_known && before.is_some() && had_own;
-        let copy = before.map(|before| self.keep(before)).transpose()?;
+        let copy = before.map(|before| self.keep_copy(before)).transpose()?;
         let of_copy = || Some(copy.as_ref()?.file_name()?.to_string_lossy().into_owned());
         let missing = |path: &Path| {
             path.ancestors()
@@ -245,7 +251,7 @@ impl Kept {
     }
 
     /// Writes down that nothing of hookwire's is in the file any more.
-    pub(super) fn uninstalls(&mut self) -> io::Result<()> {
+    pub(super) fn note_uninstall(&mut self) -> io::Result<()> {
         self.record = Record {
             path: self.record.path.clone(),
             ..Record::default()
@@ -260,7 +266,7 @@ impl Kept {
             .mode(0o700)
             .recursive(true)
             .create(&self.dir)?;
-        write(
+        write_private(
             &self.dir.join(RECORD),
             &serde_json::to_string_pretty(&self.record)?,
         )
@@ -276,7 +282,7 @@ impl Kept {
             .flatten()
             .filter_map(|entry| {
                 let about = fs::metadata(entry.path().join(RECORD)).ok()?;
-                let is_left = read(&entry.path())?.commands.is_empty();
+                let is_left = read_record(&entry.path())?.commands.is_empty();
                 is_left.then_some((about.modified().ok()?, entry.path()))
             });
         let mut left: Vec<_> = left.collect();
@@ -288,12 +294,12 @@ impl Kept {
     }
 }
 
-fn read(dir: &Path) -> Option<Record> {
+fn read_record(dir: &Path) -> Option<Record> {
     serde_json::from_str(&read_named(&dir.join(RECORD)).ok()?).ok()
 }
 
 /// The copies, the oldest first.
-fn names(copies: &Path) -> Vec<String> {
+fn copy_names(copies: &Path) -> Vec<String> {
     let entries = fs::read_dir(copies).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
@@ -302,12 +308,12 @@ fn names(copies: &Path) -> Vec<String> {
     names
 }
 
-fn short(text: &str) -> String {
+fn short_digest(text: &str) -> String {
     digest::of_bytes(text.as_bytes())[..16].to_string()
 }
 
 /// Writes a file of this user's alone, at once or not at all.
-fn write(path: &Path, text: &str) -> io::Result<()> {
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut new = new_beside(path)?;
     new.write_all(text.as_bytes())?;
     new.as_file().sync_all()?;

@@ -1,7 +1,7 @@
 //! `check --fix`: the fixes that are certain are made in the files. `check --migrate`: patterns
 //! that match nothing, or one agent's tool only, are written as what they most likely mean.
 
-use super::output::{Output, Tone, safe, tell};
+use super::output::{Output, Tone, safe, say_on_stderr};
 use super::{Failure, Finding, root_of};
 use hookwire_base::support::below::replace;
 use hookwire_base::support::file::read;
@@ -32,8 +32,11 @@ pub(super) fn is_certain(diagnostic: &Diagnostic) -> bool {
 }
 
 /// Writes files anew in which a pattern changed, and shows what.
-pub(super) fn migrate(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<Finding, Failure> {
-    let n_changed = rewrite(
+pub(super) fn migrate_files(
+    files: &BTreeSet<PathBuf>,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
+    let n_changed = rewrite_files(
         "migrate",
         files,
         &|it, fix| is_changed(it) && fix.is_preferred,
@@ -51,8 +54,8 @@ pub(super) fn migrate(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<Fin
 }
 
 /// Makes the certain fixes of files, and shows what changed.
-pub(super) fn fix(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<(), Failure> {
-    let n_changed = rewrite("fix", files, &|it, _| is_certain(it), out)?;
+pub(super) fn fix_files(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<(), Failure> {
+    let n_changed = rewrite_files("fix", files, &|it, _| is_certain(it), out)?;
     if !out.json {
         if n_changed == 0 {
             out.aside("Nothing has a certain fix.");
@@ -64,7 +67,7 @@ pub(super) fn fix(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<(), Fai
 
 /// Makes the wanted fixes of files; how many of them changed. A file that can't be written is told
 /// and left alone.
-fn rewrite(
+fn rewrite_files(
     name: &str,
     files: &BTreeSet<PathBuf>,
     is_wanted: IsWanted<'_>,
@@ -84,7 +87,7 @@ fn rewrite(
             continue;
         }
         if let Err(error) = replace(path, &root_of(path), &new, 0o644) {
-            tell(failed(&error).0);
+            say_on_stderr(failed(&error).0);
             continue;
         }
         n_changed += 1;

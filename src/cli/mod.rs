@@ -68,7 +68,7 @@ use hookwire_handlers::handlers::HostPort;
 use hookwire_handlers::services::models::ModelRef;
 use hookwire_handlers::services::state::Store;
 use hookwire_rules::agents::{self, Agent};
-use output::{JsonLog, Output, redacted, safe, tell};
+use output::{JsonLog, Output, redact_text, safe, say_on_stderr};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
@@ -157,7 +157,7 @@ impl Format {
     }
 
     /// Those that a command prints.
-    fn of(command: &Command) -> &'static [Format] {
+    fn printed_by(command: &Command) -> &'static [Format] {
         match command {
             Command::Check(args) if args.list.is_none() => Format::OF_CHECK,
             Command::Test(_) => Format::OF_TEST,
@@ -235,7 +235,7 @@ struct PlaceArgs {
 }
 
 impl PlaceArgs {
-    fn named(&self) -> Places {
+    fn named_places(&self) -> Places {
         Places::from_paths(&self.user_dir, &self.data_dir)
     }
 }
@@ -384,12 +384,12 @@ impl HostArgs {
                 .map_err(|error| Failure(format!("--state-file: failed to {error}")))?
                 .unwrap_or_default(),
             ask_elsewhere: self.ask_elsewhere,
-            ..self.reach.options(&self.definitions)
+            ..self.reach.host_options(&self.definitions)
         })
     }
 
-    fn host(&self) -> Result<Arc<Host>, Failure> {
-        self.definitions.host(self.options()?)
+    fn build_host(&self) -> Result<Arc<Host>, Failure> {
+        self.definitions.build_host(self.options()?)
     }
 
     /// With what the entries of installed agents let hooks reach: an event is judged as theirs are.
@@ -410,7 +410,7 @@ impl HostArgs {
 }
 
 impl ReachArgs {
-    fn options(&self, definitions: &DefinitionArgs) -> HostOptions {
+    fn host_options(&self, definitions: &DefinitionArgs) -> HostOptions {
         let (allow_hosts, model) = (self.allow_host.clone(), self.model.clone());
         HostOptions {
             allow_hosts,
@@ -443,7 +443,7 @@ impl DefinitionArgs {
     }
 
     /// The directory of the project's own definitions, as people write it.
-    fn own(&self) -> PathBuf {
+    fn own_dir(&self) -> PathBuf {
         match self.root.to_str() {
             Some(".") => DEFINITIONS.into(),
             _ => self.root.join(DEFINITIONS),
@@ -454,7 +454,7 @@ impl DefinitionArgs {
     fn as_given(&self, text: &str) -> String {
         self.hooks
             .iter()
-            .chain([&self.own()])
+            .chain([&self.own_dir()])
             .fold(text.to_string(), |text, given| {
                 match std::path::absolute(given) {
                     Ok(full) if full != *given => {
@@ -468,12 +468,12 @@ impl DefinitionArgs {
     /// A host of these definitions. A directory that was named but isn't there is an error, because
     /// the guards in it would be missing without a word. It is told if those in force aren't the
     /// files as they are.
-    fn host(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
+    fn build_host(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         let host = self.host_with(options)?;
         let notices = host.hooks().notices.clone();
         for notice in notices.iter() {
             let notice = safe(&self.as_given(notice));
-            tell(format_args!(
+            say_on_stderr(format_args!(
                 "{notice}; with --live, the files judge as they are now"
             ));
         }
@@ -499,7 +499,7 @@ impl DefinitionArgs {
                     "nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force"
                 }
             };
-            tell(format_args!(
+            say_on_stderr(format_args!(
                 "{project} is there but {why}; `--live` loads it as it is this once"
             ));
         }
@@ -509,7 +509,7 @@ impl DefinitionArgs {
         self.are_there()?;
         // What a fleet has published is in force for whoever joins nothing, too.
         let fleet = match options.fleet {
-            None if options.system => fleet::published(None, true)?,
+            None if options.system => fleet::find_published(None, true)?,
             given => given,
         };
         Ok(Host::new(HostOptions { fleet, ..options }))
@@ -540,7 +540,7 @@ impl DefinitionArgs {
 }
 
 /// Where the definitions of that project are.
-fn definitions() -> PathBuf {
+fn definitions_dir() -> PathBuf {
     let root = find_project();
     if root == Path::new(".") {
         DEFINITIONS.into()
@@ -610,7 +610,7 @@ fn parse() -> Cli {
             }
             run::with_dashes(without_file_tip(error), &words).exit();
         }
-        let matches = help::grouped(Cli::command()).get_matches();
+        let matches = help::group_commands(Cli::command()).get_matches();
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     })
 }
@@ -642,7 +642,7 @@ fn without_file_tip(mut error: clap::Error) -> clap::Error {
 fn parse_and_log() -> Result<Cli, ExitCode> {
     let cli = parse();
     start_log(&cli).map_err(|problem| {
-        tell(format_args!("--log {}: {problem}", cli.log));
+        say_on_stderr(format_args!("--log {}: {problem}", cli.log));
         ExitCode::from(2)
     })?;
     Ok(cli)
@@ -651,11 +651,11 @@ fn parse_and_log() -> Result<Cli, ExitCode> {
 /// Runs the command line of this process; `show` is what `hookwire demo` shows.
 pub(crate) fn main(show: demo::Show) -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some(clock) = hook::Clock::of(&words) {
-        return clock.answer(|| {
+    if let Some(clock) = hook::Clock::from_words(&words) {
+        return clock.answer_in_time(|| {
             let cli = parse_and_log()?;
             match cli.command {
-                Command::Hook(args) => Ok((HookArgs::clone(&args), cli.places.named())),
+                Command::Hook(args) => Ok((HookArgs::clone(&args), cli.places.named_places())),
                 _ => Err(ExitCode::from(2)),
             }
         });
@@ -668,26 +668,26 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         hookwire_handlers::handlers::process_tree::reaper_main();
     }
     if let Command::Hook(args) = cli.command {
-        return hook::run(HookArgs::clone(&args), cli.places.named());
+        return hook::run(HookArgs::clone(&args), cli.places.named_places());
     }
-    if !Format::of(&cli.command).contains(&cli.format) {
+    if !Format::printed_by(&cli.command).contains(&cli.format) {
         let name = |it: &Format| {
             it.to_possible_value()
                 .map(|it| it.get_name().to_string())
                 .unwrap_or_default()
         };
-        let known = Format::of(&cli.command)
+        let known = Format::printed_by(&cli.command)
             .iter()
             .map(name)
             .collect::<Vec<_>>()
             .join(", ");
-        tell(format_args!(
+        say_on_stderr(format_args!(
             "--format {}: this command prints {known}",
             name(&cli.format)
         ));
         return ExitCode::from(2);
     }
-    places::settle(cli.places.named());
+    places::settle(cli.places.named_places());
     let mut out = Output::new(cli.color, cli.format);
     let result = match cli.command {
         Command::Serve(args) => serve::run(&args),
@@ -710,10 +710,10 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         Command::Demo(args) => show(&args, &mut out),
         Command::Docs(args) => docs::run(&args, &mut out),
         Command::Install(args) => {
-            entry_hosts::renewed(args.root(), &mut out, |out| install::install(&args, out))
+            entry_hosts::renew_hosts(args.root(), &mut out, |out| install::install(&args, out))
         }
         Command::Uninstall(args) => {
-            entry_hosts::renewed(args.root(), &mut out, |out| install::uninstall(&args, out))
+            entry_hosts::renew_hosts(args.root(), &mut out, |out| install::uninstall(&args, out))
         }
         Command::Import(args) => import::run(&args, &mut out),
         Command::Doctor(args) => doctor::run(&args, &mut out),
@@ -727,13 +727,13 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         Ok(Finding::Found) => 1,
         Ok(Finding::Ended(code)) => code,
         Err(Failure(problem)) => {
-            tell(problem);
+            say_on_stderr(problem);
             2
         }
     };
     match out.problem() {
         Some(error) if code == 0 => {
-            tell(format_args!("failed to write the result: {error}"));
+            say_on_stderr(format_args!("failed to write the result: {error}"));
             ExitCode::from(2)
         }
         _ => ExitCode::from(code),
@@ -775,7 +775,7 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
         false => {
             let fields =
                 debug_fn(
-                    |writer, field, value| match safe(&redacted(format!("{value:?}"))) {
+                    |writer, field, value| match safe(&redact_text(format!("{value:?}"))) {
                         message if field.name() == "message" => write!(writer, "{message}"),
                         text => write!(writer, "{}={text}", field.name()),
                     },
@@ -793,7 +793,7 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
 }
 
 /// Reads the name of a dialect; shells complete it.
-fn dialect() -> impl TypedValueParser<Value = &'static Dialect> {
+fn dialect_parser() -> impl TypedValueParser<Value = &'static Dialect> {
     PossibleValuesParser::new(dialects::dialect_names())
         .try_map(|name| dialects::by_name(&name).map_err(|it| it.to_string()))
 }
@@ -804,6 +804,6 @@ fn asking_agent() -> impl TypedValueParser<Value = &'static Dialect> {
 }
 
 /// Reads the name of a coding agent; shells complete it.
-fn agent() -> impl TypedValueParser<Value = &'static Agent> {
+fn agent_parser() -> impl TypedValueParser<Value = &'static Agent> {
     PossibleValuesParser::new(agents::names()).try_map(|name| agents::by_name(&name))
 }

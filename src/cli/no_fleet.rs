@@ -45,7 +45,7 @@ impl Joining {
         options
     }
 
-    pub(super) fn follow(self, _: &Arc<Host>, _: &Runtime) -> Result<Joined, Failure> {
+    pub(super) fn follow_channel(self, _: &Arc<Host>, _: &Runtime) -> Result<Joined, Failure> {
         Ok(Joined)
     }
 }
@@ -58,7 +58,7 @@ impl Joined {
     pub(super) fn finish(&self) {}
 }
 
-pub(super) fn published(_: Option<&str>, _: bool) -> Result<Option<Signed>, Failure> {
+pub(super) fn find_published(_: Option<&str>, _: bool) -> Result<Option<Signed>, Failure> {
     Ok(None)
 }
 
@@ -87,7 +87,7 @@ impl Answering {
 pub(super) enum Pool {}
 
 impl Pool {
-    pub(super) fn of(_: &StandingArgs) -> Result<Option<Pool>, Failure> {
+    pub(super) fn from_settings(_: &StandingArgs) -> Result<Option<Pool>, Failure> {
         Ok(None)
     }
 

@@ -45,7 +45,7 @@ pub(crate) enum Tone {
 
 impl Tone {
     /// The tone of a decision.
-    pub(crate) fn of(decision: Decision) -> Tone {
+    pub(crate) fn of_decision(decision: Decision) -> Tone {
         match decision {
             Decision::Allow => Tone::Good,
             Decision::Deny => Tone::Bad,
@@ -164,7 +164,7 @@ impl Output {
     }
 
     /// Writes bytes as they are: they are made for programs, or have gone through
-    /// [`render`](super::rendered::render).
+    /// [`render_diagnostics`](super::rendered::render_diagnostics).
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         if self.gone.is_none() {
             self.gone = self
@@ -199,7 +199,7 @@ const TONES: [(Tone, Style); 5] = [
 ];
 
 /// A text without secrets, for the log: hooks and their programs quote what they were asked about.
-pub(crate) fn redacted(text: String) -> String {
+pub(crate) fn redact_text(text: String) -> String {
     match without_secrets(Value::String(text)) {
         Value::String(clean) => clean,
         other => other.to_string(),
@@ -229,7 +229,7 @@ impl<W: Write> Write for JsonLog<W> {
 }
 
 /// Says something on stderr, on lines that nothing in it can hide or reorder.
-pub(crate) fn tell(text: impl Display) {
+pub(crate) fn say_on_stderr(text: impl Display) {
     tell_plainly(format_args!("hookwire: {text}"));
 }
 
@@ -240,7 +240,7 @@ pub(crate) fn tell_plainly(text: impl Display) {
 }
 
 /// Asks for an answer on the terminal.
-pub(crate) fn prompt(question: &str) -> std::io::Result<()> {
+pub(crate) fn prompt_person(question: &str) -> std::io::Result<()> {
     let mut stderr = std::io::stderr();
     stderr.write_all(safe(question).as_bytes())?;
     stderr.flush()
@@ -248,7 +248,7 @@ pub(crate) fn prompt(question: &str) -> std::io::Result<()> {
 
 /// At most so many characters, on one line: spelt out before it is cut, so that a column holds what
 /// it shows.
-pub(crate) fn short(text: &str, width: usize) -> String {
+pub(crate) fn shorten_text(text: &str, width: usize) -> String {
     let text = safe(text);
     if text.chars().count() <= width {
         return text;

@@ -73,7 +73,7 @@ impl Own {
     }
 
     /// What options with this name say.
-    pub(super) fn said<'o>(&'o self, flag: &'o str) -> impl Iterator<Item = &'o str> {
+    pub(super) fn flag_values<'o>(&'o self, flag: &'o str) -> impl Iterator<Item = &'o str> {
         self.options()
             .filter(move |(it, _)| *it == flag)
             .filter_map(|(_, value)| value)
@@ -109,17 +109,17 @@ impl Own {
     /// neither its program, nor definitions that an entry which came with it names. Those of an
     /// entry that `install` wrote on this machine count.
     pub(super) fn to_try(&self, file: &Path, root: &Path) -> Result<(PathBuf, &[String]), Untried> {
-        let program = installed(&self.words[0], root)?;
+        let program = installed_program(&self.words[0], root)?;
         let is_in_project = is_below(file, root);
         // Of a directory with a program an event, the one that says this.
         let of_event = self
-            .said("--event")
+            .flag_values("--event")
             .next()
             .filter(|_| file.is_dir())
             .map(|event| file.join(event));
         if is_in_project
-            && !kept::wrote(of_event.as_deref().unwrap_or(file), &self.line())
-            && let Some((flag, value)) = self.options().find(|(flag, value)| opens(flag, *value))
+            && !kept::was_written(of_event.as_deref().unwrap_or(file), &self.line())
+            && let Some((flag, value)) = self.options().find(|(flag, value)| may_open(flag, *value))
         {
             let option = [Some(flag), value]
                 .into_iter()
@@ -135,7 +135,7 @@ impl Own {
 }
 
 /// Whether an option may put in force what nobody on this machine has approved.
-fn opens(flag: &str, value: Option<&str>) -> bool {
+fn may_open(flag: &str, value: Option<&str>) -> bool {
     let is_own = |dirs: &[PathBuf]| {
         value.is_some_and(|value| dirs.iter().any(|dir| dir == Path::new(value)))
     };
@@ -174,12 +174,12 @@ fn on_path(name: &str) -> Vec<PathBuf> {
 
 /// Whether a path leads to somewhere below a directory.
 pub(super) fn is_below(path: &Path, dir: &Path) -> bool {
-    let real = |path: &Path| kept::real(path).unwrap_or_else(|| path.to_path_buf());
+    let real = |path: &Path| kept::real_path(path).unwrap_or_else(|| path.to_path_buf());
     real(path).starts_with(real(dir))
 }
 
 /// The program that a word leads to, if that is hookwire as it is installed here.
-fn installed(word: &str, root: &Path) -> Result<PathBuf, Untried> {
+fn installed_program(word: &str, root: &Path) -> Result<PathBuf, Untried> {
     let found = if word.contains('/') {
         Path::new(word).canonicalize().ok()
     } else {
@@ -232,7 +232,7 @@ fn is_program(word: &str) -> bool {
 }
 
 /// Whether a text speaks of hookwire, by its name or by where this program is.
-fn speaks(text: &str) -> bool {
+fn speaks_of_hookwire(text: &str) -> bool {
     text.contains("hookwire")
         || THIS
             .last()
@@ -304,7 +304,7 @@ fn is_otherwise(agent: &Agent, text: &str) -> bool {
 
 /// What a command is to hookwire. It is hookwire's own if its words are the program and its
 /// arguments and nothing else, but for what `install` has a shell say if the program fails.
-pub(super) fn whose(agent: &Agent, command: &str) -> Whose {
+pub(super) fn whose_command(agent: &Agent, command: &str) -> Whose {
     let whole = [(command, None)].into_iter();
     let parts = command.match_indices(OTHERWISE);
     let parts = parts.map(|(at, it)| (&command[..at], command.get(at + it.len()..)));
@@ -315,14 +315,14 @@ pub(super) fn whose(agent: &Agent, command: &str) -> Whose {
     let own = own.and_then(|(words, _)| own_words(agent, words));
     match own {
         Some(own) => Whose::Own(own),
-        None if speaks(command) => Whose::Speaks(command.to_string()),
+        None if speaks_of_hookwire(command) => Whose::Speaks(command.to_string()),
         None => Whose::Others,
     }
 }
 
 /// A command as hookwire's own.
 pub(super) fn own_entry(agent: &Agent, command: &str) -> Option<Own> {
-    match whose(agent, command) {
+    match whose_command(agent, command) {
         Whose::Own(own) => Some(own),
         Whose::Speaks(_) | Whose::Others => None,
     }
@@ -384,13 +384,15 @@ pub(super) fn spoken_by(agent: &Agent, settings: &Value) -> Vec<String> {
     // Events, groups and handlers; no deeper.
     for _ in 0..5 {
         let commands = lists.iter().map(|it| file.command_in(it));
-        spoken.extend(commands.filter_map(|command| match whose(agent, command) {
-            Whose::Speaks(text) => Some(text),
-            Whose::Own(_) | Whose::Others => None,
-        }));
+        spoken.extend(
+            commands.filter_map(|command| match whose_command(agent, command) {
+                Whose::Speaks(text) => Some(text),
+                Whose::Own(_) | Whose::Others => None,
+            }),
+        );
         lists = lists
             .into_iter()
-            .flat_map(|value| within(file, value))
+            .flat_map(|value| handler_values(file, value))
             .collect();
     }
     spoken.dedup();
@@ -419,7 +421,7 @@ pub(super) fn programs_of(
 }
 
 /// The values in one of a file of hooks; in a handler there is nothing more to look for.
-fn within<'v>(file: &HookFile, value: &'v Value) -> Vec<&'v Value> {
+fn handler_values<'v>(file: &HookFile, value: &'v Value) -> Vec<&'v Value> {
     match value {
         Value::Array(items) => items.iter().collect(),
         Value::Object(_) if !file.command_in(value).is_empty() => Vec::new(),
@@ -431,8 +433,11 @@ fn within<'v>(file: &HookFile, value: &'v Value) -> Vec<&'v Value> {
 fn whose_text(own: Option<Own>, text: &str) -> Whose {
     match own {
         Some(own) => Whose::Own(own),
-        None if speaks(text) => {
-            let line = text.lines().find(|line| speaks(line)).unwrap_or_default();
+        None if speaks_of_hookwire(text) => {
+            let line = text
+                .lines()
+                .find(|line| speaks_of_hookwire(line))
+                .unwrap_or_default();
             Whose::Speaks(line.trim().to_string())
         }
         None => Whose::Others,

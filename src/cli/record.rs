@@ -1,7 +1,7 @@
 //! `tail --record` and `serve --record`: what hosts judge, as JSON lines without secrets, for
 //! `history replay` and `test`.
 
-use super::output::tell;
+use super::output::say_on_stderr;
 use super::tail::{Clean, TailArgs, ended_line, record_line};
 use super::{Failure, Finding, root_of};
 use hookwire_base::support::amounts::number_of;
@@ -50,18 +50,18 @@ pub(super) fn run(args: &TailArgs) -> Result<Finding, Failure> {
     } else {
         "; Ctrl-C ends it"
     };
-    tell(format_args!(
+    say_on_stderr(format_args!(
         "recording into {}, secrets replaced{end}",
         file.file.path.display()
     ));
-    events.each(usize::MAX, |record| {
+    events.each_event(usize::MAX, |record| {
         if let Some(lost) = record.value()["lost"].as_u64() {
             let lost = number_of(usize::try_from(lost).unwrap_or(usize::MAX), "event");
-            tell(format_args!(
+            say_on_stderr(format_args!(
                 "{lost} not recorded: they came faster than they were read"
             ));
         }
-        file.write(&record).map(ControlFlow::Continue)
+        file.write_record(&record).map(ControlFlow::Continue)
     })?;
     Ok(Finding::Fine)
 }
@@ -114,7 +114,7 @@ impl Recorder {
         })
     }
 
-    fn write(&self, record: &Clean) -> Result<(), Failure> {
+    fn write_record(&self, record: &Clean) -> Result<(), Failure> {
         let line = record.value().to_string();
         // Losses that are alike are several.
         if record.value().get("lost").is_none() && self.known.contains(&in_short(line.as_bytes())) {
@@ -173,7 +173,7 @@ impl Recording {
                 };
                 let Some(news) = news else { return };
                 last = news.judged.last().map_or(last, |it| it.seq());
-                keep(&recorder, &news);
+                write_news(&recorder, &news);
             }
         };
         let work = move || {
@@ -209,7 +209,7 @@ impl Recording {
 }
 
 /// Writes what has come.
-fn keep(recorder: &Recorder, news: &News) {
+fn write_news(recorder: &Recorder, news: &News) {
     let lost = (news.lost > 0).then(|| json!({ "lost": news.lost }).to_string());
     if news.lost > 0 {
         tracing::warn!(
@@ -224,7 +224,7 @@ fn keep(recorder: &Recorder, news: &News) {
     let ended = news.ended.iter().filter_map(|it| ended_line(it));
     for line in lost.into_iter().chain(judged).chain(ended) {
         let written = match parse(&line) {
-            Ok(value) => recorder.write(&Clean::new(value)),
+            Ok(value) => recorder.write_record(&Clean::new(value)),
             Err(error) => Err(Failure(error.to_string())),
         };
         if let Err(Failure(error)) = written {
@@ -247,7 +247,7 @@ mod tests {
             root: dir.path().into(),
             ..HostOptions::default()
         });
-        let runtime = crate::cli::ending::runtime().unwrap();
+        let runtime = crate::cli::ending::make_runtime().unwrap();
         let recording =
             Recording::start(&host, &runtime, dir.path()).unwrap_or_else(|it| panic!("{}", it.0));
         let event = Event::from_json(json!({ "event": "Stop" })).unwrap();

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// `sources` gives the text of a file by its name; without one the place is named but not shown.
 /// Characters that could move the cursor or reorder text (control characters, bidirectional marks,
 /// invisible characters) are written as `\u{…}`, whether it comes from a file or from a message.
-pub(super) fn render<S: AsRef<str>>(
+pub(super) fn render_diagnostics<S: AsRef<str>>(
     diagnostics: &[Diagnostic],
     sources: impl Fn(&str) -> Option<S>,
     color: bool,
@@ -40,7 +40,7 @@ pub(super) fn render<S: AsRef<str>>(
         }
         let excerpt = source.and_then(|text| Excerpt::new(text, diagnostic));
         let has_excerpt = excerpt.is_some();
-        let rendered = renderer.render(&[report(diagnostic, excerpt)]);
+        let rendered = renderer.render(&[report_group(diagnostic, excerpt)]);
         match rendered.split_once('\n') {
             Some((title, rest)) if has_excerpt => {
                 let _ = write!(out, "{title}\n{}\n{rest}", arrow_line(diagnostic, color));
@@ -54,18 +54,18 @@ pub(super) fn render<S: AsRef<str>>(
     out
 }
 
-fn report<'a>(diagnostic: &Diagnostic, excerpt: Option<Excerpt>) -> Group<'a> {
+fn report_group<'a>(diagnostic: &Diagnostic, excerpt: Option<Excerpt>) -> Group<'a> {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
         Severity::Hint => Level::INFO.with_name("hint"),
     };
-    let title = level.primary_title(escaped(&diagnostic.message));
-    let mut group = Group::with_title(title.id(escaped(&diagnostic.code)));
+    let title = level.primary_title(escape_text(&diagnostic.message));
+    let mut group = Group::with_title(title.id(escape_text(&diagnostic.code)));
     let Position { line, column } = diagnostic.range.start;
     group = match excerpt {
         None => {
-            let file = escaped(&diagnostic.file);
+            let file = escape_text(&diagnostic.file);
             group.element(Origin::path(file).line(line).char_column(column))
         }
         Some(excerpt) => {
@@ -74,11 +74,11 @@ fn report<'a>(diagnostic: &Diagnostic, excerpt: Option<Excerpt>) -> Group<'a> {
         }
     };
     if let Some(hook) = &diagnostic.hook {
-        let note = format!("in hook `{}`", escaped(hook));
+        let note = format!("in hook `{}`", escape_text(hook));
         group = group.element(Level::NOTE.message(note));
     }
     if let Some(help) = &diagnostic.help {
-        group = group.element(Level::HELP.message(escaped(help)));
+        group = group.element(Level::HELP.message(escape_text(help)));
     }
     group
 }
@@ -93,7 +93,7 @@ fn arrow_line(diagnostic: &Diagnostic, color: bool) -> String {
     } else {
         "-->"
     };
-    let file = escaped(&diagnostic.file);
+    let file = escape_text(&diagnostic.file);
     format!("{:n_digits$}{arrow} {file}:{line}:{column}", "")
 }
 
@@ -123,20 +123,20 @@ impl Excerpt {
         match first {
             Some((start, _)) if start > 0 => {
                 out.push('…');
-                out.push_str(&escaped(&before[start..]));
+                out.push_str(&escape_text(&before[start..]));
             }
-            _ => out.push_str(&escaped(before)),
+            _ => out.push_str(&escape_text(before)),
         }
         let start = out.len();
-        let (marked, is_cut) = head(marked, Self::N_CHARS);
-        out.push_str(&escaped(marked));
+        let (marked, is_cut) = split_head(marked, Self::N_CHARS);
+        out.push_str(&escape_text(marked));
         let end = out.len();
         let (after, is_cut) = if is_cut {
             ("", true)
         } else {
-            head(after, Self::N_CHARS)
+            split_head(after, Self::N_CHARS)
         };
-        out.push_str(&escaped(after));
+        out.push_str(&escape_text(after));
         if is_cut {
             out.push('…');
         }
@@ -147,14 +147,14 @@ impl Excerpt {
     }
 }
 
-fn head(text: &str, n_chars: usize) -> (&str, bool) {
+fn split_head(text: &str, n_chars: usize) -> (&str, bool) {
     match text.char_indices().nth(n_chars) {
         None => (text, false),
         Some((end, _)) => (&text[..end], true),
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     fn rendered(text: &str, diagnostic: Diagnostic) -> String {
-        render(&[diagnostic], |_| Some(text), false)
+        render_diagnostics(&[diagnostic], |_| Some(text), false)
     }
 
     #[test]
@@ -232,7 +232,10 @@ warning[unknown-field]: unknown field `x`
 2 |   - näme: a\\u{202e}b
   |            ^^^^^^^^^
 ";
-        assert_eq!(render(&[first, second], |_| Some(TEXT), false), expected);
+        assert_eq!(
+            render_diagnostics(&[first, second], |_| Some(TEXT), false),
+            expected
+        );
     }
 
     #[test]
@@ -273,7 +276,7 @@ warning[unknown-field]: unknown field `x`
                     assert!(out.starts_with("hint[unknown-field]: unknown"), "{out}");
                     assert!(out.contains("--> a/guard.yaml:"), "{out}");
                     assert!(out.len() < 2000, "{}", out.len());
-                    assert!(render(&[place], |_| None::<&str>, true).contains("guard"));
+                    assert!(render_diagnostics(&[place], |_| None::<&str>, true).contains("guard"));
                 }
             }
         }

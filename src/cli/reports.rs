@@ -16,7 +16,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    pub(super) fn of(diagnostic: &Diagnostic) -> Finding {
+    pub(super) fn from_diagnostic(diagnostic: &Diagnostic) -> Finding {
         let help = diagnostic
             .help
             .as_deref()
@@ -51,7 +51,7 @@ impl Finding {
 }
 
 /// A line each, as workflows on GitHub read them from the output of a step.
-pub(super) fn github(findings: &[Finding]) -> String {
+pub(super) fn write_github(findings: &[Finding]) -> String {
     let mut text = String::new();
     for Finding {
         file,
@@ -78,28 +78,28 @@ pub(super) fn github(findings: &[Finding]) -> String {
         let _ = writeln!(
             text,
             "::{level} file={},{place},title={}::{}",
-            property(file),
-            property(&format!("hookwire {code}")),
-            data(message)
+            escape_property(file),
+            escape_property(&format!("hookwire {code}")),
+            escape_data(message)
         );
     }
     text
 }
 
 /// A text where it ends with the line.
-fn data(text: &str) -> String {
+fn escape_data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
 /// A text among others.
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
+fn escape_property(text: &str) -> String {
+    escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
 /// SARIF 2.1.0, of one run. Each kind of finding says what it means and how it is mended.
-pub(super) fn sarif(findings: &[Finding]) -> Value {
+pub(super) fn write_sarif(findings: &[Finding]) -> Value {
     let mut codes: Vec<&str> = findings.iter().map(|it| &*it.code).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -126,7 +126,7 @@ pub(super) fn sarif(findings: &[Finding]) -> Value {
             "level": level,
             "message": { "text": message },
             "locations": [{ "physicalLocation": {
-                "artifactLocation": { "uri": uri(file) },
+                "artifactLocation": { "uri": path_uri(file) },
                 "region": {
                     "startLine": start.line, "startColumn": start.column,
                     "endLine": end.line, "endColumn": end.column,
@@ -151,7 +151,7 @@ pub(super) fn sarif(findings: &[Finding]) -> Value {
 }
 
 /// A path as a reference: what isn't allowed in one is escaped.
-fn uri(path: &str) -> String {
+fn path_uri(path: &str) -> String {
     let mut uri = if path.starts_with('/') {
         "file://".to_string()
     } else {
@@ -178,7 +178,7 @@ mod tests {
     fn a_finding_is_one_line_whatever_is_in_it() {
         let finding = Finding::at_line("a,b:c.yaml", 3, "bad-rule", "100%\nno\r".into());
         assert_eq!(
-            github(&[finding]),
+            write_github(&[finding]),
             "::error file=a%2Cb%3Ac.yaml,line=3,col=1,endColumn=1,title=hookwire bad-rule::100%25%0Ano%0D\n"
         );
     }
@@ -190,7 +190,7 @@ mod tests {
             ("/p/ä.yaml", "file:///p/%C3%A4.yaml"),
             ("a#b?.yaml", "a%23b%3F.yaml"),
         ] {
-            assert_eq!(uri(path), expected);
+            assert_eq!(path_uri(path), expected);
         }
     }
 }

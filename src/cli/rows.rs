@@ -1,6 +1,6 @@
 //! Verdicts as rows of a table, and in one line, for people.
 
-use super::output::{Output, Tone, safe, short};
+use super::output::{Output, Tone, safe, shorten_text};
 use hookwire_base::event::Event;
 use hookwire_base::verdict::{Decision, Verdict};
 
@@ -31,7 +31,7 @@ pub(super) fn print_row(
     micros: u128,
     before: Option<&Verdict>,
 ) {
-    let row = row(out, number, about, verdict, micros);
+    let row = verdict_row(out, number, about, verdict, micros);
     out.line(&row);
     if let Some(before) = before {
         let was = format!(
@@ -43,17 +43,26 @@ pub(super) fn print_row(
     }
 }
 
-fn row(out: &Output, number: usize, about: About<'_>, verdict: &Verdict, micros: u128) -> String {
+fn verdict_row(
+    out: &Output,
+    number: usize,
+    about: About<'_>,
+    verdict: &Verdict,
+    micros: u128,
+) -> String {
     let decision = if verdict.decided_by.is_none() && verdict.decision == Decision::Allow {
         "-"
     } else {
         verdict.decision.as_str()
     };
-    let decision = out.tone(Tone::of(verdict.decision), &format!("{decision:<6}"));
+    let decision = out.tone(
+        Tone::of_decision(verdict.decision),
+        &format!("{decision:<6}"),
+    );
     format!(
         "{number:>4}  {:<20} {:<32} {decision} {micros:>9}  {}",
-        short(about.event, 20),
-        short(about.subject, 32),
+        shorten_text(about.event, 20),
+        shorten_text(about.subject, 32),
         safe(&verdict_summary(verdict))
     )
 }
@@ -108,7 +117,7 @@ pub(super) fn verdict_summary(verdict: &Verdict) -> String {
         // A subject may be a whole file; a reason is what people look for.
         parts.push(format!(
             "rewritten{by}: {}",
-            short(&subject.to_string(), 90)
+            shorten_text(&subject.to_string(), 90)
         ));
     }
     parts.extend(observed_in_words(verdict));

@@ -3,7 +3,7 @@
 //! The project's host judges; the small program `hookwire-run` watches the starts and takes the
 //! place of this one.
 
-use super::output::tell;
+use super::output::say_on_stderr;
 use super::warm_host::{WarmHost, for_agents};
 use super::{Failure, Finding, StandingArgs};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -64,13 +64,13 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
         return Ok(Finding::Fine);
     }
     hooks.host.definitions.tell_left_out();
-    let small = supervisor()?;
+    let small = find_supervisor()?;
     if let Some(problem) = other_version(&small, &version_of(&small)) {
-        tell(problem);
+        say_on_stderr(problem);
     }
     let mut supervisor = Command::new(small);
     supervisor.arg("run").arg("--socket").arg(host.path());
-    for word in host.starts(!args.no_self_defense) {
+    for word in host.start_command(!args.no_self_defense) {
         supervisor.arg("--host").arg(word);
     }
     if let Some(event) = &args.of {
@@ -117,7 +117,7 @@ pub(super) fn with_dashes(mut error: clap::Error, words: &[String]) -> clap::Err
 }
 
 /// It stands beside this program.
-pub(crate) fn supervisor() -> Result<PathBuf, Failure> {
+pub(crate) fn find_supervisor() -> Result<PathBuf, Failure> {
     small_program().map_err(|place| {
         Failure(format!(
             "{} isn't there, the program that watches starts: `cargo install --locked --path .` installs both programs",

@@ -4,7 +4,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// An empty directory of this user's own, which goes when the value goes.
-pub(crate) fn scratch(purpose: &str) -> std::io::Result<TempDir> {
+pub(crate) fn scratch_dir(purpose: &str) -> std::io::Result<TempDir> {
     // Without links, so that a path in it is spelt in one way.
     tempfile::Builder::new()
         .prefix(&format!("hookwire-{purpose}-"))

@@ -1,8 +1,8 @@
 //! `hookwire serve`.
 
-use super::ending::{self, LEAVE, SHUTDOWN, runtime};
+use super::ending::{self, LEAVE, SHUTDOWN, make_runtime};
 use super::fleet::{Answering, Joined, Joining};
-use super::output::tell;
+use super::output::say_on_stderr;
 use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
 use crate::http::{Address, Listener, Origin, Service, Token};
@@ -102,7 +102,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     limits::raise_files();
     if let Some(path) = &args.inherit {
         let listener = rustix::stdio::stdin().try_clone_to_owned()?;
-        return listen(args, Socket::inherited(listener, path.clone())?);
+        return listen_on(args, Socket::inherited(listener, path.clone())?);
     }
     if let Some(Listen::Http(address)) = &args.listen {
         return listen_http(args, address);
@@ -122,20 +122,20 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         let socket = Socket::bind_at(path.clone());
         let socket = socket
             .map_err(|error| Failure(format!("--listen unix:{}: {error}", path.display())))?;
-        return listen(args, socket);
+        return listen_on(args, socket);
     }
     if args.pool.is_some() {
         return answer_pool(args);
     }
     if std::io::stdin().is_terminal() {
-        tell(format_args!(
+        say_on_stderr(format_args!(
             "waiting for JSON-RPC, one message a line; Ctrl-D ends it. An agent starts this command and \
              speaks to it. `hookwire demo` shows how, `hookwire explain --run` judges one event by hand."
         ));
     }
     let protocol = stdio::take_stdout()?;
-    let (host, runtime, part) = start(args)?;
-    let unfinished = unfinished(args, &host, &runtime, part)?;
+    let (host, runtime, part) = start_host(args)?;
+    let unfinished = begin_recording(args, &host, &runtime, part)?;
     let (gone, client_is_gone) = mpsc::channel();
     let outbox = Outbox::new(protocol, move || {
         let _ = gone.send(());
@@ -143,7 +143,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let _socket = if args.no_share {
         None
     } else {
-        share(&host, &runtime, args.max_message)
+        share_socket(&host, &runtime, args.max_message)
     };
     let session = Session::new(host, outbox.clone(), runtime.handle().clone(), Side::Parent);
     let connection = Arc::new(Connection::new(session));
@@ -151,11 +151,11 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let ending = connection.clone();
     end_on_signal(&runtime, unfinished.clone(), move || {
         ending.abandon();
-        ending.drain(Duration::ZERO, SHUTDOWN);
+        ending.drain_hooks(Duration::ZERO, SHUTDOWN);
         remove_socket(&ending);
     })?;
     let result = serve_stdin(&connection, &outbox, args.max_message);
-    end(runtime, &unfinished);
+    end_runtime(runtime, &unfinished);
     // `exit` without `shutdown` before it is 1. (LSP.)
     let abrupt = result? == Next::Exit && !connection.session().is_shut_down();
     Ok(if abrupt {
@@ -166,23 +166,23 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
 }
 
 /// Serves whoever connects, and nobody else.
-fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
-    let (host, runtime, part) = start(args)?;
-    let unfinished = unfinished(args, &host, &runtime, part)?;
+fn listen_on(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
+    let (host, runtime, part) = start_host(args)?;
+    let unfinished = begin_recording(args, &host, &runtime, part)?;
     host.engine
         .services
         .socket
         .get_or_init(|| socket.path().into());
-    socket.serve(guests(&host, &runtime, args.max_message))?;
+    socket.serve(serve_guests(&host, &runtime, args.max_message))?;
     // Where nobody looks for running hosts, it has another one there; what listens there doesn't
     // keep it up.
     let shared = match &args.listen {
-        Some(_) if !args.no_share => share(&host, &runtime, args.max_message),
+        Some(_) if !args.no_share => share_socket(&host, &runtime, args.max_message),
         _ => None,
     };
     if args.listen.is_some() {
         let path = socket.path().display();
-        tell(format_args!(
+        say_on_stderr(format_args!(
             "listening on {path}; an agent connects to it and sends JSON-RPC"
         ));
     }
@@ -207,33 +207,33 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     let (socket, retired) = (socket.retire()?, Instant::now());
     unfinished.part.answering.leave();
     socket.await_idle(Duration::ZERO, |_| retired.elapsed() > LAST_GUESTS);
-    runtime.block_on(super::ending::settle(&host));
-    end(runtime, &unfinished);
+    runtime.block_on(super::ending::settle_hooks(&host));
+    end_runtime(runtime, &unfinished);
     Ok(Finding::Fine)
 }
 
 /// Serves whoever has the token, over HTTP, and the project's socket beside it.
 fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> {
     let given = given_token(args)?;
-    let (host, runtime, part) = start(args)?;
+    let (host, runtime, part) = start_host(args)?;
     let listener = runtime.block_on(Listener::bind(address.clone()));
     let listener = listener.map_err(|error| Failure(format!("--listen {address}: {error}")))?;
-    let unfinished = unfinished(args, &host, &runtime, part)?;
+    let unfinished = begin_recording(args, &host, &runtime, part)?;
     let socket = if args.no_share {
         None
     } else {
-        share(&host, &runtime, args.max_message)
+        share_socket(&host, &runtime, args.max_message)
     };
     let (token, held_in, made) = match given {
         Some((token, held_in)) => (token, held_in, None),
         None => {
-            let (token, text) = Token::make()?;
+            let (token, text) = Token::generate()?;
             let path = socket::path_beside(host.root(), &format!("{}.token", listener.name()))?;
             file::replace(&path, &text, 0o600)?;
             (token, path.display().to_string(), Some(path))
         }
     };
-    tell(format_args!(
+    say_on_stderr(format_args!(
         "listening on {}; the token is in {held_in}",
         listener.address()
     ));
@@ -245,7 +245,7 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
         max_message: args.max_message,
         token,
         origins: args.origin.clone(),
-        session: Arc::new(guests(&host, &runtime, args.max_message)),
+        session: Arc::new(serve_guests(&host, &runtime, args.max_message)),
     });
     let shared = socket.as_ref().map(|socket| socket.path().to_path_buf());
     let own = [made.clone(), shared];
@@ -259,21 +259,21 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
         retires.is_cancelled() || n_guests == 0 && !root.is_dir()
     });
     unfinished.part.answering.leave();
-    runtime.block_on(super::ending::settle(&host));
+    runtime.block_on(super::ending::settle_hooks(&host));
     made.iter()
         .for_each(|path| drop(std::fs::remove_file(path)));
-    end(runtime, &unfinished);
+    end_runtime(runtime, &unfinished);
     Ok(Finding::Fine)
 }
 
 /// Answers for a pool, and serves the project's socket beside it.
 fn answer_pool(args: &ServeArgs) -> Result<Finding, Failure> {
-    let (host, runtime, part) = start(args)?;
-    let unfinished = unfinished(args, &host, &runtime, part)?;
+    let (host, runtime, part) = start_host(args)?;
+    let unfinished = begin_recording(args, &host, &runtime, part)?;
     let socket = if args.no_share {
         None
     } else {
-        share(&host, &runtime, args.max_message)
+        share_socket(&host, &runtime, args.max_message)
     };
     let shared = socket.as_ref().map(|socket| socket.path().to_path_buf());
     end_on_signal(&runtime, unfinished.clone(), move || {
@@ -282,8 +282,8 @@ fn answer_pool(args: &ServeArgs) -> Result<Finding, Failure> {
             .for_each(|path| drop(std::fs::remove_file(path)));
     })?;
     unfinished.part.answering.wait();
-    runtime.block_on(super::ending::settle(&host));
-    end(runtime, &unfinished);
+    runtime.block_on(super::ending::settle_hooks(&host));
+    end_runtime(runtime, &unfinished);
     Ok(Finding::Found)
 }
 
@@ -306,14 +306,14 @@ fn given_token(args: &ServeArgs) -> Result<Option<(Token, String)>, Failure> {
         (None, Some(text)) => (text, TOKEN.to_string()),
         (None, None) => return Ok(None),
     };
-    let token = Token::read(&text).map_err(|problem| Failure(format!("{held_in}: {problem}")))?;
+    let token = Token::parse(&text).map_err(|problem| Failure(format!("{held_in}: {problem}")))?;
     Ok(Some((token, held_in)))
 }
 
 /// A host that watches its definitions, what runs its hooks, and its part in a fleet.
-fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Part), Failure> {
+fn start_host(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Part), Failure> {
     // First, because what it does about signals holds for the files that the host opens.
-    let runtime = runtime()?;
+    let runtime = make_runtime()?;
     let purpose = if args.pass_through {
         Purpose::PassThrough
     } else {
@@ -339,7 +339,7 @@ fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Part), Failure> {
     }
     host.watch()?;
     let answering = Answering::begin(&joining, args.pool.as_deref(), &host, &runtime)?;
-    let joined = joining.follow(&host, &runtime)?;
+    let joined = joining.follow_channel(&host, &runtime)?;
     if let Ok(program) = std::env::current_exe() {
         process_tree::enable_reaper(program, vec!["reaper".into()]);
     }
@@ -366,7 +366,7 @@ impl Unfinished {
 }
 
 /// Begins to record, if that is wanted; gives what is to be finished.
-fn unfinished(
+fn begin_recording(
     args: &ServeArgs,
     host: &Arc<Host>,
     runtime: &Runtime,
@@ -381,13 +381,13 @@ fn unfinished(
 }
 
 /// Drops the tasks that still run, which ends their processes.
-fn end(runtime: Runtime, unfinished: &Unfinished) {
+fn end_runtime(runtime: Runtime, unfinished: &Unfinished) {
     unfinished.finish();
-    ending::leave(runtime);
+    ending::drop_runtime(runtime);
 }
 
 /// What serves one guest.
-fn guests(
+fn serve_guests(
     host: &Arc<Host>,
     runtime: &Runtime,
     max_message: usize,
@@ -408,9 +408,13 @@ fn guests(
 }
 
 /// Listens on the host's socket. If that fails, it is logged, and the host serves without a socket.
-pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> Option<Socket> {
+pub(super) fn share_socket(
+    host: &Arc<Host>,
+    runtime: &Runtime,
+    max_message: usize,
+) -> Option<Socket> {
     let socket = Socket::bind(host.root()).and_then(|socket| {
-        socket.serve(guests(host, runtime, max_message))?;
+        socket.serve(serve_guests(host, runtime, max_message))?;
         Ok(socket)
     });
     match socket {
@@ -441,7 +445,7 @@ fn end_when_gone(
             std::thread::sleep(DRAIN);
             // Otherwise the reader is ending the process already, with the right exit code.
             if connection.session().hang_up() {
-                connection.drain(Duration::ZERO, AFTER_DRAIN);
+                connection.drain_hooks(Duration::ZERO, AFTER_DRAIN);
                 unfinished.finish();
                 remove_socket(&connection);
                 process_tree::leave(LEAVE);
@@ -475,13 +479,13 @@ fn end_on_signal(
         std::process::exit(code.into());
     };
     let _guard = runtime.enter();
-    for kind in ending::signals() {
+    for kind in ending::ending_signals() {
         let mut signal = signal(kind)?;
         let end = end.clone();
         runtime.spawn(async move {
             if signal.recv().await.is_some() {
                 // Off the runtime: the hooks that are to end run on it.
-                std::thread::spawn(move || end(ending::code(kind)));
+                std::thread::spawn(move || end(ending::exit_code(kind)));
             }
         });
     }

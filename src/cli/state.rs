@@ -86,7 +86,7 @@ pub(super) enum StateAction {
 }
 
 /// Connects to the host that runs the hook, else to the one of a project.
-fn connect(root: &Path) -> Result<Client, Failure> {
+fn connect_to_host(root: &Path) -> Result<Client, Failure> {
     if let Some(path) = std::env::var_os("HOOKWIRE_SOCKET") {
         let stream = UnixStream::connect(&path);
         let stream =
@@ -97,7 +97,7 @@ fn connect(root: &Path) -> Result<Client, Failure> {
 }
 
 /// The run of a hook that this command is a part of, if it is part of one.
-fn occasion() -> Option<Value> {
+fn hook_occasion() -> Option<Value> {
     let of = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     Some(
         json!({ "event": of("HOOKWIRE_EVENT_ID")?, "hook": of("HOOKWIRE_HOOK")?, "run": of("HOOKWIRE_CALL_ID")? }),
@@ -105,7 +105,7 @@ fn occasion() -> Option<Value> {
 }
 
 pub(super) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let mut host = connect(&args.root)?;
+    let mut host = connect_to_host(&args.root)?;
     let session = args
         .session
         .as_ref()
@@ -140,7 +140,7 @@ pub(super) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure
         }
         StateAction::Increment { key, by, ttl: time } => {
             let mut params = json!({ "key": key, "by": by, "ttlMs": ttl(time) });
-            if let Some(occasion) = occasion() {
+            if let Some(occasion) = hook_occasion() {
                 params["occasion"] = occasion;
             }
             print_value(out, &ask("state/increment", params)?["value"]);

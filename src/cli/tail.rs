@@ -1,6 +1,6 @@
 //! `hookwire tail`: what the hosts of a project judge, as it happens.
 
-use super::output::{Output, Tone, safe, short, tell};
+use super::output::{Output, Tone, safe, say_on_stderr, shorten_text};
 use super::{Failure, Finding, find_project};
 use hookwire_base::event::Event;
 use hookwire_base::support::amounts::{duration, number_of};
@@ -68,8 +68,8 @@ pub(super) struct EventsArgs {
 const MAX_WAITING: usize = 256;
 
 pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure> {
-    args.events.each(args.last, |record| {
-        print(&record, out);
+    args.events.each_event(args.last, |record| {
+        print_record(&record, out);
         Ok(if out.is_gone() {
             ControlFlow::Break(())
         } else {
@@ -82,7 +82,7 @@ pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure>
 impl EventsArgs {
     /// Hands on each event, beginning with so many of those that were judged already, until it is
     /// told to end.
-    pub(super) fn each(
+    pub(super) fn each_event(
         &self,
         last: usize,
         mut take: impl FnMut(Clean) -> Result<ControlFlow<()>, Failure>,
@@ -101,7 +101,7 @@ impl EventsArgs {
         let following = Following::new();
         let past = Mutex::new(Vec::new());
         let collect = |_: &_, news: News<'_>| {
-            past.lock().extend(line(&news));
+            past.lock().extend(news_line(&news));
             ControlFlow::Continue(())
         };
         if following.catch_up(&socket::of_projects(&keys)?, &collect) == 0 {
@@ -110,7 +110,7 @@ impl EventsArgs {
             } else {
                 "; waiting for one"
             };
-            tell(format_args!("no host runs here yet{then}"));
+            say_on_stderr(format_args!("no host runs here yet{then}"));
         }
         let rows: Vec<Value> = past
             .into_inner()
@@ -122,12 +122,12 @@ impl EventsArgs {
         let known = self.names_in(&rows);
         let (mut rows, mut ends): (Vec<_>, Vec<_>) = rows
             .into_iter()
-            .filter(|row| self.wants(row))
+            .filter(|row| self.wants_record(row))
             .partition(|row| row.get("ended").is_none());
         if n_known > 0 && rows.is_empty() {
-            tell(format_args!("{}", self.none_of(n_known, &known)));
+            say_on_stderr(format_args!("{}", self.none_of(n_known, &known)));
         }
-        rows.sort_by(|a, b| at(a).cmp(at(b)));
+        rows.sort_by(|a, b| time_of(a).cmp(time_of(b)));
         rows.drain(..rows.len().saturating_sub(last));
         // The end of a hook is shown where its event is.
         ends.retain(|end| {
@@ -138,7 +138,7 @@ impl EventsArgs {
         let judged = |row: &Value| {
             Some((
                 row["verdict"]["eventId"].as_str()?.to_string(),
-                at(row).to_string(),
+                time_of(row).to_string(),
             ))
         };
         let judged: HashMap<String, String> = rows.iter().filter_map(judged).collect();
@@ -147,7 +147,9 @@ impl EventsArgs {
             let of_event = row["ended"]["eventId"]
                 .as_str()
                 .and_then(|id| judged.get(id));
-            at(row).max(of_event.map_or("", String::as_str)).to_string()
+            time_of(row)
+                .max(of_event.map_or("", String::as_str))
+                .to_string()
         });
         for row in rows {
             if take(Clean::new(row))?.is_break() {
@@ -160,7 +162,7 @@ impl EventsArgs {
         let (sender, told) = mpsc::sync_channel(MAX_WAITING);
         let hand_on: Arc<Take<'static>> =
             Arc::new(
-                move |_, news| match line(&news).map(|line| sender.send(line)) {
+                move |_, news| match news_line(&news).map(|line| sender.send(line)) {
                     Some(Err(_)) => ControlFlow::Break(()),
                     Some(Ok(())) | None => ControlFlow::Continue(()),
                 },
@@ -172,7 +174,7 @@ impl EventsArgs {
         for row in told
             .iter()
             .filter_map(|line| parse(&line).ok())
-            .filter(|row| self.wants(row))
+            .filter(|row| self.wants_record(row))
         {
             if take(Clean::new(row))?.is_break() {
                 break;
@@ -224,7 +226,7 @@ impl EventsArgs {
         )
     }
 
-    fn wants(&self, record: &Value) -> bool {
+    fn wants_record(&self, record: &Value) -> bool {
         if record.get("lost").is_some() {
             return true;
         }
@@ -244,7 +246,7 @@ impl EventsArgs {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
         (!self.denied || !is_plain)
-            && (!self.observed || hooks().any(|outcome| observed(outcome).is_some()))
+            && (!self.observed || hooks().any(|outcome| observed_answer(outcome).is_some()))
             && self
                 .hook
                 .as_ref()
@@ -259,7 +261,7 @@ impl EventsArgs {
 }
 
 /// The answer that a hook which only observes would have given, unless that is an allow.
-fn observed(outcome: &Value) -> Option<Observed> {
+fn observed_answer(outcome: &Value) -> Option<Observed> {
     let observed = Observed::deserialize(outcome.get("observed")?).ok()?;
     Some(observed).filter(|it| it.would() != Would::Allow)
 }
@@ -278,7 +280,7 @@ impl Clean {
 }
 
 /// News as a line of JSON: a record as it is, the rest behind a name that no record has.
-fn line(news: &News<'_>) -> Option<String> {
+fn news_line(news: &News<'_>) -> Option<String> {
     match news {
         News::Judged(record) => record_line(record),
         News::Ended(ended) => ended_line(ended),
@@ -296,7 +298,7 @@ pub(super) fn ended_line(ended: &Ended) -> Option<String> {
 }
 
 /// When something happened, as a text that sorts.
-fn at(row: &Value) -> &str {
+fn time_of(row: &Value) -> &str {
     row["at"]
         .as_str()
         .or(row["ended"]["at"].as_str())
@@ -338,7 +340,7 @@ fn print_end(ended: &Value, out: &mut Output) {
         .into_iter()
         .find_map(Value::as_str);
     let why = why
-        .map(|why| format!(": {}", short(why, 200)))
+        .map(|why| format!(": {}", shorten_text(why, 200)))
         .unwrap_or_default();
     let took = out.tone(
         Tone::Dim,
@@ -358,7 +360,7 @@ fn print_end(ended: &Value, out: &mut Output) {
 const TREE_WIDTH: usize = 60;
 
 /// Where in the tree of programs one starts: `below make, sh`, the nearest first.
-fn below(event: &Event) -> String {
+fn describe_ancestors(event: &Event) -> String {
     let names = told::parents(event);
     if names.is_empty() {
         String::new()
@@ -368,21 +370,21 @@ fn below(event: &Event) -> String {
 }
 
 /// A program that starts in its place in the tree, in lines for a terminal.
-pub(crate) fn tree(event: &Event) -> Vec<String> {
+pub(crate) fn program_tree(event: &Event) -> Vec<String> {
     told::tree(event)
         .iter()
         .map(|(depth, line)| {
             format!(
                 "{}{}",
                 "  ".repeat(*depth),
-                short(line, TREE_WIDTH - 2 * depth)
+                shorten_text(line, TREE_WIDTH - 2 * depth)
             )
         })
         .collect()
 }
 
 /// Time, agent, event, what it is about; verdict, who decided, why, how long.
-pub(super) fn print(record: &Clean, out: &mut Output) {
+pub(super) fn print_record(record: &Clean, out: &mut Output) {
     let record = record.value();
     if out.json {
         return out.json(record);
@@ -415,8 +417,8 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
         safe(&told::sender(record, event.as_ref())),
         text(&record["event"]),
         safe(tool),
-        short(&about, 100),
-        event.as_ref().map(below).unwrap_or_default(),
+        shorten_text(&about, 100),
+        event.as_ref().map(describe_ancestors).unwrap_or_default(),
     ];
     let head: Vec<String> = head.into_iter().filter(|part| !part.is_empty()).collect();
     out.line(&head.join("  "));
@@ -425,11 +427,11 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     for line in event
         .iter()
         .filter(|it| it.spec.start && decision != "allow")
-        .flat_map(tree)
+        .flat_map(program_tree)
     {
         out.line(&out.tone(Tone::Dim, &format!("    {line}")));
     }
-    let tone = Decision::from_word(decision).map_or(Tone::Warn, Tone::of);
+    let tone = Decision::from_word(decision).map_or(Tone::Warn, Tone::of_decision);
     let micros: u64 = verdict["outcomes"]
         .as_array()
         .into_iter()
@@ -450,11 +452,11 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
         line.push_str(&format!(
             ", rewritten by {}: {}",
             by.join(", "),
-            short(&what, 100)
+            shorten_text(&what, 100)
         ));
     }
     if let Some(reason) = verdict["reason"].as_str() {
-        line.push_str(&format!(": {}", short(reason, 200)));
+        line.push_str(&format!(": {}", shorten_text(reason, 200)));
     }
     let time = out.tone(Tone::Dim, &format!("  {}", duration(micros)));
     out.line(&(line + &time));
@@ -465,14 +467,14 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
                 &format!("  {} started, nobody waits for it", text(&outcome["hook"])),
             ));
         }
-        if let Some(observed) = observed(outcome) {
+        if let Some(observed) = observed_answer(outcome) {
             let would = out.tone(
                 Tone::Warn,
                 &format!("would {} (observe)", observed.would().as_str()),
             );
             let why = observed
                 .reason
-                .map(|why| format!(": {}", short(&why, 200)))
+                .map(|why| format!(": {}", shorten_text(&why, 200)))
                 .unwrap_or_default();
             out.line(&format!("  {} {would}{why}", text(&outcome["hook"])));
         }
@@ -484,7 +486,7 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
                     "  {} {}: {}",
                     hook,
                     out.tone(Tone::Warn, word),
-                    short(why, 200)
+                    shorten_text(why, 200)
                 ));
             }
         }

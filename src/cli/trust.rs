@@ -1,7 +1,7 @@
 //! `hookwire trust`: which projects' own definitions are in force, and in which state.
 
 use super::approvals::says_yes;
-use super::output::{Output, Tone, safe, tell};
+use super::output::{Output, Tone, safe, say_on_stderr};
 use super::{Failure, Finding, find_project, unasked};
 use clap::{Args, Command};
 use hookwire_base::support::nearest::closest;
@@ -46,13 +46,13 @@ enum Action {
 pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
     match &args.action {
         None => {
-            misspelt(&args.root)?;
-            review(args, out)
+            refuse_misspelt(&args.root)?;
+            review_project(args, out)
         }
-        Some(Action::List) => list(out),
+        Some(Action::List) => list_trusted(out),
         Some(Action::Show { root }) => {
-            let review = trust::review(&store(root)?, root)?;
-            show(&review, out);
+            let review = trust::review(&store_dir(root)?, root)?;
+            show_review(&review, out);
             Ok(if review.is_as_before() {
                 Finding::Fine
             } else {
@@ -64,7 +64,7 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
             for store in approved::stores() {
                 was_trusted |= trust::revoke(&store, root)?;
             }
-            reload();
+            reload_hosts();
             let root = root.canonicalize().unwrap_or_else(|_| root.clone());
             let root = root.display();
             if out.json {
@@ -84,7 +84,7 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
 }
 
 /// Refuses a word that is no directory and nearly a subcommand's name.
-fn misspelt(word: &Path) -> Result<(), Failure> {
+fn refuse_misspelt(word: &Path) -> Result<(), Failure> {
     let command = TrustArgs::augment_args(Command::new("trust"));
     let near = closest(
         &word.to_string_lossy(),
@@ -100,14 +100,14 @@ fn misspelt(word: &Path) -> Result<(), Failure> {
 }
 
 /// The place of what is approved of a project.
-fn store(root: &Path) -> Result<PathBuf, Failure> {
+fn store_dir(root: &Path) -> Result<PathBuf, Failure> {
     approved::store(root).ok_or_else(|| Failure("you have no home directory to keep it in".into()))
 }
 
-fn review(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let store = store(&args.root)?;
+fn review_project(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let store = store_dir(&args.root)?;
     let review = trust::review(&store, &args.root)?;
-    show(&review, out);
+    show_review(&review, out);
     if review.is_as_before() {
         return Ok(Finding::Fine);
     }
@@ -135,7 +135,7 @@ fn review(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
         .approve(&store)
         .map_err(|error| Failure(format!("keep what was approved: {error}")))?;
     // A host would find out by itself, but not before the next call of its agent.
-    reload();
+    reload_hosts();
     if !out.json {
         let said = out.tone(Tone::Good, "These definitions are in force from now on.");
         out.line(&format!(
@@ -146,16 +146,16 @@ fn review(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
 }
 
 /// Has every running host read its definitions before this returns.
-fn reload() {
+fn reload_hosts() {
     for (path, problem) in reload_all() {
-        tell(format_args!(
+        say_on_stderr(format_args!(
             "{}: it may not have read them yet: {problem}",
             path.display()
         ));
     }
 }
 
-fn list(out: &mut Output) -> Result<Finding, Failure> {
+fn list_trusted(out: &mut Output) -> Result<Finding, Failure> {
     let mut finding = Finding::Fine;
     let all = trust::all(&approved::stores())?;
     for Trusted { root, state } in &all {
@@ -204,7 +204,7 @@ fn list(out: &mut Output) -> Result<Finding, Failure> {
     Ok(finding)
 }
 
-fn show(review: &Review, out: &mut Output) {
+fn show_review(review: &Review, out: &mut Output) {
     if out.json {
         out.json(&summary(review));
         return;
@@ -221,5 +221,5 @@ fn show(review: &Review, out: &mut Output) {
         let text = out.tone(tone, &text);
         out.line(&text);
     }
-    unasked::tell(&review.hooks, &review.root, out);
+    unasked::print_notes(&review.hooks, &review.root, out);
 }

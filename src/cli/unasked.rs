@@ -67,7 +67,7 @@ impl Asker {
     }
 
     /// Why it doesn't ask about an event, if it doesn't.
-    fn why(&self, event: &str) -> Option<Why> {
+    fn why_unasked(&self, event: &str) -> Option<Why> {
         let dialect = dialect_of(self.agent)?;
         let rows: Vec<&EventRow> = dialect
             .events
@@ -90,11 +90,14 @@ impl Asker {
 
     /// The events that the agent could tell of and isn't asked to, or that it never asks about the
     /// hook at all.
-    fn reasons(&self, hook: &Hook) -> Vec<Reason> {
+    fn unasked_reasons(&self, hook: &Hook) -> Vec<Reason> {
         let (On::Names(names), true) = (&hook.on, hook.enabled) else {
             return Vec::new();
         };
-        let found: Vec<_> = names.iter().map(|name| (name, self.why(name))).collect();
+        let found: Vec<_> = names
+            .iter()
+            .map(|name| (name, self.why_unasked(name)))
+            .collect();
         let agent = self.agent.name;
         if found
             .iter()
@@ -139,11 +142,11 @@ impl Asker {
 }
 
 /// One note about the events of a hook at which these agents don't ask.
-pub(super) fn note(askers: &[Asker], hook: &Hook) -> Option<Note> {
+pub(super) fn unasked_note(askers: &[Asker], hook: &Hook) -> Option<Note> {
     one_note(
         askers
             .iter()
-            .flat_map(|asker| asker.reasons(hook))
+            .flat_map(|asker| asker.unasked_reasons(hook))
             .collect(),
         hook,
     )
@@ -182,9 +185,9 @@ fn one_note(reasons: Vec<Reason>, hook: &Hook) -> Option<Note> {
 }
 
 /// The agents that ask hookwire in a project, by its own configuration or the user's.
-fn askers(root: &Path) -> Vec<Asker> {
+fn find_askers(root: &Path) -> Vec<Asker> {
     let of = |agent| {
-        let entries: Vec<Entry> = InstallArgs::each(agent, root)
+        let entries: Vec<Entry> = InstallArgs::for_each_place(agent, root)
             .iter()
             .filter_map(InstallArgs::entry)
             .collect();
@@ -195,7 +198,10 @@ fn askers(root: &Path) -> Vec<Asker> {
 
 /// A note about a hook; none if one of the agents asks about each of its events.
 fn unless_asked(askers: &[Asker], hook: &Hook) -> Option<Note> {
-    let reasons: Vec<Vec<Reason>> = askers.iter().map(|asker| asker.reasons(hook)).collect();
+    let reasons: Vec<Vec<Reason>> = askers
+        .iter()
+        .map(|asker| asker.unasked_reasons(hook))
+        .collect();
     if reasons.iter().any(Vec::is_empty) {
         None
     } else {
@@ -205,12 +211,12 @@ fn unless_asked(askers: &[Asker], hook: &Hook) -> Option<Note> {
 
 /// A warning for each hook that the agents of a project don't ask about. The texts of the files
 /// give their places.
-pub(super) fn warnings(
+pub(super) fn unasked_warnings(
     hooks: &[Arc<Hook>],
     root: &Path,
     mut text_of: impl FnMut(&str) -> Arc<str>,
 ) -> Vec<Diagnostic> {
-    let askers = askers(root);
+    let askers = find_askers(root);
     let mut found = Vec::new();
     for (hook, note) in hooks
         .iter()
@@ -233,7 +239,7 @@ pub(super) fn warnings(
             Problem::hint
         };
         let problem = problem(&(at..start + rest.len()), "never-asked", note.text);
-        let problem = match instead(hook).filter(|_| !note.is_by_mistake) {
+        let problem = match handler_instead(hook).filter(|_| !note.is_by_mistake) {
             Some(help) => problem.help(help),
             None => problem,
         };
@@ -243,7 +249,7 @@ pub(super) fn warnings(
 }
 
 /// What a hook may do instead, for agents that have no moment for it.
-fn instead(hook: &Hook) -> Option<&'static str> {
+fn handler_instead(hook: &Hook) -> Option<&'static str> {
     let Handler::Guard(guard) = &hook.handler else {
         return None;
     };
@@ -257,8 +263,8 @@ fn instead(hook: &Hook) -> Option<&'static str> {
 }
 
 /// Prints the notes for people who are about to trust a project's hooks.
-pub(super) fn tell(hooks: &[Arc<Hook>], root: &Path, out: &mut Output) {
-    let askers = askers(root);
+pub(super) fn print_notes(hooks: &[Arc<Hook>], root: &Path, out: &mut Output) {
+    let askers = find_askers(root);
     for note in hooks
         .iter()
         .filter_map(|hook| unless_asked(&askers, hook))

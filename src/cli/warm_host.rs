@@ -42,7 +42,7 @@ impl WarmHost {
     }
 
     /// The command that starts it anew where it is gone, and prints its socket.
-    pub(super) fn starts(&self, self_defense: bool) -> Vec<OsString> {
+    pub(super) fn start_command(&self, self_defense: bool) -> Vec<OsString> {
         self.warm.start_command(
             &humantime::format_duration(self.idle_exit).to_string(),
             self_defense,

@@ -9,8 +9,8 @@ mod fleet;
 mod run;
 
 use crate::cli::demo::DemoArgs;
-use crate::cli::output::{Output, Tone, safe, short};
-use crate::cli::scratch::scratch;
+use crate::cli::output::{Output, Tone, safe, shorten_text};
+use crate::cli::scratch::scratch_dir;
 use crate::cli::{Failure, Finding};
 use hookwire_base::support::file;
 use hookwire_base::transport::client::Client;
@@ -73,11 +73,11 @@ pub(crate) fn show(args: &DemoArgs, out: &mut Output) -> Result<Finding, Failure
 }
 
 fn shown_session(args: &DemoArgs, out: &mut Output) -> Result<Finding, Failure> {
-    play(args, &Place::new()?, out)?;
+    play_session(args, &Place::new()?, out)?;
     Ok(Finding::Fine)
 }
 
-fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure> {
+fn play_session(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure> {
     let wire = args.wire.as_ref().map(File::create).transpose()?;
     let mut host = Client::start(
         Command::new(std::env::current_exe()?)
@@ -111,10 +111,10 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
     )?;
     let (mut n_events, mut n_stopped) = (0, 0);
     let mut printed_errors = Vec::new();
-    for step in session()? {
+    for step in read_session()? {
         match step.scene.as_deref() {
             Some("add") => {
-                edit(
+                edit_guard(
                     &mut host,
                     place,
                     &format!("{GUARD}{ADDED}"),
@@ -123,7 +123,7 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
                 )?;
             }
             Some("break") => {
-                edit(
+                edit_guard(
                     &mut host,
                     place,
                     &format!("{GUARD}{ADDED}{BROKEN}"),
@@ -133,7 +133,7 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
             }
             _ => {}
         }
-        let judged = judge(&mut host, &step.payload)?;
+        let judged = judge_payload(&mut host, &step.payload)?;
         n_events += 1;
         n_stopped += usize::from(judged.verdict.decision == Decision::Deny);
         print_step(out, &step, &judged);
@@ -145,7 +145,7 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
         {
             host.notification("hooks/executed", |params| params["hook"] == "audit")?;
             let log = file::read_text(place.0.path().join("audit.log"))?;
-            detail(
+            print_detail(
                 out,
                 "audit.log",
                 Tone::Dim,
@@ -154,12 +154,12 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
         }
         if printed_errors != judged.verdict.errors {
             for error in &judged.verdict.errors {
-                detail(out, "error", Tone::Warn, &place.relative(error));
+                print_detail(out, "error", Tone::Warn, &place.relative_text(error));
             }
             printed_errors = judged.verdict.errors;
         }
         if let Some(why) = &step.why {
-            detail(out, "", Tone::Dim, why);
+            print_detail(out, "", Tone::Dim, why);
         }
     }
     host.end()?;
@@ -201,14 +201,17 @@ fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
     let what = format!("{event} {tool}");
     let what = format!("{:<18}", what.trim_end());
     let took = format!("{:>5.1} ms", took.as_secs_f64() * 1000.0);
-    let word = out.tone(Tone::of(verdict.decision), &format!("{decision:<8}"));
+    let word = out.tone(
+        Tone::of_decision(verdict.decision),
+        &format!("{decision:<8}"),
+    );
     if is_after {
         // It happened as the line above says.
         let line = out.tone(Tone::Dim, &format!("{what} {:<43}", "it ran"));
         return out.line(&format!("{line} {word} {}", out.tone(Tone::Dim, &took)));
     }
     out.line("");
-    let (head, rest) = wrapped(&safe(&about), 43);
+    let (head, rest) = wrap_text(&safe(&about), 43);
     let line = format!(
         "{} {head:<43} {word} {}",
         out.tone(Tone::Strong, &what),
@@ -219,10 +222,10 @@ fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
         out.line(&format!("{:<19}{line}", ""));
     }
     if let Some(hook) = &verdict.decided_by {
-        detail(
+        print_detail(
             out,
             hook,
-            Tone::of(verdict.decision),
+            Tone::of_decision(verdict.decision),
             verdict.reason.as_deref().unwrap_or_default(),
         );
     }
@@ -233,7 +236,7 @@ fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
             .find(|outcome| outcome.rewrote)
             .map(|it| &*it.hook)
             .unwrap_or_default();
-        detail(
+        print_detail(
             out,
             by,
             Tone::Warn,
@@ -246,8 +249,8 @@ fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
 }
 
 /// Prints what belongs to the event above: who says it, and what.
-fn detail(out: &mut Output, who: &str, tone: Tone, what: &str) {
-    let (head, rest) = wrapped(&safe(what), WIDTH - 20);
+fn print_detail(out: &mut Output, who: &str, tone: Tone, what: &str) {
+    let (head, rest) = wrap_text(&safe(what), WIDTH - 20);
     let who = if who.is_empty() {
         String::new()
     } else {
@@ -261,23 +264,23 @@ fn detail(out: &mut Output, who: &str, tone: Tone, what: &str) {
 }
 
 /// A text in lines of at most so many characters, broken at spaces where there are any.
-fn wrapped(text: &str, width: usize) -> (String, Vec<String>) {
+fn wrap_text(text: &str, width: usize) -> (String, Vec<String>) {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let n_chars = |text: &str| text.chars().count();
         match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(&short(word, width)),
+            Some(line) if line.is_empty() => line.push_str(&shorten_text(word, width)),
             Some(line) if n_chars(line) + 1 + n_chars(word) <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(short(word, width)),
+            _ => lines.push(shorten_text(word, width)),
         }
     }
     (lines.remove(0), lines)
 }
 
-fn session() -> Result<Vec<Step>, Failure> {
+fn read_session() -> Result<Vec<Step>, Failure> {
     let step = |line: &str| {
         let mut value = hookwire_base::support::json::parse(line)?;
         let text = |value: &Value| value.as_str().map(str::to_string);
@@ -295,7 +298,7 @@ struct Place(TempDir);
 
 impl Place {
     fn new() -> Result<Place, Failure> {
-        let place = Place(scratch("demo")?);
+        let place = Place(scratch_dir("demo")?);
         std::fs::create_dir(place.hooks())?;
         std::fs::write(place.guard(), GUARD)?;
         std::fs::write(place.hooks().join("audit.yaml"), AUDIT)?;
@@ -310,12 +313,12 @@ impl Place {
         self.hooks().join("guard.yaml")
     }
 
-    fn relative(&self, text: &str) -> String {
+    fn relative_text(&self, text: &str) -> String {
         text.replace(&format!("{}/", self.0.path().display()), "")
     }
 }
 
-fn judge(host: &mut Client, payload: &Value) -> Result<Judged, Failure> {
+fn judge_payload(host: &mut Client, payload: &Value) -> Result<Judged, Failure> {
     let started = Instant::now();
     let mut result = host.request("hooks/dispatch", &json!({ "payload": payload }))?;
     let took = started.elapsed();
@@ -326,7 +329,7 @@ fn judge(host: &mut Client, payload: &Value) -> Result<Judged, Failure> {
 }
 
 /// Saves another guard.yaml and waits until the host says that it is in force.
-fn edit(
+fn edit_guard(
     host: &mut Client,
     place: &Place,
     text: &str,
@@ -340,7 +343,7 @@ fn edit(
     out.line("");
     let line = out.tone(Tone::Strong, &format!("hooks/guard.yaml   {what}"));
     out.line(&line);
-    detail(
+    print_detail(
         out,
         "",
         Tone::Dim,

@@ -4,11 +4,11 @@
 //! All of it is real: the repository, its remote, the programs, the kernel's refusal. What is
 //! printed of a start is what the host says that it has judged.
 
-use super::detail;
+use super::print_detail;
 use crate::cli::output::{Output, Tone, safe};
-use crate::cli::run::supervisor;
-use crate::cli::scratch::{forget_git, scratch};
-use crate::cli::tail::tree;
+use crate::cli::run::find_supervisor;
+use crate::cli::scratch::{forget_git, scratch_dir};
+use crate::cli::tail::program_tree;
 use crate::cli::{Failure, Finding};
 use hookwire_base::verdict::Decision;
 use hookwire_dialects as dialects;
@@ -55,9 +55,9 @@ const RUN: &[&str] = &[
 
 pub(super) fn run(out: &mut Output) -> Result<Finding, Failure> {
     can_hold()?;
-    let place = scratch("demo")?;
+    let place = scratch_dir("demo")?;
     let root = place.path();
-    prepare(root)?;
+    prepare_repository(root)?;
     let main_before = remote_main(root)?;
     let head = out.tone(
         Tone::Strong,
@@ -74,8 +74,8 @@ pub(super) fn run(out: &mut Output) -> Result<Finding, Failure> {
         out.line("");
         let head = out.tone(Tone::Strong, &format!("Bash  {call}"));
         out.line(&head);
-        let ran = hookwire(root, RUN).arg(call).output()?;
-        let starts = judged(root)?;
+        let ran = hookwire_command(root, RUN).arg(call).output()?;
+        let starts = judged_starts(root)?;
         let mut shown = Vec::new();
         starts
             .iter()
@@ -83,7 +83,7 @@ pub(super) fn run(out: &mut Output) -> Result<Finding, Failure> {
             .for_each(|record| print_start(record, &mut shown, out));
         n_shown = starts.len();
         print_ran(&ran, out);
-        detail(out, "", Tone::Dim, why);
+        print_detail(out, "", Tone::Dim, why);
     }
     if remote_main(root)? != main_before {
         return Err(Failure(
@@ -103,7 +103,7 @@ pub(super) fn run(out: &mut Output) -> Result<Finding, Failure> {
 
 /// Whether this kernel can hold what starts.
 fn can_hold() -> Result<(), Failure> {
-    let probed = Command::new(supervisor()?)
+    let probed = Command::new(find_supervisor()?)
         .args(["run", "--probe"])
         .stdin(Stdio::null())
         .output()?;
@@ -125,7 +125,7 @@ fn can_hold() -> Result<(), Failure> {
 
 /// A repository whose main branch only a forced push can move, with a Makefile and an alias that do
 /// that.
-fn prepare(root: &Path) -> Result<(), Failure> {
+fn prepare_repository(root: &Path) -> Result<(), Failure> {
     std::fs::create_dir(root.join("hooks"))?;
     std::fs::write(root.join("hooks/guard.yaml"), GUARD)?;
     std::fs::write(root.join("Makefile"), MAKEFILE)?;
@@ -142,9 +142,9 @@ fn prepare(root: &Path) -> Result<(), Failure> {
         "push --quiet origin HEAD:main",
         "commit --quiet --no-verify --amend --message=Other",
     ] {
-        git(root, &text.split(' ').collect::<Vec<_>>())?;
+        run_git(root, &text.split(' ').collect::<Vec<_>>())?;
     }
-    git(
+    run_git(
         root,
         &["config", "alias.publish", "push --force origin HEAD:main"],
     )?;
@@ -157,7 +157,7 @@ fn prepare(root: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure(format!("this demo needs make: {error}")))
 }
 
-fn git(root: &Path, args: &[&str]) -> Result<String, Failure> {
+fn run_git(root: &Path, args: &[&str]) -> Result<String, Failure> {
     let mut command = Command::new("git");
     forget_git(&mut command);
     let ran = command
@@ -174,10 +174,10 @@ fn git(root: &Path, args: &[&str]) -> Result<String, Failure> {
 }
 
 fn remote_main(root: &Path) -> Result<String, Failure> {
-    git(&root.join("remote"), &["rev-parse", "main"])
+    run_git(&root.join("remote"), &["rev-parse", "main"])
 }
 
-fn hookwire(root: &Path, args: &[&str]) -> Command {
+fn hookwire_command(root: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "hookwire".into()));
     forget_git(&mut command);
     command.args(args).current_dir(root).stdin(Stdio::null());
@@ -185,8 +185,8 @@ fn hookwire(root: &Path, args: &[&str]) -> Command {
 }
 
 /// The starts that the host was asked about, the first one first.
-fn judged(root: &Path) -> Result<Vec<Value>, Failure> {
-    let tail = hookwire(
+fn judged_starts(root: &Path) -> Result<Vec<Value>, Failure> {
+    let tail = hookwire_command(
         root,
         &[
             "tail",
@@ -214,7 +214,7 @@ fn print_start(record: &Value, shown: &mut Vec<String>, out: &mut Output) {
     let Some(event) = dialects::read_sent_event(record["params"].clone(), dialects::NATIVE) else {
         return;
     };
-    let lines = tree(&event);
+    let lines = program_tree(&event);
     let n_same = lines
         .iter()
         .zip(shown.iter())
@@ -229,11 +229,11 @@ fn print_start(record: &Value, shown: &mut Vec<String>, out: &mut Output) {
     }
     let verdict = &record["verdict"];
     let decision = verdict["decision"].as_str().unwrap_or_default();
-    let tone = Decision::from_word(decision).map_or(Tone::Warn, Tone::of);
+    let tone = Decision::from_word(decision).map_or(Tone::Warn, Tone::of_decision);
     let decision = out.tone(tone, decision);
     out.line(&format!("    {start:<62}  {decision}"));
     if let Some(reason) = verdict["reason"].as_str() {
-        detail(
+        print_detail(
             out,
             verdict["decidedBy"].as_str().unwrap_or_default(),
             tone,
@@ -250,8 +250,8 @@ fn print_ran(ran: &Ran, out: &mut Output) {
         .map(|it| String::from_utf8_lossy(it).into_owned())
         .concat();
     for line in said.lines().filter(|line| !line.trim().is_empty()) {
-        detail(out, "", Tone::Plain, &safe(line));
+        print_detail(out, "", Tone::Plain, &safe(line));
     }
     let tone = if code == 0 { Tone::Good } else { Tone::Bad };
-    detail(out, "exit", tone, &code.to_string());
+    print_detail(out, "exit", tone, &code.to_string());
 }

@@ -15,7 +15,7 @@ use hookwire_base::support::places;
 use hookwire_base::support::visible::cut;
 use hookwire_engine::running::told;
 use parking_lot::{Mutex, MutexGuard};
-use query::{ANY, Query, facet, millis};
+use query::{ANY, Query, facet_word, unix_millis};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -137,13 +137,13 @@ pub struct Span {
 ///
 /// # Errors
 /// The query makes no sense.
-pub fn span(query: &str) -> Result<Span> {
+pub fn query_span(query: &str) -> Result<Span> {
     let Query {
         since,
         until,
         hosts,
         ..
-    } = Query::read(query, SystemTime::now())?;
+    } = Query::parse(query, SystemTime::now())?;
     let time = |it: i64| SystemTime::UNIX_EPOCH + Duration::from_millis(it.max(0).cast_unsigned());
     Ok(Span {
         since: since.map(time),
@@ -157,9 +157,9 @@ pub fn span(query: &str) -> Result<Span> {
 ///
 /// # Errors
 /// The query makes no sense, or there is no memory for it.
-pub fn sift(query: &str, records: &[(String, Value)], order: Order) -> Result<Vec<Value>> {
+pub fn sift_records(query: &str, records: &[(String, Value)], order: Order) -> Result<Vec<Value>> {
     let history = History::in_memory()?;
-    history.write(records.iter().map(|(run, record)| Written {
+    history.write_events(records.iter().map(|(run, record)| Written {
         run,
         root: record["project"].as_str().unwrap_or_default(),
         record,
@@ -167,7 +167,7 @@ pub fn sift(query: &str, records: &[(String, Value)], order: Order) -> Result<Ve
     let found = history.search(query, None, order, records.len())?;
     found
         .iter()
-        .map(|it| parse(&it.line).map_err(said))
+        .map(|it| parse(&it.line).map_err(error_text))
         .collect()
 }
 
@@ -189,7 +189,7 @@ impl Order {
 
 impl Found {
     /// Of a row of `id, run, line`.
-    fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
+    fn from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
         Ok(Found {
             cursor: row.get(0)?,
             run: row.get(1)?,
@@ -198,13 +198,13 @@ impl Found {
     }
 }
 
-fn said(error: impl std::fmt::Display) -> String {
+fn error_text(error: impl std::fmt::Display) -> String {
     format!("the history: {error}")
 }
 
 /// Where the history of this user is kept, if the user has a home directory. It need not be there
 /// yet.
-pub fn directory() -> Option<PathBuf> {
+pub fn history_dir() -> Option<PathBuf> {
     places::data().map(|it| it.join("history"))
 }
 
@@ -218,7 +218,7 @@ impl History {
             .recursive(true)
             .mode(0o700)
             .create(dir)
-            .map_err(said)?;
+            .map_err(error_text)?;
         let path = dir.join("events.sqlite");
         // SQLite gives the files beside it the same rights.
         File::options()
@@ -226,28 +226,28 @@ impl History {
             .append(true)
             .mode(0o600)
             .open(&path)
-            .map_err(said)?;
+            .map_err(error_text)?;
         let connect = || {
-            let db = Connection::open(&path).map_err(said)?;
-            db.busy_timeout(PATIENCE).map_err(said)?;
+            let db = Connection::open(&path).map_err(error_text)?;
+            db.busy_timeout(PATIENCE).map_err(error_text)?;
             db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;")
-                .map_err(said)?;
+                .map_err(error_text)?;
             Result::Ok(db)
         };
         let mut db = connect()?;
         let version = |db: &Connection| {
             db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))
-                .map_err(said)
+                .map_err(error_text)
         };
         if version(&db)? == 0 {
             // Of two that come at once, one makes the tables.
             db.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;")
-                .map_err(said)?;
-            let begun = begin(&mut db)?;
+                .map_err(error_text)?;
+            let begun = begin_writing(&mut db)?;
             if version(&begun)? == 0 {
-                begun.execute_batch(TABLES).map_err(said)?;
+                begun.execute_batch(TABLES).map_err(error_text)?;
             }
-            begun.commit().map_err(said)?;
+            begun.commit().map_err(error_text)?;
         }
         match version(&db)? {
             VERSION => {}
@@ -258,7 +258,7 @@ impl History {
                 ));
             }
         }
-        db.execute_batch(GAPS).map_err(said)?;
+        db.execute_batch(GAPS).map_err(error_text)?;
         Ok(History {
             writer: Mutex::new(db),
             reader: Some(Mutex::new(connect()?)),
@@ -270,9 +270,9 @@ impl History {
     /// # Errors
     /// There is no memory for it.
     pub fn in_memory() -> Result<History> {
-        let db = Connection::open_in_memory().map_err(said)?;
-        db.execute_batch(TABLES).map_err(said)?;
-        db.execute_batch(GAPS).map_err(said)?;
+        let db = Connection::open_in_memory().map_err(error_text)?;
+        db.execute_batch(TABLES).map_err(error_text)?;
+        db.execute_batch(GAPS).map_err(error_text)?;
         Ok(History {
             writer: Mutex::new(db),
             reader: None,
@@ -296,7 +296,7 @@ impl History {
             found
                 .optional()
                 .map(|it| it.unwrap_or(default))
-                .map_err(said)
+                .map_err(error_text)
         };
         let Wishes {
             is_on,
@@ -314,7 +314,7 @@ impl History {
     ///
     /// # Errors
     /// It can't be written.
-    pub fn wish(&self, wishes: Wishes) -> Result<()> {
+    pub fn set_wishes(&self, wishes: Wishes) -> Result<()> {
         let db = self.writer.lock();
         for (name, value) in [
             ("on", u32::from(wishes.is_on)),
@@ -322,7 +322,7 @@ impl History {
             ("mebibytes", wishes.mebibytes),
         ] {
             let set = "INSERT INTO wish VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-            db.execute(set, params![name, value]).map_err(said)?;
+            db.execute(set, params![name, value]).map_err(error_text)?;
         }
         Ok(())
     }
@@ -331,31 +331,31 @@ impl History {
     ///
     /// # Errors
     /// It can't be written; then none is.
-    pub fn write<'a>(&self, events: impl IntoIterator<Item = Written<'a>>) -> Result<usize> {
+    pub fn write_events<'a>(&self, events: impl IntoIterator<Item = Written<'a>>) -> Result<usize> {
         let mut db = self.writer.lock();
-        let begun = begin(&mut db)?;
+        let begun = begin_writing(&mut db)?;
         let mut n_new = 0;
         let mut crowded: BTreeMap<String, u64> = BTreeMap::new();
         {
             let mut last = begun
                 .prepare("SELECT max(id) FROM event WHERE id BETWEEN ?1 AND ?2")
-                .map_err(said)?;
+                .map_err(error_text)?;
             let mut into_events = begun
                 .prepare(
                     "INSERT INTO event VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run, seq) DO NOTHING",
                 )
-                .map_err(said)?;
+                .map_err(error_text)?;
             let mut into_words = parts::Writer::new(&begun)?;
             for Written { run, root, record } in events {
                 let at = record["at"]
                     .as_str()
                     .and_then(|it| humantime::parse_rfc3339(it).ok());
-                let at = millis(at.unwrap_or_else(SystemTime::now));
+                let at = unix_millis(at.unwrap_or_else(SystemTime::now));
                 let seq = record["seq"].as_i64().unwrap_or_default();
                 let (first, end) = (first_of(at), first_of(at + 1));
                 let last: Option<i64> = last
                     .query_row([first, end - 1], |row| row.get(0))
-                    .map_err(said)?;
+                    .map_err(error_text)?;
                 let id = last.map_or(first, |last| last + 1);
                 // More than can be counted in one millisecond, or a clock that is far off.
                 if id >= end {
@@ -364,19 +364,19 @@ impl History {
                 }
                 if into_events
                     .execute(params![id, run, seq, record.to_string()])
-                    .map_err(said)?
+                    .map_err(error_text)?
                     == 0
                 {
                     continue;
                 }
                 n_new += 1;
-                let (text, facets) = searched(record, root);
-                into_words.write(id, &text, &facets)?;
+                let (text, facets) = searched_text(record, root);
+                into_words.write_words(id, &text, &facets)?;
             }
             into_words.finish()?;
         }
-        note(&begun, &crowded)?;
-        begun.commit().map_err(said)?;
+        note_gaps(&begun, &crowded)?;
+        begun.commit().map_err(error_text)?;
         Ok(n_new)
     }
 
@@ -386,9 +386,9 @@ impl History {
     /// It can't be written; then none is.
     pub fn note_gaps(&self, gaps: &BTreeMap<String, u64>) -> Result<()> {
         let mut db = self.writer.lock();
-        let begun = begin(&mut db)?;
-        note(&begun, gaps)?;
-        begun.commit().map_err(said)
+        let begun = begin_writing(&mut db)?;
+        note_gaps(&begun, gaps)?;
+        begun.commit().map_err(error_text)
     }
 
     /// Where events are missing in the time that a query is about, the newest first. Nobody knows
@@ -396,13 +396,13 @@ impl History {
     ///
     /// # Errors
     /// The query makes no sense, or it can't be read.
-    pub fn gaps(&self, query: &str) -> Result<Vec<Gap>> {
-        let Query { since, until, .. } = Query::read(query, SystemTime::now())?;
+    pub fn find_gaps(&self, query: &str) -> Result<Vec<Gap>> {
+        let Query { since, until, .. } = Query::parse(query, SystemTime::now())?;
         let minute = |at: i64| at.div_euclid(MINUTE);
         let (first, last) = (since.map_or(0, minute), until.map_or(i64::MAX, minute));
         let db = self.reader();
         let sql = "SELECT minute, run, events FROM gap WHERE minute BETWEEN ?1 AND ?2 ORDER BY minute DESC LIMIT ?3";
-        let mut select = db.prepare(sql).map_err(said)?;
+        let mut select = db.prepare(sql).map_err(error_text)?;
         let rows = select.query_map(params![first, last, MAX_GAPS], |row| {
             let millis = row
                 .get::<_, i64>(0)?
@@ -416,19 +416,19 @@ impl History {
                 events: row.get::<_, i64>(2)?.max(0).cast_unsigned(),
             })
         });
-        rows.and_then(Iterator::collect).map_err(said)
+        rows.and_then(Iterator::collect).map_err(error_text)
     }
 
     /// How many events are missing in all, or those of one run.
     ///
     /// # Errors
     /// It can't be read.
-    pub fn lost(&self, run: Option<&str>) -> Result<u64> {
+    pub fn count_lost(&self, run: Option<&str>) -> Result<u64> {
         let sql = "SELECT coalesce(sum(events), 0) FROM gap WHERE ?1 IS NULL OR run = ?1";
         let found: i64 = self
             .reader()
             .query_row(sql, [run], |row| row.get(0))
-            .map_err(said)?;
+            .map_err(error_text)?;
         Ok(found.max(0).cast_unsigned())
     }
 
@@ -441,7 +441,7 @@ impl History {
         let found: Option<i64> = self
             .reader()
             .query_row(sql, [run], |row| row.get(0))
-            .map_err(said)?;
+            .map_err(error_text)?;
         Ok(found.map(|it| it.max(0).cast_unsigned()))
     }
 
@@ -461,7 +461,7 @@ impl History {
             since,
             until,
             ..
-        } = Query::read(query, SystemTime::now())?;
+        } = Query::parse(query, SystemTime::now())?;
         let mut first = since.map_or(0, first_of);
         let mut last = until.map_or(i64::MAX, |until| first_of(until.saturating_add(1)) - 1);
         match (behind, order) {
@@ -471,25 +471,25 @@ impl History {
         }
         let mut db = self.reader();
         // Of one moment: what the index names is there.
-        let seen = db.transaction().map_err(said)?;
+        let seen = db.transaction().map_err(error_text)?;
         if let Some(matched) = matched {
-            return parts::search(&seen, &matched, (first, last), order, limit);
+            return parts::search_parts(&seen, &matched, (first, last), order, limit);
         }
         let direction = order.direction();
         let sql = format!(
             "SELECT id, run, line FROM event WHERE id BETWEEN ?1 AND ?2 ORDER BY id {direction} LIMIT ?3"
         );
-        let mut select = seen.prepare(&sql).map_err(said)?;
+        let mut select = seen.prepare(&sql).map_err(error_text)?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = select.query_map(params![first, last, limit], Found::of);
-        rows.and_then(Iterator::collect).map_err(said)
+        let rows = select.query_map(params![first, last, limit], Found::from_row);
+        rows.and_then(Iterator::collect).map_err(error_text)
     }
 
     /// Hands on what is found behind a cursor, in the order of time, until it is told to end.
     ///
     /// # Errors
     /// As those of [`search`](Self::search).
-    pub fn each(
+    pub fn each_found(
         &self,
         query: &str,
         behind: Option<i64>,
@@ -518,7 +518,7 @@ impl History {
         self.reader()
             .query_row(found, [n], |row| row.get(0))
             .optional()
-            .map_err(said)
+            .map_err(error_text)
     }
 
     /// How many events there are, and the bytes of the file.
@@ -527,74 +527,77 @@ impl History {
     /// It can't be read.
     pub fn size(&self) -> Result<(u64, u64)> {
         let db = self.reader();
-        Ok((parts::count(&db)?.max(0).cast_unsigned(), bytes(&db)?))
+        Ok((
+            parts::count_events(&db)?.max(0).cast_unsigned(),
+            used_bytes(&db)?,
+        ))
     }
 
     /// Lets go what is too old, and the oldest where there is too much; how many that were.
     ///
     /// # Errors
     /// It can't be written.
-    pub fn trim(&self, wishes: Wishes, now: SystemTime) -> Result<u64> {
+    pub fn trim_events(&self, wishes: Wishes, now: SystemTime) -> Result<u64> {
         let oldest = now.checked_sub(Duration::from_secs(u64::from(wishes.days) * 24 * 3600));
-        let oldest = oldest.map_or(0, millis);
+        let oldest = oldest.map_or(0, unix_millis);
         let old_gaps = "DELETE FROM gap WHERE minute < ?1";
         self.writer
             .lock()
             .execute(old_gaps, [oldest.div_euclid(MINUTE)])
-            .map_err(said)?;
+            .map_err(error_text)?;
         let oldest = first_of(oldest);
         let most = u64::from(wishes.mebibytes) << 20;
         let mut n_gone = 0;
         loop {
             // Others write between two turns.
             let mut db = self.writer.lock();
-            let is_full = bytes(&db)? > most;
-            let begun = begin(&mut db)?;
+            let is_full = used_bytes(&db)? > most;
+            let begun = begin_writing(&mut db)?;
             let last =
                 "SELECT max(id) FROM (SELECT id FROM event WHERE id < ?1 ORDER BY id LIMIT ?2)";
             let last_old: Option<i64> = begun
                 .query_row(last, [oldest, GO_AT_ONCE], |row| row.get(0))
-                .map_err(said)?;
+                .map_err(error_text)?;
             // A twentieth at a time, so that what goes is little more than what there is no room
             // for.
             let twentieth = if is_full {
-                parts::count(&begun)? / 20 + 1
+                parts::count_events(&begun)? / 20 + 1
             } else {
                 0
             };
             let last = "SELECT max(id) FROM (SELECT id FROM event ORDER BY id LIMIT ?1)";
             let last_of_many: Option<i64> = begun
                 .query_row(last, [twentieth.min(GO_AT_ONCE)], |row| row.get(0))
-                .map_err(said)?;
+                .map_err(error_text)?;
             let Some(last) = last_old.max(last_of_many) else {
                 return Ok(n_gone);
             };
-            parts::forget(&begun, last)?;
+            parts::forget_words(&begun, last)?;
             n_gone += begun
                 .execute("DELETE FROM event WHERE id <= ?1", [last])
-                .map_err(said)? as u64;
-            begun.commit().map_err(said)?;
+                .map_err(error_text)? as u64;
+            begun.commit().map_err(error_text)?;
             db.execute_batch("PRAGMA incremental_vacuum")
-                .map_err(said)?;
+                .map_err(error_text)?;
         }
     }
 }
 
 /// Begins to write. Who reads first and then writes would fail where another process writes in
 /// between.
-fn begin(db: &mut Connection) -> Result<Transaction<'_>> {
+fn begin_writing(db: &mut Connection) -> Result<Transaction<'_>> {
     db.transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(said)
+        .map_err(error_text)
 }
 
-fn note(begun: &Transaction<'_>, gaps: &BTreeMap<String, u64>) -> Result<()> {
-    let minute = millis(SystemTime::now()).div_euclid(MINUTE);
+fn note_gaps(begun: &Transaction<'_>, gaps: &BTreeMap<String, u64>) -> Result<()> {
+    let minute = unix_millis(SystemTime::now()).div_euclid(MINUTE);
     let sql = "INSERT INTO gap VALUES (?1, ?2, ?3) ON CONFLICT (minute, run) DO UPDATE SET events = events + ?3";
     for (run, events) in gaps {
         let events = i64::try_from(*events).unwrap_or(i64::MAX);
         begun
             .execute(sql, params![minute, run, events])
-            .map_err(said)?;
+            .map_err(error_text)?;
     }
     Ok(())
 }
@@ -605,10 +608,10 @@ fn first_of(millisecond: i64) -> i64 {
 }
 
 /// The bytes that are used of the file.
-fn bytes(db: &Connection) -> Result<u64> {
+fn used_bytes(db: &Connection) -> Result<u64> {
     let value = |name: &str| {
         db.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0))
-            .map_err(said)
+            .map_err(error_text)
     };
     let pages = value("page_count")?.saturating_sub(value("freelist_count")?);
     Ok(pages
@@ -618,7 +621,7 @@ fn bytes(db: &Connection) -> Result<u64> {
 }
 
 /// The text of an event that is searched, and what else is known of it.
-fn searched(record: &Value, root: &str) -> (String, String) {
+fn searched_text(record: &Value, root: &str) -> (String, String) {
     let event = told::event(record);
     let verdict = &record["verdict"];
     let about = told::about(record, event.as_ref());
@@ -635,8 +638,8 @@ fn searched(record: &Value, root: &str) -> (String, String) {
         .join("\n");
     let mut facets = vec![
         ANY.to_string(),
-        facet("project", root),
-        facet("agent", &told::sender(record, event.as_ref())),
+        facet_word("project", root),
+        facet_word("agent", &told::sender(record, event.as_ref())),
     ];
     let known = [
         ("decision", verdict["decision"].as_str()),
@@ -654,14 +657,14 @@ fn searched(record: &Value, root: &str) -> (String, String) {
     facets.extend(
         known
             .into_iter()
-            .filter_map(|(key, value)| Some(facet(key, value?))),
+            .filter_map(|(key, value)| Some(facet_word(key, value?))),
     );
     let hooks = verdict["outcomes"]
         .as_array()
         .into_iter()
         .flatten()
         .filter_map(|it| it["hook"].as_str());
-    facets.extend(hooks.map(|hook| facet("hook", hook)));
+    facets.extend(hooks.map(|hook| facet_word("hook", hook)));
     (text, facets.join(" "))
 }
 
@@ -684,7 +687,7 @@ mod tests {
             root: "/p",
             record,
         };
-        history.write(records.iter().map(written)).unwrap()
+        history.write_events(records.iter().map(written)).unwrap()
     }
 
     fn seqs(history: &History, query: &str) -> Vec<u64> {
@@ -717,9 +720,9 @@ mod tests {
         assert_eq!(write(&history, &crowd), 1024);
         assert_eq!(
             (
-                history.lost(None),
-                history.lost(Some("1@x")),
-                history.lost(Some("2@x"))
+                history.count_lost(None),
+                history.count_lost(Some("1@x")),
+                history.count_lost(Some("2@x"))
             ),
             (Ok(9), Ok(9), Ok(0))
         );
@@ -729,7 +732,7 @@ mod tests {
         );
         let told = |query: &str| {
             history
-                .gaps(query)
+                .find_gaps(query)
                 .unwrap()
                 .iter()
                 .map(|it| it.events)
@@ -744,8 +747,8 @@ mod tests {
             (9, 9, 0)
         );
         let later = now + Duration::from_secs(40 * 24 * 3600);
-        history.trim(Wishes::default(), later).unwrap();
-        assert_eq!(history.lost(None), Ok(0));
+        history.trim_events(Wishes::default(), later).unwrap();
+        assert_eq!(history.count_lost(None), Ok(0));
     }
 
     #[test]
@@ -819,9 +822,9 @@ mod tests {
             days: 2,
             mebibytes: 1,
         };
-        history.wish(wishes).unwrap();
+        history.set_wishes(wishes).unwrap();
         assert_eq!(history.wishes().unwrap(), wishes);
-        assert_eq!(history.trim(wishes, now), Ok(1));
+        assert_eq!(history.trim_events(wishes, now), Ok(1));
         assert_eq!(
             (
                 seqs(&history, ""),
@@ -842,7 +845,7 @@ mod tests {
             .collect();
         write(&history, &many);
         assert!(history.size().unwrap().1 > 1 << 20);
-        assert!(history.trim(wishes, now).unwrap() > 0);
+        assert!(history.trim_events(wishes, now).unwrap() > 0);
         assert!(history.size().unwrap().1 <= 1 << 20);
         assert!(
             seqs(&history, "word8999").len() == 1 && seqs(&history, "word3").is_empty(),
@@ -911,7 +914,7 @@ mod tests {
             mebibytes: 100,
         };
         assert_eq!(
-            history.trim(wishes, at(1000) + Duration::from_secs(24 * 3600)),
+            history.trim_events(wishes, at(1000) + Duration::from_secs(24 * 3600)),
             Ok(999)
         );
         assert_eq!(

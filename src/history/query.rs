@@ -33,7 +33,7 @@ pub(super) struct Query {
 }
 
 /// What stands for a value in the index: a word of letters and digits.
-pub(super) fn facet(key: &str, value: &str) -> String {
+pub(super) fn facet_word(key: &str, value: &str) -> String {
     let mut facet = format!(
         "x{}",
         KEYS.iter().position(|it| *it == key).unwrap_or(KEYS.len())
@@ -53,12 +53,12 @@ impl Query {
     ///
     /// # Errors
     /// Names the term that makes no sense.
-    pub(super) fn read(text: &str, now: SystemTime) -> Result<Query, String> {
+    pub(super) fn parse(text: &str, now: SystemTime) -> Result<Query, String> {
         let mut query = Query::default();
         let mut of_key: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         let (mut all, mut none) = (Vec::new(), Vec::new());
         let mut has_open_host = false;
-        let terms = terms(text)?;
+        let terms = split_terms(text)?;
         if terms.len() > MAX_TERMS {
             return Err(format!("a query has at most {MAX_TERMS} terms"));
         }
@@ -87,7 +87,7 @@ impl Query {
             }
             match key {
                 "since" | "until" => {
-                    let at = time(value, now).filter(|_| !is_out && !is_open);
+                    let at = parse_time(value, now).filter(|_| !is_out && !is_open);
                     let at =
                         at.ok_or_else(|| wrong("a time is written as 7d, 2h or 2026-11-28"))?;
                     if key == "since" {
@@ -114,7 +114,7 @@ impl Query {
                 key if KEYS.contains(&key) => {
                     let word = format!(
                         "facets : {}{}",
-                        facet(key, value),
+                        facet_word(key, value),
                         if is_open { " *" } else { "" }
                     );
                     if key == "host" && !is_out {
@@ -159,7 +159,7 @@ impl Query {
 }
 
 /// The terms of a text: blanks part them, but for those within quotes.
-fn terms(text: &str) -> Result<Vec<String>, String> {
+fn split_terms(text: &str) -> Result<Vec<String>, String> {
     let (mut terms, mut term, mut is_quoted, mut is_there) =
         (Vec::new(), String::new(), false, false);
     for c in text.chars() {
@@ -184,17 +184,17 @@ fn terms(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// A time: so long ago, a day, or the whole of it.
-pub(super) fn time(text: &str, now: SystemTime) -> Option<i64> {
+pub(super) fn parse_time(text: &str, now: SystemTime) -> Option<i64> {
     let day = (text.len() == 10).then(|| format!("{text}T00:00:00Z"));
     let at = match humantime::parse_duration(text) {
         Ok(ago) => now.checked_sub(ago)?,
         Err(_) => humantime::parse_rfc3339_weak(day.as_deref().unwrap_or(text)).ok()?,
     };
-    Some(millis(at))
+    Some(unix_millis(at))
 }
 
 /// Milliseconds since 1970.
-pub(super) fn millis(at: SystemTime) -> i64 {
+pub(super) fn unix_millis(at: SystemTime) -> i64 {
     let since = at
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or(Duration::ZERO);
@@ -208,11 +208,11 @@ mod tests {
     #[test]
     fn queries_are_read() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let matched = |text: &str| Query::read(text, now).map(|it| it.matched.unwrap_or_default());
-        let deny = format!("facets : {}", facet("decision", "deny"));
+        let matched = |text: &str| Query::parse(text, now).map(|it| it.matched.unwrap_or_default());
+        let deny = format!("facets : {}", facet_word("decision", "deny"));
         let (bash, edit) = (
-            format!("facets : {}", facet("tool", "bash")),
-            format!("facets : {}", facet("tool", "edit")),
+            format!("facets : {}", facet_word("tool", "bash")),
+            format!("facets : {}", facet_word("tool", "edit")),
         );
         for (text, expected) in [
             ("", String::new()),
@@ -230,7 +230,10 @@ mod tests {
                 format!("({deny}) AND ({bash} OR {edit})"),
             ),
             ("-decision:deny", format!("(facets : {ANY}) NOT ({deny})")),
-            ("tool:ba*", format!("(facets : {} *)", facet("tool", "ba"))),
+            (
+                "tool:ba*",
+                format!("(facets : {} *)", facet_word("tool", "ba")),
+            ),
             ("a\"b", "text : \"ab".into()),
         ] {
             match matched(text) {
@@ -251,12 +254,12 @@ mod tests {
             let said = matched(text).unwrap_err();
             assert!(said.starts_with(problem), "{said}");
         }
-        let hosts = |text: &str| Query::read(text, now).unwrap().hosts;
+        let hosts = |text: &str| Query::parse(text, now).unwrap().hosts;
         assert_eq!(
             (hosts("host:a -host:b"), hosts("host:a host:b*")),
             (vec!["a".to_string()], vec![])
         );
-        let since = |text: &str| Query::read(text, now).unwrap().since;
+        let since = |text: &str| Query::parse(text, now).unwrap().since;
         assert_eq!(
             (since("since:1s"), since("since:1970-01-02")),
             (Some(999_999_000), Some(86_400_000))

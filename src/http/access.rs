@@ -26,18 +26,18 @@ impl Token {
     ///
     /// # Errors
     /// The system gives no random bits.
-    pub fn make() -> std::io::Result<(Token, String)> {
+    pub fn generate() -> std::io::Result<(Token, String)> {
         let mut bits = [0; 32];
         getrandom::fill(&mut bits).map_err(std::io::Error::other)?;
         let text = hex(&bits);
-        Ok((Token::of(&text), text))
+        Ok((Token::from_text(&text), text))
     }
 
     /// One that was given.
     ///
     /// # Errors
     /// It is short, or has characters that no header takes.
-    pub fn read(text: &str) -> Result<Token, String> {
+    pub fn parse(text: &str) -> Result<Token, String> {
         let is_usable = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
         match text.trim() {
             text if text.len() < SHORTEST => {
@@ -46,17 +46,17 @@ impl Token {
             text if !text.chars().all(is_usable) => {
                 Err("a token has letters, digits and `-._~+/=` only".to_string())
             }
-            text => Ok(Token::of(text)),
+            text => Ok(Token::from_text(text)),
         }
     }
 
-    fn of(text: &str) -> Token {
+    fn from_text(text: &str) -> Token {
         Token(Sha256::digest(text).into())
     }
 
     /// Whether a text is this one.
-    pub(crate) fn is(&self, text: &str) -> bool {
-        Token::of(text).0.ct_eq(&self.0).into()
+    pub(crate) fn matches_text(&self, text: &str) -> bool {
+        Token::from_text(text).0.ct_eq(&self.0).into()
     }
 }
 
@@ -108,14 +108,14 @@ pub(super) struct Access {
 
 impl Access {
     /// Looks at a request's head.
-    pub(super) fn check<B>(
+    pub(super) fn check_head<B>(
         self,
         request: &Request<B>,
         token: &Token,
         origins: &[Origin],
     ) -> Result<(), Refused> {
         let headers = request.headers();
-        let host = only(headers, &HOST).and_then(|it| it.parse().ok());
+        let host = only_header(headers, &HOST).and_then(|it| it.parse().ok());
         // A request to a proxy names the host in its first line.
         let others = request.uri().authority().into_iter();
         if !host.iter().chain(others).all(|it| self.is_own(it)) || host.is_none() {
@@ -129,8 +129,8 @@ impl Access {
         if !headers.get_all(ORIGIN).iter().all(is_allowed) {
             return Err(Refused::Origin);
         }
-        match shown(headers) {
-            Some(shown) if token.is(shown) => Ok(()),
+        match shown_token(headers) {
+            Some(shown) if token.matches_text(shown) => Ok(()),
             Some(_) | None => Err(Refused::Token),
         }
     }
@@ -146,23 +146,23 @@ impl Access {
 }
 
 /// A header that is there once.
-pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+pub(crate) fn only_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     values.next().is_none().then(|| value.to_str().ok())?
 }
 
 /// The token that the header for it shows.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = only(headers, &AUTHORIZATION)?.split_once(' ')?;
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = only_header(headers, &AUTHORIZATION)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim())
 }
 
-fn shown(headers: &HeaderMap) -> Option<&str> {
+fn shown_token(headers: &HeaderMap) -> Option<&str> {
     if headers.contains_key(AUTHORIZATION) {
-        return bearer(headers);
+        return bearer_token(headers);
     }
-    super::websocket::protocols(headers).find_map(|it| it.strip_prefix(TOKEN_PROTOCOL))
+    super::websocket::offered_protocols(headers).find_map(|it| it.strip_prefix(TOKEN_PROTOCOL))
 }
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn requests_of_others_are_refused() {
-        let (token, text) = Token::make().unwrap();
+        let (token, text) = Token::generate().unwrap();
         assert_eq!(text.len(), 64);
         let origins = ["https://ide.example".parse().unwrap()];
         let bearer = format!("Bearer {text}");
@@ -250,7 +250,7 @@ mod tests {
             }
             let request = request.body(()).unwrap();
             assert_eq!(
-                Access { port: 8129 }.check(&request, &token, &origins),
+                Access { port: 8129 }.check_head(&request, &token, &origins),
                 expected,
                 "{uri} {headers:?}"
             );
@@ -263,9 +263,9 @@ mod tests {
             ("0123456789abcdef0123456789ABCD+/=\n", true),
             ("short", false),
         ] {
-            assert_eq!(Token::read(text).is_ok(), is_token, "{text}");
+            assert_eq!(Token::parse(text).is_ok(), is_token, "{text}");
         }
-        assert!(Token::read(&"ä".repeat(32)).is_err());
+        assert!(Token::parse(&"ä".repeat(32)).is_err());
         for (text, is_origin) in [
             ("https://a.example", true),
             ("http://localhost:3000", true),

@@ -50,7 +50,7 @@ impl Unread {
 /// Reads a body. One that is too long is read to its end all the same, and dropped: a client that
 /// was cut off while it sends may never read the answer, and what it asked about would go on as if
 /// nobody had said no.
-pub(crate) async fn read(mut body: Incoming, max: usize) -> Result<Bytes, Unread> {
+pub(crate) async fn read_body(mut body: Incoming, max: usize) -> Result<Bytes, Unread> {
     let all = async {
         let mut bytes = BytesMut::new();
         let mut is_too_long = body.size_hint().lower() > max as u64;

@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Answers one event. The connection ends with the reply, because an agent that uses it again just
 /// when it is closed would take that for a hook that failed.
-pub(super) async fn answer(
+pub(super) async fn answer_event(
     service: &Service,
     agent: &'static Dialect,
     request: Request<Incoming>,
@@ -29,10 +29,10 @@ pub(super) async fn answer(
     let query = request.uri().query().unwrap_or_default().to_string();
     // The body is read whatever the address says, because an agent reads no reply before it has
     // sent all.
-    let body = body::read(request.into_body(), service.max_message).await;
+    let body = body::read_body(request.into_body(), service.max_message).await;
     let body = body.map_err(|unread| unread.to_string());
     let judged = match (read_options(&mut asked, &query), body) {
-        (Ok(()), Ok(body)) => judge(service, &mut asked, &body).await,
+        (Ok(()), Ok(body)) => judge_body(service, &mut asked, &body).await,
         (Err(problem), _) | (_, Err(problem)) => Err(problem),
     };
     let said = judged.unwrap_or_else(|problem| {
@@ -50,7 +50,7 @@ pub(super) async fn answer(
         );
         refusal.map(|it| it.to_string()).unwrap_or_default()
     });
-    reply::last(reply::json(said))
+    reply::close_after(reply::json_reply(said))
 }
 
 /// Reads the options, which are those of `hookwire hook`.
@@ -74,9 +74,9 @@ fn read_options(asked: &mut Asked, query: &str) -> Result<(), String> {
     Ok(())
 }
 
-async fn judge(service: &Service, asked: &mut Asked, body: &[u8]) -> Result<String, String> {
+async fn judge_body(service: &Service, asked: &mut Asked, body: &[u8]) -> Result<String, String> {
     let payload = asked.read_payload(body, "?event=")?;
-    let judged = single::judge(
+    let judged = single::judge_payload(
         &service.host,
         &service.runtime,
         asked.agent,

@@ -132,9 +132,11 @@ impl Listener {
     pub(crate) fn serve<S: Answers>(self, service: S) -> Arc<Guests> {
         let service = Arc::new(service);
         for listener in self.listeners {
-            service
-                .runtime()
-                .spawn(accept(listener, service.clone(), self.guests.clone()));
+            service.runtime().spawn(accept_callers(
+                listener,
+                service.clone(),
+                self.guests.clone(),
+            ));
         }
         self.guests
     }
@@ -176,7 +178,7 @@ pub(crate) struct Caller {
 
 impl Caller {
     /// It has shown who it is.
-    pub(crate) fn know(&self) {
+    pub(crate) fn mark_known(&self) {
         self.is_known.store(true, Ordering::Relaxed);
     }
 }
@@ -195,7 +197,7 @@ struct Strangers(VecDeque<Stranger>);
 
 impl Strangers {
     /// How many there are now.
-    fn count(&mut self) -> usize {
+    fn count_now(&mut self) -> usize {
         self.0.retain(|it| {
             it.caller
                 .upgrade()
@@ -206,16 +208,17 @@ impl Strangers {
 
     /// Takes one more in, unless its user has all the places that there are for a user. If there
     /// are as many as may be, one leaves, and then its place is free, too.
-    async fn take(&mut self, caller: &Arc<Caller>, user: Option<u32>, most: usize) -> bool {
+    async fn take_in(&mut self, caller: &Arc<Caller>, user: Option<u32>, most: usize) -> bool {
         let now = Instant::now();
-        if self.count() >= most {
+        if self.count_now() >= most {
             let own = Some(rustix::process::geteuid().as_raw());
             let there: Vec<_> = self
                 .0
                 .iter()
                 .map(|it| (it.user, now.duration_since(it.since)))
                 .collect();
-            let Some(leaving) = leaving(&there, user, own).and_then(|it| self.0.remove(it)) else {
+            let Some(leaving) = who_leaves(&there, user, own).and_then(|it| self.0.remove(it))
+            else {
                 return false;
             };
             if let Some(leaving) = leaving.caller.upgrade() {
@@ -238,7 +241,7 @@ impl Strangers {
 /// Who leaves for a newcomer, where all places are taken: of the user who has most of them, the one
 /// that came first. Others than this process's own user keep themselves out: a newcomer of theirs
 /// gets no place that is new itself.
-fn leaving(
+fn who_leaves(
     there: &[(Option<u32>, Duration)],
     newcomer: Option<u32>,
     own: Option<u32>,
@@ -258,7 +261,7 @@ fn leaving(
     is_free.then_some(first)
 }
 
-async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<Guests>) {
+async fn accept_callers<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<Guests>) {
     let mut strangers = Strangers::default();
     loop {
         let accepted = match listener.accept().await {
@@ -271,7 +274,7 @@ async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<
             continue;
         };
         let (place, before) = guests.enter();
-        let before = before.saturating_sub(strangers.count());
+        let before = before.saturating_sub(strangers.count_now());
         if before >= S::MOST {
             tracing::warn!("A connection over HTTP was refused: {before} are open.");
             continue;
@@ -288,7 +291,9 @@ async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<
             _place: place,
         });
         if let Some(most) = S::STRANGERS
-            && !strangers.take(&caller, owner::of(theirs, ours), most).await
+            && !strangers
+                .take_in(&caller, owner::user_of(theirs, ours), most)
+                .await
         {
             tracing::debug!(
                 "A connection over HTTP was refused: others of its user are open and new."
@@ -297,11 +302,11 @@ async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<
         }
         service
             .runtime()
-            .spawn(serve(stream, service.clone(), caller));
+            .spawn(serve_caller(stream, service.clone(), caller));
     }
 }
 
-async fn serve<S: Answers>(stream: TcpStream, service: Arc<S>, caller: Arc<Caller>) {
+async fn serve_caller<S: Answers>(stream: TcpStream, service: Arc<S>, caller: Arc<Caller>) {
     // A reply is written at once; without this it may wait for the acknowledgement of what was sent
     // before.
     let _ = stream.set_nodelay(true);
@@ -346,7 +351,7 @@ mod tests {
             (&[(own, old), (other, old), (third, old)], unknown, Some(0)),
         ] {
             assert_eq!(
-                leaving(there, newcomer, own),
+                who_leaves(there, newcomer, own),
                 expected,
                 "{there:?} {newcomer:?}"
             );

@@ -13,7 +13,7 @@ pub(crate) mod reply;
 mod websocket;
 
 pub use access::{Origin, Token};
-pub(crate) use access::{bearer, only};
+pub(crate) use access::{bearer_token, only_header};
 pub use listen::{Address, Listener};
 pub(crate) use listen::{Answers, Caller};
 
@@ -67,46 +67,50 @@ impl Answers for Service {
         let access = Access {
             port: caller.ours.port(),
         };
-        if let Err(refused) = access.check(&request, &self.token, &self.origins) {
+        if let Err(refused) = access.check_head(&request, &self.token, &self.origins) {
             // What it sent may hold secrets.
             tracing::warn!("A request over HTTP was refused: {refused}.");
             let status = match refused {
                 Refused::Token => StatusCode::UNAUTHORIZED,
                 Refused::Host | Refused::Origin => StatusCode::FORBIDDEN,
             };
-            return reply::refusal(status, &refused.to_string());
+            return reply::refuse_request(status, &refused.to_string());
         }
         match path.strip_prefix(HOOK) {
             Some(agent) if method == Method::POST => match asked::agent_dialect(agent) {
-                Ok(agent) => hook::answer(self, agent, request).await,
+                Ok(agent) => hook::answer_event(self, agent, request).await,
                 Err(known) => {
-                    reply::refusal(StatusCode::NOT_FOUND, &format!("the agent is {known}"))
+                    reply::refuse_request(StatusCode::NOT_FOUND, &format!("the agent is {known}"))
                 }
             },
             Some(_) => not_allowed("POST"),
-            None if path == RPC && method == Method::POST => self.rpc(request).await,
-            None if path == RPC && method == Method::GET => websocket::open(self, request, caller),
+            None if path == RPC && method == Method::POST => self.answer_rpc(request).await,
+            None if path == RPC && method == Method::GET => {
+                websocket::open_websocket(self, request, caller)
+            }
             None if path == RPC => not_allowed("GET, POST"),
-            None => reply::refusal(StatusCode::NOT_FOUND, "there are /hook/AGENT and /rpc"),
+            None => reply::refuse_request(StatusCode::NOT_FOUND, "there are /hook/AGENT and /rpc"),
         }
     }
 }
 
 impl Service {
-    async fn rpc(&self, request: Request<Incoming>) -> Reply {
-        match body::read(request.into_body(), self.max_message).await {
-            Ok(message) => match single::answer(&self.host, &self.runtime, &message).await {
-                replies if replies.is_empty() => reply::nothing(),
-                replies => reply::json(replies),
-            },
-            Err(unread) => reply::refusal(unread.status(), &unread.to_string()),
+    async fn answer_rpc(&self, request: Request<Incoming>) -> Reply {
+        match body::read_body(request.into_body(), self.max_message).await {
+            Ok(message) => {
+                match single::answer_message(&self.host, &self.runtime, &message).await {
+                    replies if replies.is_empty() => reply::empty_reply(),
+                    replies => reply::json_reply(replies),
+                }
+            }
+            Err(unread) => reply::refuse_request(unread.status(), &unread.to_string()),
         }
     }
 }
 
 /// The route has other methods.
 pub(crate) fn not_allowed(methods: &'static str) -> Reply {
-    let mut refusal = reply::refusal(StatusCode::METHOD_NOT_ALLOWED, methods);
+    let mut refusal = reply::refuse_request(StatusCode::METHOD_NOT_ALLOWED, methods);
     refusal
         .headers_mut()
         .insert(ALLOW, hyper::header::HeaderValue::from_static(methods));

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 
 /// The user; `None` if nobody has that end any more, or the kernel doesn't say.
 #[cfg(target_os = "linux")]
-pub(super) fn of(theirs: SocketAddr, ours: SocketAddr) -> Option<u32> {
-    user(&linux::ask(&question(theirs, ours))?)
+pub(super) fn user_of(theirs: SocketAddr, ours: SocketAddr) -> Option<u32> {
+    user_in_answer(&linux::ask_kernel(&kernel_question(theirs, ours))?)
 }
 
 /// Elsewhere nobody says.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn of(_theirs: SocketAddr, _ours: SocketAddr) -> Option<u32> {
+pub(super) fn user_of(_theirs: SocketAddr, _ours: SocketAddr) -> Option<u32> {
     None
 }
 
@@ -27,7 +27,7 @@ mod linux {
     pub(super) const BY_FAMILY: u16 = 20;
 
     /// The kernel's answer to a question.
-    pub(super) fn ask(question: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn ask_kernel(question: &[u8]) -> Option<Vec<u8>> {
         let protocol = Some(netlink::SOCK_DIAG);
         let kernel = socket_with(
             AddressFamily::NETLINK,
@@ -47,7 +47,7 @@ mod linux {
 
 /// `inet_diag_req_v2` with its head: which TCP socket is bound and connected like their end?
 #[cfg(target_os = "linux")]
-fn question(theirs: SocketAddr, ours: SocketAddr) -> Vec<u8> {
+fn kernel_question(theirs: SocketAddr, ours: SocketAddr) -> Vec<u8> {
     const LENGTH: u32 = 72;
     const REQUEST: u16 = 1;
     const TCP: u8 = 6;
@@ -74,7 +74,7 @@ fn question(theirs: SocketAddr, ours: SocketAddr) -> Vec<u8> {
 
 /// The user in `inet_diag_msg`, if the connection stands.
 #[cfg(target_os = "linux")]
-fn user(answer: &[u8]) -> Option<u32> {
+fn user_in_answer(answer: &[u8]) -> Option<u32> {
     const ESTABLISHED: u8 = 1;
     let (kind_at, state_at, user_at) = (4, 17, 80);
     let kind = u16::from_ne_bytes(answer.get(kind_at..)?.first_chunk().copied()?);
@@ -98,12 +98,12 @@ mod tests {
             let theirs = TcpStream::connect(ours).unwrap();
             let (_accepted, from) = listener.accept().unwrap();
             assert_eq!(
-                of(from, ours),
+                user_of(from, ours),
                 Some(rustix::process::geteuid().as_raw()),
                 "{address}"
             );
             drop(theirs);
-            assert_eq!(of(from, ours), None, "{address}: nobody has it");
+            assert_eq!(user_of(from, ours), None, "{address}: nobody has it");
         }
     }
 }

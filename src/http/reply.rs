@@ -10,18 +10,18 @@ use hyper::{Response, StatusCode};
 
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-pub(crate) fn json(text: impl Into<Bytes>) -> Reply {
-    reply(StatusCode::OK, text, &[(CONTENT_TYPE, "application/json")])
+pub(crate) fn json_reply(text: impl Into<Bytes>) -> Reply {
+    reply_with(StatusCode::OK, text, &[(CONTENT_TYPE, "application/json")])
 }
 
 /// There is nothing to say.
-pub(crate) fn nothing() -> Reply {
-    reply(StatusCode::NO_CONTENT, "", &[])
+pub(crate) fn empty_reply() -> Reply {
+    reply_with(StatusCode::NO_CONTENT, "", &[])
 }
 
 /// A "no" to the request itself, not a verdict. The connection ends: whoever has no business here
 /// keeps none.
-pub(crate) fn refusal(status: StatusCode, problem: &str) -> Reply {
+pub(crate) fn refuse_request(status: StatusCode, problem: &str) -> Reply {
     let headers = [
         (CONTENT_TYPE, "text/plain; charset=utf-8"),
         (CONNECTION, "close"),
@@ -32,11 +32,11 @@ pub(crate) fn refusal(status: StatusCode, problem: &str) -> Reply {
     } else {
         2
     };
-    reply(status, format!("{problem}\n"), &headers[..n_headers])
+    reply_with(status, format!("{problem}\n"), &headers[..n_headers])
 }
 
 /// A reply after which the connection ends.
-pub(crate) fn last(mut reply: Reply) -> Reply {
+pub(crate) fn close_after(mut reply: Reply) -> Reply {
     reply
         .headers_mut()
         .insert(CONNECTION, HeaderValue::from_static("close"));
@@ -44,7 +44,7 @@ pub(crate) fn last(mut reply: Reply) -> Reply {
 }
 
 /// A reply with these headers.
-pub(crate) fn reply(
+pub(crate) fn reply_with(
     status: StatusCode,
     body: impl Into<Bytes>,
     headers: &[(HeaderName, &'static str)],

@@ -32,7 +32,7 @@ const READ_SIZE: usize = 64 * 1024;
 type ToClient<S> = SplitSink<WebSocketStream<S>, Message>;
 
 /// The protocols that a client offers for its WebSocket.
-pub(super) fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+pub(super) fn offered_protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let lists = headers
         .get_all(SEC_WEBSOCKET_PROTOCOL)
         .iter()
@@ -41,7 +41,7 @@ pub(super) fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 }
 
 /// Opens a WebSocket. The session keeps the connection's place.
-pub(super) fn open(
+pub(super) fn open_websocket(
     service: &Service,
     request: Request<body::Incoming>,
     place: impl Send + 'static,
@@ -49,22 +49,22 @@ pub(super) fn open(
     let mut reply = match create_response_with_body(&request, Full::<Bytes>::default) {
         Ok(reply) => reply,
         Err(error) => {
-            return reply::refusal(
+            return reply::refuse_request(
                 StatusCode::BAD_REQUEST,
                 &format!("a WebSocket is opened here: {error}"),
             );
         }
     };
     // Never the protocol that holds the token.
-    if protocols(request.headers()).any(|it| it == PROTOCOL) {
+    if offered_protocols(request.headers()).any(|it| it == PROTOCOL) {
         reply
             .headers_mut()
             .insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
     }
-    let ours = match begin(service, place) {
+    let ours = match begin_session(service, place) {
         Ok(ours) => ours,
         Err(error) => {
-            return reply::refusal(
+            return reply::refuse_request(
                 StatusCode::SERVICE_UNAVAILABLE,
                 &format!("no session: {error}"),
             );
@@ -73,7 +73,7 @@ pub(super) fn open(
     let max = service.max_message;
     service.runtime.spawn(async move {
         match hyper::upgrade::on(request).await {
-            Ok(upgraded) => relay(TokioIo::new(upgraded), ours, max).await,
+            Ok(upgraded) => relay_messages(TokioIo::new(upgraded), ours, max).await,
             Err(error) => tracing::debug!(%error, "A WebSocket was not opened."),
         }
     });
@@ -81,7 +81,7 @@ pub(super) fn open(
 }
 
 /// Starts a session; gives the other end of its socket.
-fn begin(service: &Service, place: impl Send + 'static) -> io::Result<UnixStream> {
+fn begin_session(service: &Service, place: impl Send + 'static) -> io::Result<UnixStream> {
     let (ours, theirs) = StdStream::pair()?;
     ours.set_nonblocking(true)?;
     let ours = UnixStream::from_std(ours)?;
@@ -92,7 +92,11 @@ fn begin(service: &Service, place: impl Send + 'static) -> io::Result<UnixStream
 
 /// Passes messages on until one side has ended. What the session still has to say then is sent, if
 /// the client takes it.
-async fn relay<S: AsyncRead + AsyncWrite + Unpin>(stream: S, ours: UnixStream, max: usize) {
+async fn relay_messages<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    ours: UnixStream,
+    max: usize,
+) {
     let config = WebSocketConfig::default()
         .max_message_size(Some(max))
         .max_frame_size(Some(max));
@@ -184,7 +188,7 @@ mod tests {
         const HELD: usize = 4096;
         let (mut client, stream) = tokio::io::duplex(HELD);
         let (ours, _session) = UnixStream::pair().unwrap();
-        let mut relay = pin!(unconstrained(relay(stream, ours, 1000)));
+        let mut relay = pin!(unconstrained(relay_messages(stream, ours, 1000)));
         // With 125 bytes, masked with zeros.
         let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[b'p'; 125]].concat();
         let mut sent = 0;

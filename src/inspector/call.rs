@@ -1,10 +1,10 @@
 //! What a page may ask: some methods of a running host, and those of its own.
 
-use super::covered::covered;
+use super::covered::covering_cases;
 use super::kept::{Against, Kept, Record, Search};
 use super::problem::{Answer, Problem};
 use super::saved::Save;
-use super::shown::{self, host};
+use super::shown::{self, describe_host};
 use super::tried::Try;
 use super::watch::all_questions;
 use hookwire_ask::said::Said;
@@ -79,20 +79,20 @@ impl Call {
     pub(super) fn answer(self, kept: &Kept) -> Answer {
         match &*self.method {
             method if OF_HOST.contains(&method) => self.pass_on(),
-            "inspect/hosts" => self.params::<Nothing>().and_then(|_| hosts()),
+            "inspect/hosts" => self.params::<Nothing>().and_then(|_| list_hosts()),
             "inspect/approvals" => {
                 self.params::<Nothing>()?;
                 Ok(json!({ "approvals": all_questions()? }))
             }
-            "inspect/explain" => self.explain(),
+            "inspect/explain" => self.explain_event(),
             "inspect/cases" => self.cases(),
             "inspect/definition" => self.definition(),
             "inspect/trust" => self.trust(),
-            "inspect/reply" => self.reply(),
-            "inspect/history" => kept.search(&self.params::<Search>()?),
-            "inspect/record" => kept.record(&self.params::<Record>()?),
+            "inspect/reply" => self.agent_reply(),
+            "inspect/history" => kept.search_history(&self.params::<Search>()?),
+            "inspect/record" => kept.find_record(&self.params::<Record>()?),
             "inspect/suggest" => self.params::<Nothing>().and_then(|_| kept.suggest()),
-            "inspect/against" => kept.against(&self.params::<Against>()?, &self.root()?),
+            "inspect/against" => kept.judge_against(&self.params::<Against>()?, &self.root()?),
             "inspect/save" => {
                 let save = self.params::<Save>()?;
                 let recent = self
@@ -128,8 +128,8 @@ impl Call {
             .host
             .as_deref()
             .ok_or_else(|| Problem::params("`host` is missing: the id of a running host"))?;
-        let run =
-            shown::run(id).ok_or_else(|| Problem::params("`host` is not the id of a host"))?;
+        let run = shown::run_named(id)
+            .ok_or_else(|| Problem::params("`host` is not the id of a host"))?;
         Ok(running::of_run(&run)?)
     }
 
@@ -154,7 +154,7 @@ impl Call {
     }
 
     /// The event that is asked about, as the host has kept it, and that host.
-    fn record(&self, seq: u64) -> Answer<(Running, Value)> {
+    fn find_record(&self, seq: u64) -> Answer<(Running, Value)> {
         let mut host = self.running()?;
         let mut recent = host
             .client
@@ -174,9 +174,9 @@ impl Call {
 
     /// What the hooks in force say of an event as it was sent, secrets and all, which the page
     /// doesn't have.
-    fn explain(&self) -> Answer {
+    fn explain_event(&self) -> Answer {
         let OfEvent { seq } = self.params()?;
-        let (mut host, mut record) = self.record(seq)?;
+        let (mut host, mut record) = self.find_record(seq)?;
         let mut params = record["params"].take();
         if params.get("payload").is_some() && params.get("dialect").is_none() {
             // The client had said so when it connected.
@@ -189,7 +189,7 @@ impl Call {
 
     /// What the agent got, in its own words: what the command that it ran said, or the body of the
     /// reply to its http hook, or the reply to the client that asked for it.
-    pub(super) fn reply(&self) -> Answer {
+    pub(super) fn agent_reply(&self) -> Answer {
         let mut record = match self.params()? {
             OfReply {
                 record: Some(record),
@@ -198,7 +198,7 @@ impl Call {
             OfReply {
                 seq: Some(seq),
                 record: None,
-            } => self.record(seq)?.1,
+            } => self.find_record(seq)?.1,
             _ => return Err(Problem::params("one of `seq` and `record` is wanted")),
         };
         let event = told::event(&record).ok_or("the event can't be read")?;
@@ -228,7 +228,7 @@ impl Call {
     fn cases(&self) -> Answer {
         self.params::<Nothing>()?;
         let listed = self.running()?.client.request("hooks/list", &json!({}))?;
-        covered(&listed, &self.root()?)
+        covering_cases(&listed, &self.root()?)
     }
 
     /// The text of a file of definitions that the host has read.
@@ -271,7 +271,7 @@ impl Call {
 }
 
 /// The running hosts, with what only they know.
-fn hosts() -> Answer {
+fn list_hosts() -> Answer {
     let mut hosts = Vec::new();
     for mut running in running::find(None)? {
         let socket = running.socket.clone();
@@ -282,7 +282,7 @@ fn hosts() -> Answer {
         let about = running.about();
         hosts.push(match (recent, about) {
             (Ok(recent), Ok(about)) => {
-                let mut host = host(&serde_json::from_str(&recent)?);
+                let mut host = describe_host(&serde_json::from_str(&recent)?);
                 host["clients"] = json!(about.clients);
                 host["notInForce"] = json!(about.not_in_force);
                 host["hooks"] = json!(about.n_hooks);

@@ -18,7 +18,7 @@ const MAX_CASES: usize = 100;
 
 /// Gives for each hook of a host, as `hooks/list` has them, the cases beside its file that reach
 /// it, and for each file where its cases are or would be. The files are read as they are now.
-pub(super) fn covered(listed: &Value, root: &Path) -> Answer {
+pub(super) fn covering_cases(listed: &Value, root: &Path) -> Answer {
     let mut files: BTreeMap<PathBuf, BTreeSet<&str>> = BTreeMap::new();
     for hook in listed["hooks"].as_array().into_iter().flatten() {
         let place = hook["source"]["file"]
@@ -41,7 +41,7 @@ pub(super) fn covered(listed: &Value, root: &Path) -> Answer {
         files: Vec::new(),
     };
     for (file, names) in files.into_iter().take(MAX_FILES) {
-        look.at(&file, &names);
+        look.look_at(&file, &names);
     }
     Ok(json!({ "hooks": look.hooks, "files": look.files, "partial": look.is_partial }))
 }
@@ -57,7 +57,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn at(&mut self, file: &Path, names: &BTreeSet<&str>) {
+    fn look_at(&mut self, file: &Path, names: &BTreeSet<&str>) {
         let dir = directory(file).to_path_buf();
         let all = self
             .beside
@@ -120,7 +120,7 @@ impl Look<'_> {
                 .zip(reach(case, &scene, &set.tool_names, &hooks))
             {
                 if reach != Reach::No && found.len() < MAX_CASES {
-                    found.push(told(path, case, reach));
+                    found.push(case_value(path, case, reach));
                 }
             }
         }
@@ -132,7 +132,7 @@ impl Look<'_> {
 }
 
 /// A case as pages know it.
-fn told(path: &Path, case: &Case, reach: Reach) -> Value {
+fn case_value(path: &Path, case: &Case, reach: Reach) -> Value {
     let expect = case.expected().map(ToString::to_string);
     json!({ "file": path.to_string_lossy(), "line": case.line, "name": case.name, "expect": expect, "maybe": reach == Reach::Perhaps })
 }

@@ -52,7 +52,7 @@ struct Reader {
 
 impl Feed {
     /// Tells all pages something of this kind.
-    pub(super) fn tell(&self, kind: &str, more: Map<String, Value>) {
+    pub(super) fn tell_pages(&self, kind: &str, more: Map<String, Value>) {
         let mut message = Map::from_iter([("kind".into(), kind.into())]);
         message.extend(more);
         let mut kept = self.kept.lock();
@@ -74,7 +74,7 @@ impl Feed {
 
     /// The messages behind this number, or all that are kept, and then each one as it comes, until
     /// the end.
-    pub(super) fn read(
+    pub(super) fn read_from(
         self: &Arc<Feed>,
         after: Option<u64>,
         end: CancellationToken,
@@ -134,7 +134,7 @@ impl Reader {
             if end.is_cancelled() {
                 return None;
             }
-            if let Some(lines) = self.take() {
+            if let Some(lines) = self.take_next() {
                 return Some(lines);
             }
             tokio::select! {
@@ -145,7 +145,7 @@ impl Reader {
         }
     }
 
-    fn take(&mut self) -> Option<Bytes> {
+    fn take_next(&mut self) -> Option<Bytes> {
         let kept = self.feed.kept.lock();
         let oldest = kept.oldest();
         let mut lines = BytesMut::new();
@@ -173,7 +173,7 @@ mod tests {
     use futures_util::{FutureExt, StreamExt};
 
     fn tell(feed: &Feed, text: &str) {
-        feed.tell("lost", Map::from_iter([("text".into(), text.into())]));
+        feed.tell_pages("lost", Map::from_iter([("text".into(), text.into())]));
     }
 
     /// The messages that are there.
@@ -196,8 +196,8 @@ mod tests {
     async fn a_slow_reader_is_told_what_it_has_missed() {
         let feed = Arc::new(Feed::default());
         tell(&feed, "a\nb");
-        let mut all = Box::pin(feed.read(None, CancellationToken::new()));
-        let mut rest = Box::pin(feed.read(Some(1), CancellationToken::new()));
+        let mut all = Box::pin(feed.read_from(None, CancellationToken::new()));
+        let mut rest = Box::pin(feed.read_from(Some(1), CancellationToken::new()));
         tell(&feed, "c");
         assert_eq!(
             read(&mut rest),
@@ -235,12 +235,12 @@ mod tests {
     async fn of_what_is_told_whole_the_last_stays() {
         let feed = Arc::new(Feed::default());
         let list = |text: &str| Map::from_iter([("hosts".to_string(), Value::from(text))]);
-        feed.tell("hosts", list("first"));
+        feed.tell_pages("hosts", list("first"));
         tell(&feed, "a");
         let large = "x".repeat(MAX_BYTES / 3);
-        (0..9).for_each(|_| feed.tell("hosts", list(&large)));
-        feed.tell("hosts", list("last"));
-        let mut all = Box::pin(feed.read(None, CancellationToken::new()));
+        (0..9).for_each(|_| feed.tell_pages("hosts", list(&large)));
+        feed.tell_pages("hosts", list("last"));
+        let mut all = Box::pin(feed.read_from(None, CancellationToken::new()));
         let found = read(&mut all);
         assert_eq!(
             (&found[0]["text"], &found[1]["hosts"], found.len()),
@@ -255,7 +255,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_ends_with_its_session() {
         let (feed, end) = (Arc::new(Feed::default()), CancellationToken::new());
-        let mut stream = Box::pin(feed.read(Some(99), end.clone()));
+        let mut stream = Box::pin(feed.read_from(Some(99), end.clone()));
         assert!(stream.next().now_or_never().is_none());
         end.cancel();
         assert!(stream.next().await.is_none());

@@ -3,7 +3,7 @@
 use super::problem::{Answer, Problem};
 use super::shown;
 use super::tried::Definition;
-use crate::history::{History, Order, Wishes, Written, directory};
+use crate::history::{History, Order, Wishes, Written, history_dir};
 use crate::suggest::Suggestions;
 use hookwire_base::support::amounts::rfc3339;
 use hookwire_base::support::json::parse;
@@ -62,7 +62,7 @@ pub(super) struct Kept {
 struct Lost(Mutex<BTreeMap<String, u64>>);
 
 impl Lost {
-    fn add(&self, run: &str, events: u64) {
+    fn add_lost(&self, run: &str, events: u64) {
         let mut lost = self.0.lock();
         let is_known = lost.contains_key(run) || lost.len() < MAX_RUNS;
         *lost
@@ -75,7 +75,7 @@ impl Lost {
     }
 
     /// Notes them in the history. Until that has worked they stay here.
-    fn note(&self, history: &History) {
+    fn note_lost(&self, history: &History) {
         let lost = std::mem::take(&mut *self.0.lock());
         if lost.is_empty() {
             return;
@@ -85,7 +85,8 @@ impl Lost {
                 problem,
                 "What is missing in the history isn't noted there yet."
             );
-            lost.iter().for_each(|(run, events)| self.add(run, *events));
+            lost.iter()
+                .for_each(|(run, events)| self.add_lost(run, *events));
         }
     }
 }
@@ -131,7 +132,7 @@ impl Kept {
     /// The history of this user; whether it is written is as the person said last.
     pub(super) fn start() -> Kept {
         let kept = Kept::default();
-        let is_there = directory().is_some_and(|it| it.is_dir());
+        let is_there = history_dir().is_some_and(|it| it.is_dir());
         let wishes = if is_there {
             kept.history().and_then(|it| it.wishes())
         } else {
@@ -148,11 +149,12 @@ impl Kept {
         }
         let _one = self.changing.lock();
         if self.writer.get().is_none() {
-            let dir = directory().ok_or("there is no home directory in which a history is kept")?;
+            let dir =
+                history_dir().ok_or("there is no home directory in which a history is kept")?;
             let history = Arc::new(History::open(&dir)?);
             let (waiting, rows) = sync_channel(MAX_WAITING);
             let (into, lost) = (history.clone(), self.lost.clone());
-            let write = move || write(&into, &rows, &lost);
+            let write = move || write_rows(&into, &rows, &lost);
             std::thread::Builder::new()
                 .name("history".into())
                 .spawn(write)
@@ -169,7 +171,7 @@ impl Kept {
     }
 
     /// Takes an event that was judged, if that is wanted. The record has no secrets.
-    pub(super) fn take(&self, run: &str, root: &str, record: &Value) {
+    pub(super) fn take_record(&self, run: &str, root: &str, record: &Value) {
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }
@@ -182,20 +184,20 @@ impl Kept {
             .writer()
             .is_ok_and(|it| it.waiting.try_send(row).is_ok())
         {
-            self.lost.add(run, 1);
+            self.lost.add_lost(run, 1);
         }
     }
 
     /// So many events of a host were never heard here.
-    pub(super) fn lose(&self, run: &str, events: u64) {
+    pub(super) fn lose_events(&self, run: &str, events: u64) {
         if self.is_on.load(Ordering::Relaxed) {
-            self.lost.add(run, events);
+            self.lost.add_lost(run, events);
         }
     }
 
     /// A host is followed that has judged so many events, and still has these. Of what it judged
     /// since the last one that is written, the others are lost.
-    pub(super) fn begin(&self, run: &str, total: u64, there: impl Iterator<Item = u64>) {
+    pub(super) fn begin_run(&self, run: &str, total: u64, there: impl Iterator<Item = u64>) {
         let is_new = {
             let mut heard = self.heard.lock();
             if heard.len() >= MAX_HEARD {
@@ -208,12 +210,12 @@ impl Kept {
         }
         if let Ok(Some(last)) = self.history().and_then(|it| it.last_of(run)) {
             let n_there = there.filter(|seq| *seq > last && *seq <= total).count() as u64;
-            self.lose(run, total.saturating_sub(last).saturating_sub(n_there));
+            self.lose_events(run, total.saturating_sub(last).saturating_sub(n_there));
         }
     }
 
     /// `inspect/record`.
-    pub(super) fn record(&self, wanted: &Record) -> Answer {
+    pub(super) fn find_record(&self, wanted: &Record) -> Answer {
         let history = self.history()?;
         let before = history.wishes()?;
         let wishes = Wishes {
@@ -225,8 +227,8 @@ impl Kept {
             return Err(Problem::params("`days` and `mebibytes` are at least 1"));
         }
         if wishes != before {
-            history.wish(wishes)?;
-            history.trim(wishes, SystemTime::now())?;
+            history.set_wishes(wishes)?;
+            history.trim_events(wishes, SystemTime::now())?;
         }
         if wishes.is_on && !self.is_on.swap(wishes.is_on, Ordering::Relaxed) {
             catch_up(history)?;
@@ -236,12 +238,12 @@ impl Kept {
         let keeps = format!("{} days, {} MiB", wishes.days, wishes.mebibytes);
         Ok(json!({
             "on": wishes.is_on, "keeps": keeps, "days": wishes.days, "mebibytes": wishes.mebibytes, "events": events,
-            "bytes": bytes, "lost": history.lost(None)?.saturating_add(self.lost.sum()),
+            "bytes": bytes, "lost": history.count_lost(None)?.saturating_add(self.lost.sum()),
         }))
     }
 
     /// `inspect/history`.
-    pub(super) fn search(
+    pub(super) fn search_history(
         &self,
         Search {
             query,
@@ -253,7 +255,7 @@ impl Kept {
         let before = before.map_err(|_| Problem::params("`before` is no cursor"))?;
         let limit = limit.unwrap_or(ON_PAGE).clamp(1, MAX_ON_PAGE);
         let gaps = if before.is_none() {
-            self.history()?.gaps(query).map_err(Problem::params)?
+            self.history()?.find_gaps(query).map_err(Problem::params)?
         } else {
             Vec::new()
         };
@@ -270,7 +272,7 @@ impl Kept {
                 break;
             }
             n_bytes += it.line.len();
-            let mut event = shown::kept(parse(&it.line)?);
+            let mut event = shown::kept_record(parse(&it.line)?);
             event.insert("host".into(), it.run.into());
             event.insert("cursor".into(), it.cursor.to_string().into());
             events.push(Value::Object(event));
@@ -288,7 +290,7 @@ impl Kept {
     pub(super) fn suggest(&self) -> Answer {
         let mut suggestions = Suggestions::default();
         each_of_last(self.history()?, "", |line| {
-            suggestions.take(&parse(line).unwrap_or_default());
+            suggestions.take_record(&parse(line).unwrap_or_default());
             ControlFlow::Continue(())
         })?;
         Ok(json!({ "proposals": suggestions.proposals() }))
@@ -296,10 +298,13 @@ impl Kept {
 
     /// `inspect/against`: which events a definition file would decide otherwise than the file that
     /// it replaces. Hooks that start something aren't asked.
-    pub(super) fn against(&self, wanted: &Against, root: &Path) -> Answer {
+    pub(super) fn judge_against(&self, wanted: &Against, root: &Path) -> Answer {
         // What a call ran then is not what it would run now.
-        let after = wanted.definition.load(root, Purpose::Replay)?;
-        let before = wanted.definition.saved(root).load(root, Purpose::Replay)?;
+        let after = wanted.definition.load_alone(root, Purpose::Replay)?;
+        let before = wanted
+            .definition
+            .saved_in(root)
+            .load_alone(root, Purpose::Replay)?;
         for hook in after
             .host
             .hooks()
@@ -334,7 +339,7 @@ impl Kept {
                 let record = parse(line).unwrap_or_default();
                 from.get_or_insert_with(|| record["at"].clone());
                 if judged.0.differs(&judged.1) {
-                    let mut event = shown::kept(record);
+                    let mut event = shown::kept_record(record);
                     event.insert("before".into(), json!(judged.0));
                     event.insert("after".into(), json!(judged.1));
                     differences.push(Value::Object(event));
@@ -360,7 +365,7 @@ fn each_of_last(
 ) -> Result<(), Problem> {
     let behind = history.before_newest(MAX_LOOKED)?;
     let started = Instant::now();
-    let looked = history.each(query, behind, |it| match take(&it.line) {
+    let looked = history.each_found(query, behind, |it| match take(&it.line) {
         ControlFlow::Continue(()) if started.elapsed() < LOOK_TIME => ControlFlow::Continue(()),
         _ => ControlFlow::Break(()),
     });
@@ -374,12 +379,12 @@ fn catch_up(history: &History) -> Result<(), String> {
         match news {
             News::Here(recent) => {
                 rows.lock()
-                    .push((shown::id(run), recent.root.to_string(), Value::Null))
+                    .push((shown::run_id(run), recent.root.to_string(), Value::Null))
             }
             News::Judged(record) => {
                 let record = without_secrets(serde_json::to_value(record).unwrap_or_default());
                 let mut rows = rows.lock();
-                let id = shown::id(run);
+                let id = shown::run_id(run);
                 let root = rows
                     .iter()
                     .rev()
@@ -395,12 +400,12 @@ fn catch_up(history: &History) -> Result<(), String> {
     let rows = rows.into_inner();
     let events = rows.iter().filter(|(.., record)| !record.is_null());
     history
-        .write(events.map(|(run, root, record)| Written { run, root, record }))
+        .write_events(events.map(|(run, root, record)| Written { run, root, record }))
         .map(drop)
 }
 
 /// Writes what comes, and lets go what is too old.
-fn write(history: &History, rows: &Receiver<Row>, lost: &Lost) {
+fn write_rows(history: &History, rows: &Receiver<Row>, lost: &Lost) {
     let mut trimmed: Option<Instant> = None;
     loop {
         let mut batch = Vec::new();
@@ -413,15 +418,15 @@ fn write(history: &History, rows: &Receiver<Row>, lost: &Lost) {
         let events = batch
             .iter()
             .map(|Row { run, root, record }| Written { run, root, record });
-        if let Err(problem) = history.write(events) {
+        if let Err(problem) = history.write_events(events) {
             tracing::warn!(problem, "Events are not recorded.");
-            batch.iter().for_each(|row| lost.add(&row.run, 1));
+            batch.iter().for_each(|row| lost.add_lost(&row.run, 1));
         }
-        lost.note(history);
+        lost.note_lost(history);
         if trimmed.is_none_or(|it| it.elapsed() >= TRIM) {
             let gone = history
                 .wishes()
-                .and_then(|wishes| history.trim(wishes, SystemTime::now()));
+                .and_then(|wishes| history.trim_events(wishes, SystemTime::now()));
             if let Err(problem) = gone {
                 tracing::warn!(problem, "What is too old stays in the history.");
             }

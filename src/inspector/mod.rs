@@ -24,7 +24,7 @@ mod tried;
 mod watch;
 
 use crate::http::body::{self, Unread};
-use crate::http::{Answers, Caller, bearer, not_allowed, only, reply};
+use crate::http::{Answers, Caller, bearer_token, not_allowed, only_header, reply};
 use bytes::Bytes;
 use call::Call;
 use feed::Feed;
@@ -98,11 +98,11 @@ impl Links {
     ///
     /// # Errors
     /// The system gives no random bits.
-    pub fn make(&self) -> io::Result<String> {
+    pub fn make_link(&self) -> io::Result<String> {
         Ok(format!(
             "http://{}/#start={}",
             self.0.host,
-            self.0.sessions.start()?
+            self.0.sessions.make_start()?
         ))
     }
 }
@@ -120,7 +120,7 @@ impl Inspector {
         let watched = match source {
             Source::Here => {
                 let kept = Arc::new(Kept::start());
-                watch::start(&feed, &kept)?;
+                watch::start_watching(&feed, &kept)?;
                 Watched::Here(kept)
             }
             #[cfg(feature = "fleet")]
@@ -140,15 +140,15 @@ impl Inspector {
     }
 
     /// Whether a request is for this address, and from this page or from no page.
-    fn admit<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+    fn admit_request<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
         let headers = request.headers();
         // A request to a proxy names the host in its first line.
-        if request.uri().authority().is_some() || only(headers, &HOST) != Some(&*self.host) {
+        if request.uri().authority().is_some() || only_header(headers, &HOST) != Some(&*self.host) {
             return Err((StatusCode::FORBIDDEN, "its Host is not this page's address"));
         }
         let own = format!("http://{}", self.host);
         let n_origins = headers.get_all(ORIGIN).iter().count();
-        if n_origins > 0 && only(headers, &ORIGIN) != Some(&*own) {
+        if n_origins > 0 && only_header(headers, &ORIGIN) != Some(&*own) {
             return Err((StatusCode::FORBIDDEN, "its Origin is not this page"));
         }
         if request.method() != Method::POST {
@@ -160,7 +160,7 @@ impl Inspector {
                 "it has no Origin, and what changes something comes from this page",
             ));
         }
-        let kind = only(headers, &CONTENT_TYPE)
+        let kind = only_header(headers, &CONTENT_TYPE)
             .and_then(|it| it.split(';').next())
             .map(str::trim);
         if kind.is_some_and(|it| it.eq_ignore_ascii_case("application/json")) {
@@ -173,25 +173,25 @@ impl Inspector {
         }
     }
 
-    async fn answer(
+    async fn answer_request(
         &self,
         request: Request<Incoming>,
         caller: &Caller,
     ) -> Result<Response<Body>, Refusal> {
-        self.admit(&request)?;
+        self.admit_request(&request)?;
         let path = request.uri().path().to_string();
         let method = request.method().clone();
         let session = || {
-            bearer(request.headers())
-                .and_then(|it| self.sessions.find(it))
+            bearer_token(request.headers())
+                .and_then(|it| self.sessions.find_session(it))
                 .ok_or(NO_TOKEN)
         };
         match (&*path, method) {
-            ("/api/session", Method::POST) => self.session(request, caller).await,
+            ("/api/session", Method::POST) => self.begin_session(request, caller).await,
             ("/api/call", Method::POST) => {
                 session()?;
                 self.admit_free(caller).await?;
-                Ok(self.call(request).await)
+                Ok(self.answer_call(request).await)
             }
             ("/api/events", Method::GET) => {
                 let end = session()?;
@@ -200,25 +200,25 @@ impl Inspector {
                 let after = query.strip_prefix("after=").map(str::parse).transpose();
                 let after = after
                     .map_err(|_| (StatusCode::BAD_REQUEST, "after is the number of a message"))?;
-                let head = reply::reply(
+                let head = reply::reply_with(
                     StatusCode::OK,
                     "",
                     &[(CONTENT_TYPE, "application/x-ndjson")],
                 );
-                Ok(head.map(|_| StreamBody::new(self.feed.read(after, end)).boxed_unsync()))
+                Ok(head.map(|_| StreamBody::new(self.feed.read_from(after, end)).boxed_unsync()))
             }
-            ("/api/session" | "/api/call", _) => Ok(whole(not_allowed("POST"))),
+            ("/api/session" | "/api/call", _) => Ok(whole_body(not_allowed("POST"))),
             (_, Method::GET) => {
                 let file =
-                    page::at(&path).ok_or((StatusCode::NOT_FOUND, "there is no such file"))?;
+                    page::file_at(&path).ok_or((StatusCode::NOT_FOUND, "there is no such file"))?;
                 self.admit_free(caller).await?;
-                Ok(whole(file))
+                Ok(whole_body(file))
             }
-            _ => Ok(whole(not_allowed("GET"))),
+            _ => Ok(whole_body(not_allowed("GET"))),
         }
     }
 
-    async fn session(
+    async fn begin_session(
         &self,
         request: Request<Incoming>,
         caller: &Caller,
@@ -228,26 +228,26 @@ impl Inspector {
         struct Start {
             start: String,
         }
-        let start = match read::<Start>(request).await {
-            Err(refusal) => return Ok(whole(refusal)),
+        let start = match read_body::<Start>(request).await {
+            Err(refusal) => return Ok(whole_body(refusal)),
             Ok(Start { start }) => start,
         };
-        if self.sessions.knows(&start) {
+        if self.sessions.knows_start(&start) {
             self.admit_free(caller).await?;
         }
-        Ok(whole(match self.sessions.exchange(&start) {
-            Ok(token) => reply::json(json!({ "token": token }).to_string()),
+        Ok(whole_body(match self.sessions.exchange_start(&start) {
+            Ok(token) => reply::json_reply(json!({ "token": token }).to_string()),
             Err(problem) => {
                 tracing::warn!("No page was opened: {problem}.");
-                reply::refusal(StatusCode::UNAUTHORIZED, &problem.to_string())
+                reply::refuse_request(StatusCode::UNAUTHORIZED, &problem.to_string())
             }
         }))
     }
 
-    async fn call(&self, request: Request<Incoming>) -> Response<Body> {
-        let call = match read::<Call>(request).await {
+    async fn answer_call(&self, request: Request<Incoming>) -> Response<Body> {
+        let call = match read_body::<Call>(request).await {
             Ok(call) => call,
-            Err(refusal) => return whole(refusal),
+            Err(refusal) => return whole_body(refusal),
         };
         let watched = self.watched.clone();
         let permit = self.calls.clone().acquire_owned().await;
@@ -256,16 +256,18 @@ impl Inspector {
             let answer = match &watched {
                 Watched::Here(kept) => call.answer(kept),
                 #[cfg(feature = "fleet")]
-                Watched::Fleet(fleet) => fleet.answer(&call),
+                Watched::Fleet(fleet) => fleet.answer_call(&call),
             };
             match answer {
                 Ok(result) => json!({ "result": result }),
                 Err(problem) => json!({ "error": problem.to_value() }),
             }
         });
-        whole(match answer.await {
-            Ok(answer) => reply::json(answer.to_string()),
-            Err(_) => reply::refusal(StatusCode::INTERNAL_SERVER_ERROR, "the call failed within"),
+        whole_body(match answer.await {
+            Ok(answer) => reply::json_reply(answer.to_string()),
+            Err(_) => {
+                reply::refuse_request(StatusCode::INTERNAL_SERVER_ERROR, "the call failed within")
+            }
         })
     }
 
@@ -297,34 +299,38 @@ impl Answers for Service {
     }
 
     async fn answer(&self, request: Request<Incoming>, caller: Arc<Caller>) -> Response<Body> {
-        if bearer(request.headers()).is_some_and(|it| self.0.sessions.find(it).is_some()) {
-            caller.know();
+        if bearer_token(request.headers())
+            .is_some_and(|it| self.0.sessions.find_session(it).is_some())
+        {
+            caller.mark_known();
         }
-        let answer = self.0.answer(request, &caller).await;
+        let answer = self.0.answer_request(request, &caller).await;
         answer.unwrap_or_else(|(status, problem)| {
             // What it sent may hold secrets.
             tracing::warn!("A request to the page was refused: {problem}.");
-            whole(reply::refusal(status, problem))
+            whole_body(reply::refuse_request(status, problem))
         })
     }
 }
 
-fn whole(reply: reply::Reply) -> Response<Body> {
+fn whole_body(reply: reply::Reply) -> Response<Body> {
     reply.map(BodyExt::boxed_unsync)
 }
 
 /// The body of a request.
-async fn read<T: for<'de> Deserialize<'de>>(request: Request<Incoming>) -> Result<T, reply::Reply> {
-    let bytes = body::read(request.into_body(), MAX_BODY)
+async fn read_body<T: for<'de> Deserialize<'de>>(
+    request: Request<Incoming>,
+) -> Result<T, reply::Reply> {
+    let bytes = body::read_body(request.into_body(), MAX_BODY)
         .await
         .map_err(|unread| {
             let problem = match unread {
                 Unread::TooLong(max) => format!("the request is longer than {max} bytes"),
                 _ => unread.to_string(),
             };
-            reply::refusal(unread.status(), &problem)
+            reply::refuse_request(unread.status(), &problem)
         })?;
-    let bad = |problem: String| reply::refusal(StatusCode::BAD_REQUEST, &problem);
+    let bad = |problem: String| reply::refuse_request(StatusCode::BAD_REQUEST, &problem);
     let text = std::str::from_utf8(&bytes).map_err(|error| bad(error.to_string()))?;
     let value = parse(text).map_err(|error| bad(error.to_string()))?;
     serde_json::from_value(value).map_err(|error| bad(error.to_string()))

@@ -18,17 +18,17 @@ impl Kept {
         Kept
     }
 
-    pub(super) fn take(&self, _: &str, _: &str, _: &Value) {}
+    pub(super) fn take_record(&self, _: &str, _: &str, _: &Value) {}
 
-    pub(super) fn lose(&self, _: &str, _: u64) {}
+    pub(super) fn lose_events(&self, _: &str, _: u64) {}
 
-    pub(super) fn begin(&self, _: &str, _: u64, _: impl Iterator<Item = u64>) {}
+    pub(super) fn begin_run(&self, _: &str, _: u64, _: impl Iterator<Item = u64>) {}
 
-    pub(super) fn record(&self, _: &Record) -> Answer {
+    pub(super) fn find_record(&self, _: &Record) -> Answer {
         Err(MISSING.into())
     }
 
-    pub(super) fn search(&self, _: &Search) -> Answer {
+    pub(super) fn search_history(&self, _: &Search) -> Answer {
         Err(MISSING.into())
     }
 
@@ -36,7 +36,7 @@ impl Kept {
         Err(MISSING.into())
     }
 
-    pub(super) fn against(&self, _: &Against, _: &Path) -> Answer {
+    pub(super) fn judge_against(&self, _: &Against, _: &Path) -> Answer {
         Err(MISSING.into())
     }
 }

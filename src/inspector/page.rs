@@ -36,7 +36,7 @@ files! {
 }
 
 /// The file at a path.
-pub(super) fn at(path: &str) -> Option<Reply> {
+pub(super) fn file_at(path: &str) -> Option<Reply> {
     let file = FILES.iter().find(|it| it.path == path)?;
     let headers = [
         (CONTENT_TYPE, file.kind),
@@ -51,7 +51,7 @@ pub(super) fn at(path: &str) -> Option<Reply> {
             "same-origin",
         ),
     ];
-    Some(reply::reply(StatusCode::OK, bytes_of(file), &headers))
+    Some(reply::reply_with(StatusCode::OK, bytes_of(file), &headers))
 }
 
 #[cfg(not(debug_assertions))]

@@ -65,8 +65,8 @@ impl Sessions {
     ///
     /// # Errors
     /// The system gives no random bits.
-    pub(super) fn start(&self) -> io::Result<String> {
-        let (token, text) = Token::make()?;
+    pub(super) fn make_start(&self) -> io::Result<String> {
+        let (token, text) = Token::generate()?;
         let mut state = self.0.lock();
         make_room(&mut state.starts);
         state.starts.push(Start {
@@ -78,13 +78,17 @@ impl Sessions {
     }
 
     /// Exchanges a start token for the token of a session.
-    pub(super) fn exchange(&self, start: &str) -> Result<String, NoStart> {
+    pub(super) fn exchange_start(&self, start: &str) -> Result<String, NoStart> {
         self.exchange_at(start, Instant::now())
     }
 
     /// Whether a start token is, or was, one.
-    pub(super) fn knows(&self, start: &str) -> bool {
-        self.0.lock().starts.iter().any(|it| it.token.is(start))
+    pub(super) fn knows_start(&self, start: &str) -> bool {
+        self.0
+            .lock()
+            .starts
+            .iter()
+            .any(|it| it.token.matches_text(start))
     }
 
     fn exchange_at(&self, start: &str, now: Instant) -> Result<String, NoStart> {
@@ -93,7 +97,7 @@ impl Sessions {
         starts.retain(|it| it.until > now);
         let start = starts
             .iter_mut()
-            .find(|it| it.token.is(start))
+            .find(|it| it.token.matches_text(start))
             .ok_or(NoStart::Unknown)?;
         if let Some(given) = &start.gave {
             // One of the two who have shown it isn't the person's browser, and which one can't be
@@ -101,7 +105,7 @@ impl Sessions {
             given.cancel();
             return Err(NoStart::Used);
         }
-        let (token, text) = Token::make().map_err(|_| NoStart::NoToken)?;
+        let (token, text) = Token::generate().map_err(|_| NoStart::NoToken)?;
         let end = CancellationToken::new();
         start.gave = Some(end.clone());
         open.retain(|it| !it.end.is_cancelled());
@@ -113,9 +117,9 @@ impl Sessions {
     }
 
     /// The session of a token, by what tells its end.
-    pub(super) fn find(&self, token: &str) -> Option<CancellationToken> {
+    pub(super) fn find_session(&self, token: &str) -> Option<CancellationToken> {
         let state = self.0.lock();
-        let session = state.open.iter().find(|it| it.token.is(token))?;
+        let session = state.open.iter().find(|it| it.token.matches_text(token))?;
         (!session.end.is_cancelled()).then(|| session.end.clone())
     }
 }
@@ -132,47 +136,56 @@ mod tests {
     #[test]
     fn a_start_token_counts_once_and_for_a_minute() {
         let sessions = Sessions::default();
-        let start = sessions.start().unwrap();
-        assert_eq!(sessions.exchange("0"), Err(NoStart::Unknown));
+        let start = sessions.make_start().unwrap();
+        assert_eq!(sessions.exchange_start("0"), Err(NoStart::Unknown));
         let now = Instant::now();
         assert_eq!(
             sessions.exchange_at(&start, now + START_TIME),
             Err(NoStart::Unknown),
             "too late"
         );
-        let start = sessions.start().unwrap();
-        assert!(sessions.knows(&start) && !sessions.knows(&start[1..]));
+        let start = sessions.make_start().unwrap();
+        assert!(sessions.knows_start(&start) && !sessions.knows_start(&start[1..]));
         assert!(
-            sessions.find(&start).is_none(),
+            sessions.find_session(&start).is_none(),
             "it opens nothing by itself"
         );
-        let token = sessions.exchange(&start).unwrap();
-        assert!(sessions.find(&token).is_some() && sessions.find(&token[1..]).is_none());
+        let token = sessions.exchange_start(&start).unwrap();
+        assert!(
+            sessions.find_session(&token).is_some() && sessions.find_session(&token[1..]).is_none()
+        );
         // Shown again while the browser may just have started: both lose.
-        let end = sessions.find(&token).unwrap();
-        assert_eq!(sessions.exchange(&start), Err(NoStart::Used));
-        assert!(end.is_cancelled() && sessions.find(&token).is_none());
+        let end = sessions.find_session(&token).unwrap();
+        assert_eq!(sessions.exchange_start(&start), Err(NoStart::Used));
+        assert!(end.is_cancelled() && sessions.find_session(&token).is_none());
         // Shown again later, it harms nobody.
-        let start = sessions.start().unwrap();
-        let token = sessions.exchange(&start).unwrap();
+        let start = sessions.make_start().unwrap();
+        let token = sessions.exchange_start(&start).unwrap();
         assert_eq!(
             sessions.exchange_at(&start, now + 2 * START_TIME),
             Err(NoStart::Unknown)
         );
-        assert!(sessions.find(&token).is_some());
+        assert!(sessions.find_session(&token).is_some());
     }
 
     #[test]
     fn sessions_are_bounded() {
         let sessions = Sessions::default();
-        let open = || sessions.exchange(&sessions.start().unwrap()).unwrap();
+        let open = || {
+            sessions
+                .exchange_start(&sessions.make_start().unwrap())
+                .unwrap()
+        };
         let first = open();
-        let end = sessions.find(&first).unwrap();
+        let end = sessions.find_session(&first).unwrap();
         let rest: Vec<String> = (0..MOST).map(|_| open()).collect();
-        assert!(end.is_cancelled() && sessions.find(&first).is_none());
-        assert!(rest.iter().all(|token| sessions.find(token).is_some()));
-        let starts: Vec<String> = (0..=MOST).map(|_| sessions.start().unwrap()).collect();
-        assert_eq!(sessions.exchange(&starts[0]), Err(NoStart::Unknown));
-        assert!(sessions.exchange(&starts[1]).is_ok());
+        assert!(end.is_cancelled() && sessions.find_session(&first).is_none());
+        assert!(
+            rest.iter()
+                .all(|token| sessions.find_session(token).is_some())
+        );
+        let starts: Vec<String> = (0..=MOST).map(|_| sessions.make_start().unwrap()).collect();
+        assert_eq!(sessions.exchange_start(&starts[0]), Err(NoStart::Unknown));
+        assert!(sessions.exchange_start(&starts[1]).is_ok());
     }
 }

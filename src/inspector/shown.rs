@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 const MAX_ABOUT: usize = 2000;
 
 /// What names one run of a host.
-pub(super) fn id(run: &Run) -> String {
+pub(super) fn run_id(run: &Run) -> String {
     format!("{}@{}", run.pid, run.started)
 }
 
 /// The run that has a name.
-pub(super) fn run(id: &str) -> Option<Run> {
+pub(super) fn run_named(id: &str) -> Option<Run> {
     let (pid, started) = id.split_once('@')?;
     Some(Run {
         pid: pid.parse().ok()?,
@@ -25,22 +25,22 @@ pub(super) fn run(id: &str) -> Option<Run> {
 }
 
 /// A host as pages know it.
-pub(super) fn host(recent: &Recent<'_>) -> Value {
+pub(super) fn describe_host(recent: &Recent<'_>) -> Value {
     json!({
-        "id": id(&Run::of(recent)), "root": recent.root, "pid": recent.pid, "startedAt": recent.started,
+        "id": run_id(&Run::of(recent)), "root": recent.root, "pid": recent.pid, "startedAt": recent.started,
         "total": recent.total, "generation": recent.generation, "hash": recent.hash,
         "version": recent.program.as_ref().map(|it| &it.version),
     })
 }
 
 /// A record without its secrets, and what people are told of it.
-pub(super) fn shown(record: Value) -> Map<String, Value> {
-    kept(without_secrets(record))
+pub(super) fn shown_record(record: Value) -> Map<String, Value> {
+    kept_record(without_secrets(record))
 }
 
 /// The same of a record that has no secrets any more: to look for them takes most of the time of a
 /// page of results.
-pub(super) fn kept(record: Value) -> Map<String, Value> {
+pub(super) fn kept_record(record: Value) -> Map<String, Value> {
     let event = told::event(&record);
     let text = |at: &str| event.as_ref().and_then(|it| it.text(at)).map(safe);
     let said = told::about(&record, event.as_ref()).map(|it| safe(&cut(&it, MAX_ABOUT)));

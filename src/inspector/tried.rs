@@ -51,7 +51,7 @@ pub(super) struct Alone {
 impl Definition {
     /// The file that it would replace in a project, or none.
     #[cfg(feature = "history")]
-    pub(super) fn saved(&self, root: &Path) -> Definition {
+    pub(super) fn saved_in(&self, root: &Path) -> Definition {
         let name = self.path.as_ref().and_then(|it| Path::new(it).file_name());
         let path = name.map(|it| {
             root.join(hookwire_engine::definitions::approved::DEFINITIONS)
@@ -67,7 +67,7 @@ impl Definition {
     }
 
     /// Loads it by itself for a project.
-    pub(super) fn load(&self, root: &Path, purpose: Purpose) -> Answer<Alone> {
+    pub(super) fn load_alone(&self, root: &Path, purpose: Purpose) -> Answer<Alone> {
         let name = self.path.clone().unwrap_or_else(|| UNNAMED.into());
         let base = Path::new(&name)
             .file_name()
@@ -120,8 +120,8 @@ impl Alone {
 
 impl Try {
     pub(super) fn answer(self, root: &Path) -> Answer {
-        let alone = self.definition.load(root, Purpose::Try)?;
-        let (dialect, event) = event(self.event)?;
+        let alone = self.definition.load_alone(root, Purpose::Try)?;
+        let (dialect, event) = read_event(self.event)?;
         // The engine's own verdict, because every other way to one is wrong somewhere.
         let (verdict, _) =
             tokio::runtime::Handle::current().block_on(alone.host.judge_as(dialect, &event));
@@ -163,7 +163,7 @@ impl Try {
 }
 
 /// The event behind the params of `hooks/dispatch`, and the vocabulary of who sends it.
-fn event(params: Value) -> Answer<(&'static Dialect, Event)> {
+fn read_event(params: Value) -> Answer<(&'static Dialect, Event)> {
     let dialect = params["dialect"]
         .as_str()
         .unwrap_or(dialects::NATIVE)

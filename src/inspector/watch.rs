@@ -3,7 +3,7 @@
 
 use super::feed::Feed;
 use super::kept::Kept;
-use super::shown::{host, id, shown};
+use super::shown::{describe_host, run_id, shown_record};
 use crate::rpc::protocol::ApprovalList;
 use hookwire_base::transport::client::Client;
 use hookwire_base::transport::socket;
@@ -21,14 +21,14 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// No thread could be started.
-pub(super) fn start(feed: &Arc<Feed>, kept: &Arc<Kept>) -> Result<()> {
+pub(super) fn start_watching(feed: &Arc<Feed>, kept: &Arc<Kept>) -> Result<()> {
     let hosts = Hosts {
         feed: feed.clone(),
         kept: kept.clone(),
         here: Mutex::default(),
     };
     let take: Arc<Take<'static>> = Arc::new(move |run: &Run, news: News<'_>| {
-        hosts.take(run, &news);
+        hosts.take_news(run, &news);
         ControlFlow::Continue(())
     });
     let look = move || Following::new().follow(|| socket::of_projects(&[]), &take, || false);
@@ -41,7 +41,7 @@ pub(super) fn start(feed: &Arc<Feed>, kept: &Arc<Kept>) -> Result<()> {
         for () in notices {
             let found = all_questions().unwrap_or_default();
             if found != told {
-                feed.tell(
+                feed.tell_pages(
                     "approvals",
                     Map::from_iter([("approvals".to_string(), Value::Array(found.clone()))]),
                 );
@@ -63,8 +63,8 @@ struct Hosts {
 }
 
 impl Hosts {
-    fn take(&self, run: &Run, news: &News<'_>) {
-        let id = id(run);
+    fn take_news(&self, run: &Run, news: &News<'_>) {
+        let id = run_id(run);
         let of_host = |more: Value| {
             let mut message = Map::from_iter([("host".to_string(), Value::from(id.clone()))]);
             message.extend(more.as_object().cloned().unwrap_or_default());
@@ -73,15 +73,15 @@ impl Hosts {
         match news {
             News::Here(recent) => {
                 self.kept
-                    .begin(&id, recent.total, recent.records.iter().map(|it| it.seq));
-                self.change(|here| drop(here.insert(id.clone(), host(recent))));
+                    .begin_run(&id, recent.total, recent.records.iter().map(|it| it.seq));
+                self.change_list(|here| drop(here.insert(id.clone(), describe_host(recent))));
             }
-            News::Gone => self.change(|here| drop(here.remove(&id))),
+            News::Gone => self.change_list(|here| drop(here.remove(&id))),
             News::Judged(record) => {
                 let Ok(record) = serde_json::to_value(record) else {
                     return;
                 };
-                let mut message = shown(record);
+                let mut message = shown_record(record);
                 let root = self
                     .here
                     .lock()
@@ -89,24 +89,25 @@ impl Hosts {
                     .map(|it| it["root"].clone())
                     .unwrap_or_default();
                 self.kept
-                    .take(&id, root.as_str().unwrap_or_default(), &message["record"]);
+                    .take_record(&id, root.as_str().unwrap_or_default(), &message["record"]);
                 message.insert("host".into(), id.into());
-                self.feed.tell("verdict", message);
+                self.feed.tell_pages("verdict", message);
             }
             News::Ended(ended) => {
-                self.feed.tell(
+                self.feed.tell_pages(
                     "ended",
                     of_host(json!({ "ended": without_secrets(json!(ended)) })),
                 );
             }
             News::Lost(count) => {
-                self.kept.lose(&id, *count);
-                self.feed.tell("lost", of_host(json!({ "count": count })));
+                self.kept.lose_events(&id, *count);
+                self.feed
+                    .tell_pages("lost", of_host(json!({ "count": count })));
             }
             News::Changed(changed) => {
                 self.feed
-                    .tell("definitions", of_host(json!({ "changed": changed })));
-                self.change(|here| {
+                    .tell_pages("definitions", of_host(json!({ "changed": changed })));
+                self.change_list(|here| {
                     let Some(host) = here.get_mut(&id) else {
                         return;
                     };
@@ -119,11 +120,11 @@ impl Hosts {
     }
 
     /// Changes the list, and tells it.
-    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Value>)) {
+    fn change_list(&self, change: impl FnOnce(&mut BTreeMap<String, Value>)) {
         let mut here = self.here.lock();
         change(&mut here);
         let hosts = here.values().cloned().collect();
-        self.feed.tell(
+        self.feed.tell_pages(
             "hosts",
             Map::from_iter([("hosts".to_string(), Value::Array(hosts))]),
         );
@@ -132,7 +133,7 @@ impl Hosts {
 
 /// The questions that wait in a host. Nothing is taken out of them: nobody can mean what they
 /// haven't seen.
-fn questions(id: &str, client: &mut Client) -> Result<Vec<Value>> {
+fn waiting_questions(id: &str, client: &mut Client) -> Result<Vec<Value>> {
     let list: ApprovalList = serde_json::from_value(client.request("approvals/list", &json!({}))?)?;
     let of_host = |approval: &_| {
         let mut question = json!(approval);
@@ -149,7 +150,7 @@ pub(super) fn all_questions() -> Result<Vec<Value>> {
         // One that doesn't answer keeps no other's questions back.
         let run = host.run();
         found.extend(
-            run.and_then(|run| questions(&id(&run), &mut host.client))
+            run.and_then(|run| waiting_questions(&run_id(&run), &mut host.client))
                 .unwrap_or_default(),
         );
     }

@@ -1,6 +1,6 @@
 //! One connection: messages in, replies out. Exactly one reply per request, whatever happens.
 //!
-//! [`Connection::receive`] is called by the transport's reader, message by message. What can be
+//! [`Connection::receive_message`] is called by the transport's reader, message by message. What can be
 //! answered at once is answered into the reader's buffer; what has to wait goes on as a task.
 
 pub use super::methods::Next;
@@ -12,7 +12,7 @@ use super::error::RpcError;
 use super::in_flight::{
     Admission, Batch, MAX_BATCH_REPLIES, MAX_IN_FLIGHT, ReplyTo, Request, Task,
 };
-use super::methods::{DirectCall, METHODS, Run, find, router};
+use super::methods::{DirectCall, METHODS, Run, find_method, make_router};
 use super::params;
 use super::protocol::{Trace, code};
 use super::session::Session;
@@ -81,9 +81,9 @@ impl Connection {
     }
 
     /// Takes one message in. Replies that are ready are framed into `out`.
-    pub fn receive(&self, message: &[u8], out: &mut Vec<u8>) -> Next {
+    pub fn receive_message(&self, message: &[u8], out: &mut Vec<u8>) -> Next {
         let Ok(text) = std::str::from_utf8(message) else {
-            self.refuse(
+            self.refuse_request(
                 None,
                 code::PARSE,
                 "parse error: the message is not UTF-8",
@@ -108,7 +108,7 @@ impl Connection {
         let messages: Vec<&RawValue> = match serde_json::from_str(text) {
             Ok(messages) => messages,
             Err(error) => {
-                self.refuse(
+                self.refuse_request(
                     None,
                     code::PARSE,
                     format!("parse error: {error}"),
@@ -133,16 +133,17 @@ impl Connection {
                 next = Next::Exit;
             }
         }
-        deliver(&self.session, None, &to, Some(out));
+        deliver_reply(&self.session, None, &to, Some(out));
         next
     }
 
     fn receive_one(&self, text: &str, to: &ReplyTo, out: &mut Vec<u8>) -> Next {
-        let wants_parsed =
-            |name: &str| find(name).is_some_and(|method| matches!(method.run, Run::Direct(_)));
+        let wants_parsed = |name: &str| {
+            find_method(name).is_some_and(|method| matches!(method.run, Run::Direct(_)))
+        };
         if let Some(request) = read_parsed(text, wants_parsed) {
             let params = SentParams::Parsed(request.params, request.params_text);
-            self.request(request.id, request.method, params, to, out);
+            self.take_request(request.id, request.method, params, to, out);
             return Next::Read;
         }
         let envelope: Envelope<'_> = match serde_json::from_str(text) {
@@ -158,7 +159,7 @@ impl Connection {
                 return Next::Read;
             }
             Err(error) => {
-                self.refuse(None, code::PARSE, format!("parse error: {error}"), to, out);
+                self.refuse_request(None, code::PARSE, format!("parse error: {error}"), to, out);
                 return Next::Read;
             }
         };
@@ -168,7 +169,7 @@ impl Connection {
         let problem = match (&envelope.method, envelope.jsonrpc.map(RawValue::get)) {
             (None, _) if is_reply => {
                 self.take_reply(id.unwrap_or("null"), envelope.result, envelope.error);
-                deliver(&self.session, None, to, Some(out));
+                deliver_reply(&self.session, None, to, Some(out));
                 return Next::Read;
             }
             (None, _) => "`method` is missing",
@@ -176,12 +177,12 @@ impl Connection {
             // Some clients leave the version out.
             (Some(Method::Name(name)), None | Some(r#""2.0""#)) => match id {
                 Some(id) => {
-                    self.request(id, name, SentParams::Text(params), to, out);
+                    self.take_request(id, name, SentParams::Text(params), to, out);
                     return Next::Read;
                 }
                 None => {
-                    let next = self.notification(name, params);
-                    deliver(&self.session, None, to, Some(out));
+                    let next = self.take_notification(name, params);
+                    deliver_reply(&self.session, None, to, Some(out));
                     return next;
                 }
             },
@@ -202,12 +203,12 @@ impl Connection {
             }
             (None, None) => return,
         };
-        self.session.reply(id, reply);
+        self.session.take_reply(id, reply);
     }
 
-    fn notification(&self, name: &str, params: Option<&str>) -> Next {
+    fn take_notification(&self, name: &str, params: Option<&str>) -> Next {
         trace_received(&self.session, name, None);
-        let Some(Run::Notification(run)) = find(name).map(|method| method.run) else {
+        let Some(Run::Notification(run)) = find_method(name).map(|method| method.run) else {
             self.request_without_reply(name, params);
             return Next::Read;
         };
@@ -220,7 +221,10 @@ impl Connection {
     /// A request that was sent as a notification, such as an event whose verdict the client doesn't
     /// need.
     fn request_without_reply(&self, name: &str, params: Option<&str>) {
-        let Some(method) = self.find(name).filter(|_| !self.session.is_shut_down()) else {
+        let Some(method) = self
+            .find_method(name)
+            .filter(|_| !self.session.is_shut_down())
+        else {
             tracing::debug!(
                 method = name,
                 "A notification that means nothing was ignored."
@@ -234,7 +238,7 @@ impl Connection {
             );
             return;
         }
-        match self.call(&method, "null", SentParams::Text(params)) {
+        match self.call_method(&method, "null", SentParams::Text(params)) {
             Called::Done(reply) => log_failure(&reply),
             Called::Waits(future) => {
                 let task = self.session.in_flight.start_task();
@@ -246,7 +250,7 @@ impl Connection {
         }
     }
 
-    fn request(
+    fn take_request(
         &self,
         id: &str,
         name: &str,
@@ -260,7 +264,7 @@ impl Connection {
             return self.refuse_invalid(None, "`id` is a string or a number", to, out);
         }
         let id = &*canonical_id(id);
-        match self.session.in_flight.admits(id) {
+        match self.session.in_flight.admit_id(id) {
             Admission::Yes => {}
             Admission::Duplicate => {
                 return self.refuse_invalid(
@@ -273,7 +277,7 @@ impl Connection {
             Admission::Overloaded => {
                 let message =
                     format!("overloaded: {MAX_IN_FLIGHT} requests are in flight; wait for replies");
-                return self.refuse(Some(id), code::OVERLOADED, message, to, out);
+                return self.refuse_request(Some(id), code::OVERLOADED, message, to, out);
             }
         }
         if matches!(to, ReplyTo::Batch(batch) if batch.is_full()) {
@@ -281,17 +285,17 @@ impl Connection {
             let message = format!(
                 "overloaded: the replies of this batch are more than {most} MiB; ask for less at once"
             );
-            return self.refuse(Some(id), code::OVERLOADED, message, to, out);
+            return self.refuse_request(Some(id), code::OVERLOADED, message, to, out);
         }
         if self.session.is_shut_down() {
             let problem = "after `shutdown` only the notification `exit` is served";
             return self.refuse_invalid(Some(id), problem, to, out);
         }
-        let Some(method) = self.find(name) else {
+        let Some(method) = self.find_method(name) else {
             let RpcError { code, message, .. } = unknown_method(name);
-            return self.refuse(Some(id), code, message, to, out);
+            return self.refuse_request(Some(id), code, message, to, out);
         };
-        let called = self.call(&method, id, params);
+        let called = self.call_method(&method, id, params);
         let is_answered = matches!(called, Called::Done(_));
         let insert = || {
             let cancelled = CancellationToken::new();
@@ -304,7 +308,7 @@ impl Connection {
             cancelled
         };
         if let ReplyTo::Batch(batch) = to {
-            batch.hold(id);
+            batch.hold_id(id);
         }
         match called {
             Called::Done(reply) => {
@@ -312,7 +316,7 @@ impl Connection {
                     insert();
                 }
                 trace_answered(name, id, started);
-                deliver(&self.session, Some(&reply), to, Some(out));
+                deliver_reply(&self.session, Some(&reply), to, Some(out));
             }
             Called::Waits(future) => {
                 // What is answered already must not be overtaken: that a hook couldn't be
@@ -345,26 +349,26 @@ impl Connection {
             };
             trace_answered(&name, &id, started);
             if session.in_flight.claim_reply(&id) {
-                deliver(&session, Some(&reply), &to, None);
+                deliver_reply(&session, Some(&reply), &to, None);
             }
             drop(task);
         });
     }
 
-    fn find(&self, name: &str) -> Option<Callable<'_>> {
-        if let Some(Run::Direct(run)) = find(name).map(|method| method.run) {
+    fn find_method(&self, name: &str) -> Option<Callable<'_>> {
+        if let Some(Run::Direct(run)) = find_method(name).map(|method| method.run) {
             return Some(Callable::Direct(run));
         }
         // A name that is there twice is a bug that every test would meet.
         #[expect(clippy::expect_used, reason = "the table is static")]
         let router = self
             .router
-            .get_or_init(|| router(self.session.clone()).expect("the method table is sound"));
+            .get_or_init(|| make_router(self.session.clone()).expect("the method table is sound"));
         router.method(name).map(Callable::Routed)
     }
 
     /// Calls a method on this thread up to where it would wait.
-    fn call(&self, method: &Callable<'_>, id: &str, params: SentParams<'_>) -> Called {
+    fn call_method(&self, method: &Callable<'_>, id: &str, params: SentParams<'_>) -> Called {
         // Tasks and timers that a method starts belong to the runtime.
         let _guard = self.session.runtime.enter();
         let called = catch_unwind(AssertUnwindSafe(|| {
@@ -412,7 +416,7 @@ impl Connection {
 
     /// Answers that a message is not a valid request.
     fn refuse_invalid(&self, id: Option<&str>, problem: &str, to: &ReplyTo, out: &mut Vec<u8>) {
-        self.refuse(
+        self.refuse_request(
             id,
             code::INVALID_REQUEST,
             format!("invalid request: {problem}"),
@@ -423,7 +427,7 @@ impl Connection {
 
     /// Answers with an error. An id that is in flight belongs to another request: a reply under it
     /// would be taken for that request's reply.
-    fn refuse(
+    fn refuse_request(
         &self,
         id: Option<&str>,
         code: i32,
@@ -443,12 +447,12 @@ impl Connection {
         }
         tracing::debug!(id = reply_id, code, message, "A message was refused.");
         let reply = Reply::error(reply_id, &RpcError::new(code, message));
-        deliver(&self.session, Some(&reply), to, Some(out));
+        deliver_reply(&self.session, Some(&reply), to, Some(out));
     }
 
     /// The connection ends: hooks in flight get `hooks` to finish by themselves, then `after` to
     /// take their failure direction. What still waits after that is cancelled and answered here.
-    pub fn drain(&self, hooks: Duration, after: Duration) {
+    pub fn drain_hooks(&self, hooks: Duration, after: Duration) {
         let in_flight = &self.session.in_flight;
         self.session.hang_up();
         let until = Instant::now() + hooks;
@@ -459,7 +463,7 @@ impl Connection {
                 for (id, to) in in_flight.claim_all_replies() {
                     let message = "cancelled: the connection ended before there was a reply";
                     let reply = Reply::error(&id, &RpcError::new(code::CANCELLED, message));
-                    deliver(&self.session, Some(&reply), &to, None);
+                    deliver_reply(&self.session, Some(&reply), &to, None);
                 }
             }
         }
@@ -529,7 +533,12 @@ fn poll_once(mut future: BoxFuture<'static, Reply>) -> Called {
 }
 
 /// Sends a reply, or keeps it until its batch is complete. `None`: a notification has no reply.
-fn deliver(session: &Session, reply: Option<&Reply>, to: &ReplyTo, out: Option<&mut Vec<u8>>) {
+fn deliver_reply(
+    session: &Session,
+    reply: Option<&Reply>,
+    to: &ReplyTo,
+    out: Option<&mut Vec<u8>>,
+) {
     let reply = reply.map(|reply| &*reply.json);
     let whole = match to {
         ReplyTo::Client => reply.map(Cow::Borrowed),
@@ -588,7 +597,7 @@ fn panic_reply(id: &str, panic: &(dyn Any + Send)) -> Reply {
 }
 
 fn unknown_method(name: &str) -> RpcError {
-    if find(name).is_some() {
+    if find_method(name).is_some() {
         return RpcError::request(format!("`{name}` is a notification; send it without `id`"));
     }
     let nearest = did_you_mean(closest(name, METHODS.iter().map(|method| method.name)));
@@ -666,7 +675,8 @@ mod tests {
     fn at_the_end_a_reply_does_not_depend_on_the_tasks() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let (connection, runtime) = connection(file.reopen().unwrap());
-        let receive = |message: &str| connection.receive(message.as_bytes(), &mut Vec::new());
+        let receive =
+            |message: &str| connection.receive_message(message.as_bytes(), &mut Vec::new());
         receive(
             r#"{"jsonrpc":"2.0","id":0,"method":"hooks/register","params":{"hooks":[{"name":"h","on":"Stop","callback":"c"}]}}"#,
         );
@@ -680,7 +690,7 @@ mod tests {
         runtime.spawn(async move { wait.recv() });
         receive(&stop(1));
         receive(&format!("[{},{}]", stop(2), stop(3)));
-        connection.drain(Duration::ZERO, Duration::ZERO);
+        connection.drain_hooks(Duration::ZERO, Duration::ZERO);
         drop(go_on);
         runtime.shutdown_timeout(Duration::from_secs(20));
         let sent = std::fs::read_to_string(file.path()).unwrap();
@@ -702,15 +712,15 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let (connection, _runtime) = connection(file.reopen().unwrap());
         let mut out = Vec::new();
-        connection.receive(
+        connection.receive_message(
             br#"{"jsonrpc":"2.0","id":0,"method":"hooks/register","params":{"hooks":[{"name":"h","on":"Stop","callback":"c"}]}}"#,
             &mut out,
         );
-        connection.receive(
+        connection.receive_message(
             br#"{"jsonrpc":"2.0","id":1,"method":"hooks/register","params":{"hooks":[{"name":"x"}]}}"#,
             &mut out,
         );
-        connection.receive(
+        connection.receive_message(
             br#"{"jsonrpc":"2.0","id":2,"method":"hooks/dispatch","params":{"event":"Stop"}}"#,
             &mut out,
         );
@@ -743,12 +753,12 @@ mod tests {
                 sent.splice(at..until, put.iter().copied());
             }
             let mut out = Vec::new();
-            connection.receive(&sent, &mut out);
+            connection.receive_message(&sent, &mut out);
             for reply in out.split(|byte| *byte == b'\n').filter(|it| !it.is_empty()) {
                 serde_json::from_slice::<Value>(reply).unwrap();
             }
             out.clear();
-            connection.receive(br#"{"jsonrpc":"2.0","id":"next","method":"no/such"}"#, &mut out);
+            connection.receive_message(br#"{"jsonrpc":"2.0","id":"next","method":"no/such"}"#, &mut out);
             let replies = String::from_utf8(out).unwrap();
             let expected = r#"{"jsonrpc":"2.0","id":"next","error":{"code":-32601,"message":"method not found: `no/such`"}}"#;
             prop_assert_eq!(replies, format!("{expected}\n"));

@@ -24,7 +24,8 @@ impl ExplainResult {
         broken: &[String],
         facts: &Facts,
     ) -> ExplainResult {
-        let hooks = engine::in_running_order(hooks, Some(&facts.event.name), sender(facts));
+        let hooks =
+            engine::in_running_order(hooks, Some(&facts.event.name), sender_contract(facts));
         let policies = policies
             .iter()
             .filter(|_| policy::is_tool_request(&facts.event));
@@ -34,11 +35,11 @@ impl ExplainResult {
                 denies: policy.refusal(facts).map(|it| it.reason),
             })
             .collect();
-        let commands = commands(facts);
+        let commands = read_commands(facts);
         let mut unseen: Vec<String> = Vec::new();
         let hooks = hooks
             .iter()
-            .map(|hook| explain(hook, facts, &commands, &mut unseen))
+            .map(|hook| explain_hook(hook, facts, &commands, &mut unseen))
             .collect();
         ExplainResult {
             acts: if facts.tool().is_some() {
@@ -59,7 +60,7 @@ impl ExplainResult {
 }
 
 /// The vocabulary of whoever has sent the event.
-fn sender(facts: &Facts) -> &'static Contract {
+fn sender_contract(facts: &Facts) -> &'static Contract {
     let original = facts
         .event
         .original
@@ -68,7 +69,7 @@ fn sender(facts: &Facts) -> &'static Contract {
     &original.unwrap_or(dialects::native()).contract
 }
 
-fn explain(
+fn explain_hook(
     hook: &Arc<Hook>,
     facts: &Facts,
     commands: &[ReadCommand],
@@ -109,7 +110,7 @@ fn explain(
     // What stands in for a broken definition always fails, and says what that means.
     let decision = decision.or_else(|| hook.is_broken().then_some(Decision::Deny));
     let exception = if applies {
-        exception(hook, facts, commands)
+        narrowest_exception(hook, facts, commands)
     } else {
         None
     };
@@ -128,7 +129,7 @@ fn explain(
 }
 
 /// The narrowest exception that lets the call pass a fixed deny or ask: each is tried.
-fn exception(hook: &Hook, facts: &Facts, commands: &[ReadCommand]) -> Option<String> {
+fn narrowest_exception(hook: &Hook, facts: &Facts, commands: &[ReadCommand]) -> Option<String> {
     const MOST: usize = 16;
     if !hook.is_verdict() || hook.tools.rules.is_empty() {
         return None;
@@ -160,7 +161,7 @@ fn exception(hook: &Hook, facts: &Facts, commands: &[ReadCommand]) -> Option<Str
 }
 
 /// The commands that were read out of a tool's call.
-fn commands(facts: &Facts) -> Vec<ReadCommand> {
+fn read_commands(facts: &Facts) -> Vec<ReadCommand> {
     if facts.event.tool_name().is_none() {
         return Vec::new();
     }

@@ -69,7 +69,7 @@ impl InFlight {
         Task(self.clone())
     }
 
-    pub(super) fn admits(&self, id: &str) -> Admission {
+    pub(super) fn admit_id(&self, id: &str) -> Admission {
         let state = self.state.lock();
         if state.requests.contains_key(id) {
             Admission::Duplicate
@@ -124,14 +124,14 @@ impl InFlight {
         .collect()
     }
 
-    fn free(&self, ids: &[String]) {
+    fn free_ids(&self, ids: &[String]) {
         let mut state = self.state.lock();
         for id in ids {
             state.requests.remove(id);
         }
     }
 
-    pub(super) fn cancel(&self, id: &str) {
+    pub(super) fn cancel_request(&self, id: &str) {
         if let Some(request) = self.state.lock().requests.get(id) {
             request.cancelled.cancel();
         }
@@ -199,7 +199,7 @@ impl Batch {
     }
 
     /// Keeps an id from being used again before the whole batch is answered.
-    pub(super) fn hold(&self, id: &str) {
+    pub(super) fn hold_id(&self, id: &str) {
         self.0.lock().ids.push(id.to_string());
     }
 
@@ -225,7 +225,7 @@ impl Batch {
         if batch.open > 0 {
             return None;
         }
-        in_flight.free(&batch.ids);
+        in_flight.free_ids(&batch.ids);
         let mut replies = std::mem::take(&mut batch.replies);
         if replies.is_empty() {
             return None;

@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 /// Params and results by method, and the types they are made of.
-pub fn protocol() -> Value {
+pub fn protocol_schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let (mut requests, mut notifications) = (Map::new(), Map::new());
     for method in METHODS {

@@ -81,7 +81,7 @@ pub fn serve_stream(
             if let Some(framing) = decoder.framing() {
                 outbox.set_framing(framing);
             }
-            next = handle(connection, &incoming, &mut out);
+            next = handle_incoming(connection, &incoming, &mut out);
             if out.len() >= REPLIES_AT_ONCE {
                 outbox.send_framed(&out);
                 out.clear();
@@ -103,17 +103,17 @@ pub fn serve_stream(
         if let Some(framing) = decoder.framing() {
             outbox.set_framing(framing);
         }
-        handle(connection, &incoming, &mut out);
+        handle_incoming(connection, &incoming, &mut out);
         outbox.send_framed(&out);
     }
-    connection.drain(DRAIN, AFTER_DRAIN);
+    connection.drain_hooks(DRAIN, AFTER_DRAIN);
     outbox.flush(FLUSH);
     result.map(|()| next)
 }
 
-fn handle(connection: &Connection, incoming: &Incoming, out: &mut Vec<u8>) -> Next {
+fn handle_incoming(connection: &Connection, incoming: &Incoming, out: &mut Vec<u8>) -> Next {
     match incoming {
-        Incoming::Message(message) => connection.receive(message, out),
+        Incoming::Message(message) => connection.receive_message(message, out),
         Incoming::Bad(bad) => {
             connection.receive_bad(bad, out);
             Next::Read

@@ -190,7 +190,7 @@ impl Session {
             models: asked(RequestKind::Complete),
         };
         drop(settings);
-        self.forward(&capabilities.notifications);
+        self.forward_notifications(&capabilities.notifications);
         let remark = "`decisions` has no `rewrite`: what hooks rewrite will be denied";
         let remarks: Vec<_> = takes_no_rewrite
             .then(|| remark.to_string())
@@ -344,7 +344,7 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended, or the work panicked.
-    pub(super) async fn change<T: Send + 'static>(
+    pub(super) async fn change_definitions<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Session) -> RpcResult<T> + Send + 'static,
     ) -> RpcResult<T> {
@@ -428,11 +428,11 @@ impl Session {
     }
 
     /// Calls the client. Dropping the future tells it that the answer is no longer wanted.
-    pub async fn ask(&self, method: &str, params: Value) -> Result<Value, String> {
+    pub async fn call_client(&self, method: &str, params: Value) -> Result<Value, String> {
         struct Guard<'a>(&'a Session, u64);
         impl Drop for Guard<'_> {
             fn drop(&mut self) {
-                if self.0.take(self.1).is_some() {
+                if self.0.take_waiter(self.1).is_some() {
                     Client::notify(self.0, "$/cancelRequest", &json!({ "id": self.1 }));
                 }
             }
@@ -451,8 +451,8 @@ impl Session {
     }
 
     /// Takes the client's reply to one of our requests.
-    pub fn reply(&self, id: &str, reply: Result<Value, String>) {
-        match id.parse().ok().and_then(|id| self.take(id)) {
+    pub fn take_reply(&self, id: &str, reply: Result<Value, String>) {
+        match id.parse().ok().and_then(|id| self.take_waiter(id)) {
             // The waiter may have just gone away.
             Some(waiting) => drop(waiting.send(reply)),
             None => tracing::debug!(id, "A reply to nothing that was asked."),
@@ -466,13 +466,13 @@ impl Session {
         self.pending.lock().take().is_some()
     }
 
-    fn take(&self, id: u64) -> Option<Waiter> {
+    fn take_waiter(&self, id: u64) -> Option<Waiter> {
         self.pending.lock().as_mut()?.remove(&id)
     }
 
     /// Sends the notifications that the client wants. Under load some of them are dropped, but no
     /// reply.
-    fn forward(&self, wanted: &[NotificationKind]) {
+    fn forward_notifications(&self, wanted: &[NotificationKind]) {
         let wants = |kind| wanted.contains(&kind);
         let message = |kind: NotificationKind, params: &str| {
             format!(
@@ -481,7 +481,7 @@ impl Session {
             )
         };
         if wants(NotificationKind::Changed) {
-            self.relay(self.host.changes(), move |change| {
+            self.relay_channel(self.host.changes(), move |change| {
                 let params = serde_json::to_string(&change).ok();
                 params
                     .map(|params| message(NotificationKind::Changed, &params))
@@ -494,7 +494,7 @@ impl Session {
             wants(NotificationKind::Failed),
         );
         if executed || failed {
-            self.relay(self.host.engine.reports(), move |report| {
+            self.relay_channel(self.host.engine.reports(), move |report| {
                 let Ok(params) = serde_json::to_string(&report) else {
                     return Vec::new();
                 };
@@ -545,7 +545,7 @@ impl Session {
         self.runtime.spawn(async move {
             while let Some(Ok(())) = ended.run_until_cancelled(questions.changed()).await {
                 let told = json!(*questions.borrow_and_update()).to_string();
-                if !deliver(&outbox, &ended, message(&told).as_bytes()).await {
+                if !deliver_message(&outbox, &ended, message(&told).as_bytes()).await {
                     return;
                 }
             }
@@ -565,7 +565,7 @@ impl Session {
                 let named = json!(NamedPrograms::of(&host.published().hooks));
                 let told = json!({ "jsonrpc": "2.0", "method": NotificationKind::Named.method(), "params": named });
                 // None may be lost: what isn't named isn't asked about.
-                if !deliver(&outbox, &ended, told.to_string().as_bytes()).await {
+                if !deliver_message(&outbox, &ended, told.to_string().as_bytes()).await {
                     return;
                 }
             }
@@ -587,7 +587,7 @@ impl Session {
         self.runtime.spawn(async move {
             while let Some(Some(news)) = ended.run_until_cancelled(follower.next(&journal)).await {
                 for message in messages(news) {
-                    if !deliver(&outbox, &ended, message.as_bytes()).await {
+                    if !deliver_message(&outbox, &ended, message.as_bytes()).await {
                         return;
                     }
                 }
@@ -596,7 +596,7 @@ impl Session {
     }
 
     /// Sends what `messages` makes of each item of a channel, until the connection ends.
-    fn relay<T: Clone + Send + 'static>(
+    fn relay_channel<T: Clone + Send + 'static>(
         &self,
         mut channel: broadcast::Receiver<T>,
         messages: impl Fn(T) -> Vec<String> + Send + 'static,
@@ -614,7 +614,7 @@ impl Session {
 
 /// Sends a message that may not be lost: a client that is behind with reading is waited for. Says
 /// whether it was sent before the connection ended.
-async fn deliver(outbox: &Outbox, ended: &CancellationToken, message: &[u8]) -> bool {
+async fn deliver_message(outbox: &Outbox, ended: &CancellationToken, message: &[u8]) -> bool {
     while !outbox.offer(message) {
         if ended
             .run_until_cancelled(tokio::time::sleep(CLIENT_READS))
@@ -647,7 +647,7 @@ impl Client for Session {
         Box::pin(async move {
             session
                 .ok_or("the client is gone")?
-                .ask(method, params)
+                .call_client(method, params)
                 .await
         })
     }

@@ -25,7 +25,7 @@ const LONG: usize = 64 * 1024;
 /// The reply to a message or a batch of them, without its end of line; empty if it is of
 /// notifications only. Returns when all of it is done, and cancels what isn't when it is dropped.
 /// To be called on the runtime.
-pub async fn answer(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u8> {
+pub async fn answer_message(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u8> {
     struct Cancel(Connection, bool);
     impl Drop for Cancel {
         fn drop(&mut self) {
@@ -40,9 +40,9 @@ pub async fn answer(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u
     let mut connection = Cancel(Connection::new(session), false);
     let mut replies = Vec::new();
     if message.len() > LONG {
-        block_in_place(|| connection.0.receive(message, &mut replies));
+        block_in_place(|| connection.0.receive_message(message, &mut replies));
     } else {
-        connection.0.receive(message, &mut replies);
+        connection.0.receive_message(message, &mut replies);
     }
     in_flight.until_idle().await;
     connection.1 = true;
@@ -56,7 +56,7 @@ pub async fn answer(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u
 ///
 /// # Errors
 /// It is no event, in words for whoever sent it; or a bug.
-pub async fn judge(
+pub async fn judge_payload(
     host: &Arc<Host>,
     runtime: &Handle,
     agent: &'static Dialect,

@@ -471,7 +471,7 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
             let blocks = dialect.row(name).is_none_or(|row| row.blocks);
             match (verdict.decision, blocks) {
                 (Decision::Allow, _) => {}
-                // They don't know `block`; the idle teammate's is for `Dialect::say`.
+                // They don't know `block`; the idle teammate's is for `Dialect::say_reply`.
                 (_, true) if name == "TaskCompleted" || name == "TeammateIdle" => {
                     reply.insert("continue".into(), json!(false));
                     reply.insert("stopReason".into(), json!(text_or(&reason, BLOCKED)));

@@ -2,7 +2,7 @@
 //! or a slip. It must not pass for silence, because a guard that says "no" in the wrong words would
 //! then never stop anything.
 //!
-//! Readers of coding agents' replies end with [`understood`]. The five systems whose documents say
+//! Readers of coding agents' replies end with [`check_understood`]. The five systems whose documents say
 //! that such a reply is an allow don't ask it.
 
 use super::describe_pointer;

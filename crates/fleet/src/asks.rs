@@ -133,7 +133,7 @@ impl Asker {
     }
 
     /// Publishes a question, a JSON value, and waits for an answer that counts, for as long as is
-    /// said. Dropping the future leaves the question there until it expires; [`over`](Self::over)
+    /// said. Dropping the future leaves the question there until it expires; [`close_question`](Self::close_question)
     /// takes it back. `asked` is told each name of it.
     ///
     /// # Errors
@@ -356,7 +356,7 @@ impl Waiting {
         }
     }
 
-    /// As [`waiting`], now.
+    /// As [`waiting_questions`], now.
     ///
     /// # Errors
     /// The account may not read them, or the server doesn't answer. The next look goes on.

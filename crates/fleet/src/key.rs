@@ -221,7 +221,7 @@ impl SecretKey {
         })
     }
 
-    /// Reads a file that [`write`](SecretKey::write) has written. Asks for the passphrase only if
+    /// Reads a file that [`write_file`](SecretKey::write_file) has written. Asks for the passphrase only if
     /// one is needed.
     ///
     /// # Errors

@@ -83,7 +83,7 @@ impl std::fmt::Debug for Outbound {
 }
 
 impl Outbound {
-    /// Records go by this spool from now on. [`drain`](Self::drain) sends them.
+    /// Records go by this spool from now on. [`drain_to`](Self::drain_to) sends them.
     pub fn new(spool: Spool) -> Outbound {
         let progress = Progress {
             waiting: spool.waiting(),

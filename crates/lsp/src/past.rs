@@ -58,7 +58,7 @@ pub(super) fn newest_event<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p Past
     )
 }
 
-/// The name of the event that [`newest`] finds.
+/// The name of the event that [`newest_event`] finds.
 pub(super) fn newest_name<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p str> {
     let mut names = past
         .iter()

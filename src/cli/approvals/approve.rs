@@ -4,7 +4,7 @@ use super::super::output::Output;
 use super::super::{Failure, Finding};
 #[cfg(feature = "fleet")]
 use super::SignedArgs;
-use super::{Extent, answer, find, says_yes, show};
+use super::{Extent, answer_question, find_question, says_yes, show_question};
 use serde_json::json;
 use std::io::IsTerminal;
 
@@ -38,16 +38,16 @@ pub(super) fn run(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failu
             .map_err(|error| Failure(format!("--input is not JSON: {error}")))?;
         reply["subject"] = input;
     }
-    let (mut host, root, approval) = find(args.id.as_deref())?;
+    let (mut host, root, approval) = find_question(args.id.as_deref())?;
     // Nobody can mean what they haven't seen, so it is shown before the answer counts.
     if out.json {
         out.json(&approval);
     } else {
-        show(&approval, &root, Extent::Whole, out);
+        show_question(&approval, &root, Extent::Whole, out);
     }
     if !args.yes && std::io::stdin().is_terminal() && !says_yes("Approve this?")? {
         out.line("It still waits.");
         return Ok(Finding::Found);
     }
-    answer(&mut host, &approval.id, &reply, out)
+    answer_question(&mut host, &approval.id, &reply, out)
 }

@@ -4,7 +4,7 @@ use super::super::output::Output;
 use super::super::{Failure, Finding};
 #[cfg(feature = "fleet")]
 use super::SignedArgs;
-use super::{Extent, answer, find, show};
+use super::{Extent, answer_question, find_question, show_question};
 use serde_json::json;
 
 #[derive(clap::Args)]
@@ -23,11 +23,11 @@ pub(in crate::cli) struct DenyArgs {
 }
 
 pub(super) fn run(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let (mut host, root, approval) = find(args.id.as_deref())?;
+    let (mut host, root, approval) = find_question(args.id.as_deref())?;
     // Without a name, it may be another one than the person has seen.
     if args.id.is_none() && !out.json {
-        show(&approval, &root, Extent::Folded, out);
+        show_question(&approval, &root, Extent::Folded, out);
     }
     let reply = json!({ "decision": "deny", "reason": args.reason, "remember": args.remember });
-    answer(&mut host, &approval.id, &reply, out)
+    answer_question(&mut host, &approval.id, &reply, out)
 }

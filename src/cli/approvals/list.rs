@@ -2,7 +2,7 @@
 
 use super::super::output::{Output, Tone};
 use super::super::{Failure, Finding};
-use super::{Extent, hosts, none_waits, show};
+use super::{Extent, hosts_with_questions, none_waits, show_question};
 use crate::rpc::protocol::ApprovalList;
 use hookwire_engine::running::follow::notices_of_questions;
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ pub(super) fn run(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure>
     };
     let mut known = HashSet::new();
     let is_wanted = |id: &str| args.id.as_ref().is_none_or(|wanted| wanted == id);
-    let lists = lists(is_wanted)?;
+    let lists = waiting_lists(is_wanted)?;
     if out.json {
         // Of a host where nothing waits, programs learn that it is there.
         lists
@@ -51,15 +51,19 @@ pub(super) fn run(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure>
         _ => {}
     }
     if args.watch {
-        watch(known, extent, out)?;
+        watch_questions(known, extent, out)?;
     }
     Ok(Finding::Fine)
 }
 
 /// Shows each new question as soon as its host says that there is one, until nobody reads any more.
-fn watch(mut known: HashSet<String>, extent: Extent, out: &mut Output) -> Result<(), Failure> {
+fn watch_questions(
+    mut known: HashSet<String>,
+    extent: Extent,
+    out: &mut Output,
+) -> Result<(), Failure> {
     for () in notices_of_questions()? {
-        show_new(lists(|_| true)?, &mut known, extent, out);
+        show_new(waiting_lists(|_| true)?, &mut known, extent, out);
         if out.is_gone() {
             break;
         }
@@ -68,8 +72,11 @@ fn watch(mut known: HashSet<String>, extent: Extent, out: &mut Output) -> Result
 }
 
 /// The questions that wait in each host and are wanted.
-fn lists(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<ApprovalList>, Failure> {
-    let mut lists: Vec<_> = hosts()?.into_iter().map(|(_, list)| list).collect();
+fn waiting_lists(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<ApprovalList>, Failure> {
+    let mut lists: Vec<_> = hosts_with_questions()?
+        .into_iter()
+        .map(|(_, list)| list)
+        .collect();
     lists
         .iter_mut()
         .for_each(|list| list.approvals.retain(|it| is_wanted(&it.id)));
@@ -95,7 +102,7 @@ fn show_new(
             false => list
                 .approvals
                 .iter()
-                .for_each(|approval| show(approval, &list.root, extent, out)),
+                .for_each(|approval| show_question(approval, &list.root, extent, out)),
         }
     }
     n_shown

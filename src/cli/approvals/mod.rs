@@ -5,7 +5,7 @@ pub(super) mod approve;
 pub(super) mod deny;
 pub(super) mod list;
 
-use super::output::{Output, Tone, tell};
+use super::output::{Output, Tone, say_on_stderr};
 use super::{Failure, Finding};
 use crate::rpc::protocol::ApprovalList;
 use hookwire_base::support::amounts::number_of;
@@ -77,13 +77,13 @@ pub(super) fn run(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Fai
 
 /// Every running host with the questions that wait there. For one that doesn't answer, a line is
 /// printed: others may have what is looked for.
-fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
+fn hosts_with_questions() -> Result<Vec<(Client, ApprovalList)>, Failure> {
     let mut hosts = Vec::new();
     for (path, asked) in ask(socket::of_projects(&[])?, "approvals/list") {
         let read = asked.and_then(|(host, list)| Ok((host, serde_json::from_value(list)?)));
         match read {
             Ok(host) => hosts.push(host),
-            Err(problem) => tell(format_args!("{}: {problem}", path.display())),
+            Err(problem) => say_on_stderr(format_args!("{}: {problem}", path.display())),
         }
     }
     Ok(hosts)
@@ -91,7 +91,7 @@ fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
 
 /// Asks on the terminal; only yes is yes.
 pub(super) fn says_yes(question: &str) -> Result<bool, Failure> {
-    super::output::prompt(&format!("{question} [y/N] "))?;
+    super::output::prompt_person(&format!("{question} [y/N] "))?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(
@@ -102,9 +102,9 @@ pub(super) fn says_yes(question: &str) -> Result<bool, Failure> {
 
 /// The host where a question waits, the root of that host, and the question: the one that is named,
 /// or the only one.
-fn find(id: Option<&str>) -> Result<(Client, String, ApprovalRequest), Failure> {
+fn find_question(id: Option<&str>) -> Result<(Client, String, ApprovalRequest), Failure> {
     let (mut found, mut ids) = (None, Vec::new());
-    for (host, mut list) in hosts()? {
+    for (host, mut list) in hosts_with_questions()? {
         list.approvals
             .retain(|approval| id.is_none_or(|id| approval.id == id));
         ids.extend(list.approvals.iter().map(|it| it.id.clone()));
@@ -133,7 +133,7 @@ fn none_waits(id: &str) -> Failure {
     ))
 }
 
-fn answer(
+fn answer_question(
     host: &mut Client,
     id: &str,
     reply: &Value,
@@ -164,7 +164,12 @@ const MAX_MEMBERS: usize = 40;
 /// Who asks, why, where, and what would be done: each member of it on lines of its own. The long
 /// ones come first, so that the short ones, of which a path, an amount or a payee is one, stand
 /// last, where a terminal ends up.
-pub(super) fn show(approval: &ApprovalRequest, root: &str, extent: Extent, out: &mut Output) {
+pub(super) fn show_question(
+    approval: &ApprovalRequest,
+    root: &str,
+    extent: Extent,
+    out: &mut Output,
+) {
     let id = out.tone(Tone::Strong, &approval.id);
     let what = approval.tool.as_deref().unwrap_or(&approval.event);
     let who = approval
@@ -178,7 +183,7 @@ pub(super) fn show(approval: &ApprovalRequest, root: &str, extent: Extent, out: 
         approval.hook, approval.message
     ));
     let mut members = Vec::new();
-    flatten("", &approval.subject, &mut members);
+    flatten_values("", &approval.subject, &mut members);
     members.sort_by_key(|(_, text)| std::cmp::Reverse(is_long(text)));
     let n_hidden = members.len().saturating_sub(if extent == Extent::Whole {
         usize::MAX
@@ -243,7 +248,7 @@ fn show_member(
 }
 
 /// The values within a value by their places. As deep as JSON may be.
-fn flatten(at: &str, value: &Value, members: &mut Vec<(String, String)>) {
+fn flatten_values(at: &str, value: &Value, members: &mut Vec<(String, String)>) {
     let below = |name: &str| {
         if at.is_empty() {
             name.to_string()
@@ -254,12 +259,12 @@ fn flatten(at: &str, value: &Value, members: &mut Vec<(String, String)>) {
     match value {
         Value::Object(inner) if !inner.is_empty() => inner
             .iter()
-            .for_each(|(key, value)| flatten(&below(key), value, members)),
+            .for_each(|(key, value)| flatten_values(&below(key), value, members)),
         Value::Array(items) if !items.is_empty() => {
             items
                 .iter()
                 .enumerate()
-                .for_each(|(n, item)| flatten(&format!("{at}[{n}]"), item, members));
+                .for_each(|(n, item)| flatten_values(&format!("{at}[{n}]"), item, members));
         }
         Value::String(text) => members.push((at.to_string(), text.clone())),
         Value::Null if at.is_empty() => {}

@@ -1,7 +1,7 @@
 //! `hookwire check --list`: the hooks in force, or the built-in guards.
 
 use super::super::doctor::read_from;
-use super::super::output::{Output, Tone, safe, short, tell};
+use super::super::output::{Output, Tone, safe, say_on_stderr, shorten_text};
 use super::super::{DefinitionArgs, Failure, Finding};
 use crate::rpc::protocol::HookInfo;
 use hookwire_dialects as dialects;
@@ -17,7 +17,7 @@ pub(in crate::cli) enum Listed {
     Guards,
 }
 
-pub(super) fn list(
+pub(super) fn list_definitions(
     what: Listed,
     args: &DefinitionArgs,
     out: &mut Output,
@@ -26,7 +26,7 @@ pub(super) fn list(
         list_guards(out);
         return Ok(Finding::Fine);
     }
-    let host = args.host(args.options())?;
+    let host = args.build_host(args.options())?;
     let published = host.published();
     let hooks = engine::in_running_order(
         published.hooks.hooks.iter(),
@@ -44,9 +44,12 @@ pub(super) fn list(
             (true, false) => "",
         };
         let place = args.as_given(&format!("{}:{}", info.source.file, info.source.line));
-        let name = out.tone(Tone::Strong, &format!("{:<24}", short(&info.name, 24)));
+        let name = out.tone(
+            Tone::Strong,
+            &format!("{:<24}", shorten_text(&info.name, 24)),
+        );
         let place = out.tone(Tone::Dim, &safe(&place));
-        let on = short(&info.on.join(","), 32);
+        let on = shorten_text(&info.on.join(","), 32);
         out.line(&format!(
             "{name} {:<9} {on:<32} {}{switch}  {place}",
             info.handler,
@@ -62,7 +65,7 @@ pub(super) fn list(
         out.line(&directories);
     }
     for broken in published.hooks.broken.iter() {
-        tell(format_args!("{}", safe(&args.as_given(broken))));
+        say_on_stderr(format_args!("{}", safe(&args.as_given(broken))));
     }
     Ok(Finding::Fine)
 }

@@ -2,10 +2,10 @@
 
 mod list;
 
-use super::mend::{fix, is_certain, is_changed, migrate};
+use super::mend::{fix_files, is_certain, is_changed, migrate_files};
 use super::output::{Output, Tone};
-use super::rendered::render;
-use super::test::collect;
+use super::rendered::render_diagnostics;
+use super::test::collect_files;
 use super::{DefinitionArgs, Failure, Finding, Format, ReachArgs, reports, unasked};
 use crate::rpc::protocol::CheckResult;
 use hookwire_base::support::amounts::number_of;
@@ -73,14 +73,14 @@ struct Found {
 
 pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failure> {
     if let Some(what) = args.list {
-        return list::list(what, &args.hooks, out);
+        return list::list_definitions(what, &args.hooks, out);
     }
     let args = &args.with_directories();
     if args.migrate {
-        return migrate(&args.files_with(is_changed)?, out);
+        return migrate_files(&args.files_with(is_changed)?, out);
     }
     if args.fix {
-        fix(&args.files_with(is_certain)?, out)?;
+        fix_files(&args.files_with(is_certain)?, out)?;
     }
     let mut found = args.loaded()?;
     args.read_files(&mut found)?;
@@ -104,19 +104,19 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     let told = || {
         diagnostics
             .iter()
-            .map(reports::Finding::of)
+            .map(reports::Finding::from_diagnostic)
             .collect::<Vec<_>>()
     };
     if out.json {
         out.json(&CheckResult { diagnostics });
     } else if out.format == Format::Github {
-        reports::github(&told())
+        reports::write_github(&told())
             .lines()
             .for_each(|line| out.line(line));
     } else if out.format == Format::Sarif {
-        out.json(&reports::sarif(&told()));
+        out.json(&reports::write_sarif(&told()));
     } else {
-        let text = render(
+        let text = render_diagnostics(
             &diagnostics,
             |file| sources.get(file).cloned(),
             out.colour(),
@@ -187,7 +187,7 @@ impl CheckArgs {
         };
         let options = HostOptions {
             purpose: Purpose::Check,
-            ..reach.options(&self.hooks)
+            ..reach.host_options(&self.hooks)
         };
         let projects = if self.hooks.isolated {
             options.projects
@@ -231,7 +231,7 @@ impl CheckArgs {
         });
         let unasked = match self.hooks.isolated {
             true => Vec::new(),
-            false => unasked::warnings(&hooks.hooks, &self.hooks.root, |file| {
+            false => unasked::unasked_warnings(&hooks.hooks, &self.hooks.root, |file| {
                 file::read_given(file).unwrap_or_default().into()
             }),
         };
@@ -292,7 +292,7 @@ impl CheckArgs {
         for dir in dirs.map(|dir| dir.path) {
             if dir.is_dir() {
                 // What can't be listed is told with the definitions that can't be read there.
-                let _ = collect(&dir, &mut files, 0);
+                let _ = collect_files(&dir, &mut files, 0);
             } else {
                 let beside = cases::beside(cases::directory(&dir))
                     .into_iter()
@@ -321,8 +321,8 @@ impl CheckArgs {
             if name == "-" {
                 std::io::stdin().read_to_end(&mut bytes)?;
             } else {
-                bytes =
-                    read(file).map_err(|error| Failure(format!("{name}: {}", in_words(&error))))?;
+                bytes = read_bytes(file)
+                    .map_err(|error| Failure(format!("{name}: {}", in_words(&error))))?;
             }
             let text = match String::from_utf8(bytes) {
                 Ok(text) => text,
@@ -345,7 +345,7 @@ impl CheckArgs {
 
 /// Whoever checks a project's own definitions believes that there are some.
 fn no_definitions(hooks: &DefinitionArgs) -> Diagnostic {
-    let (root, dir) = (&hooks.root, hooks.own());
+    let (root, dir) = (&hooks.root, hooks.own_dir());
     let is_near = |name: &str| name.to_lowercase().contains("hookwire") && name != DEFINITIONS;
     let names = |dir: &Path| {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -390,7 +390,7 @@ fn no_definitions(hooks: &DefinitionArgs) -> Diagnostic {
 
 /// A file's bytes. A named pipe would be waited for, perhaps for ever; that of a shell's `<(...)`
 /// has its writer.
-fn read(file: &Path) -> std::io::Result<Vec<u8>> {
+fn read_bytes(file: &Path) -> std::io::Result<Vec<u8>> {
     let is_pipe = std::fs::metadata(file)?.file_type().is_fifo();
     let is_of_shell = file.starts_with("/dev/fd") || file.starts_with("/proc");
     if is_pipe && !is_of_shell {

@@ -3,14 +3,14 @@
 
 mod versions;
 
-use super::drive::{Driven, drive};
+use super::drive::{Driven, drive_agent};
 use super::granted::Granting;
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
 use super::own::{Untried, is_below};
-use super::run::{other_version, supervisor};
+use super::run::{find_supervisor, other_version};
 use super::unasked::{self, Asker};
-use super::{DefinitionArgs, Failure, Finding, HostArgs, agent};
+use super::{DefinitionArgs, Failure, Finding, HostArgs, agent_parser};
 use hookwire_base::event::Event;
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::file;
@@ -63,7 +63,7 @@ enum Health {
 }
 
 impl Report<'_> {
-    fn begin(&mut self, about: &str) {
+    fn begin_section(&mut self, about: &str) {
         self.about = about.to_string();
         if !self.out.json {
             let head = self.out.tone(Tone::Strong, &safe(about));
@@ -71,7 +71,7 @@ impl Report<'_> {
         }
     }
 
-    fn say(&mut self, health: Health, text: &str) {
+    fn say_health(&mut self, health: Health, text: &str) {
         self.is_bad |= health == Health::Bad;
         let (word, tone) = match health {
             Health::Fine => ("ok", Tone::Good),
@@ -90,12 +90,12 @@ impl Report<'_> {
 
 pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failure> {
     if args.versions {
-        return versions::compare(out);
+        return versions::compare_versions(out);
     }
     let looked_at = |agent: &&Agent| {
         args.agents.is_empty() || args.agents.iter().any(|it| it.name == agent.name)
     };
-    let granting = Granting::each(
+    let granting = Granting::of_agents(
         AGENTS.iter().filter(looked_at),
         &args.hooks.definitions.root,
     );
@@ -109,10 +109,10 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
         about: String::new(),
         is_bad: false,
     };
-    definitions(&host, &mut report);
+    check_definitions(&host, &mut report);
     let mut askers = Vec::new();
     for agent in AGENTS.iter() {
-        let places = InstallArgs::each(agent, &args.hooks.definitions.root);
+        let places = InstallArgs::for_each_place(agent, &args.hooks.definitions.root);
         let found: Vec<_> = places
             .iter()
             .filter_map(|it| Some((it.path().ok()?, it.entry()?)))
@@ -122,11 +122,11 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
         if !is_wanted && (!args.agents.is_empty() || found.is_empty() && program.is_none()) {
             continue;
         }
-        report.begin(agent.name);
+        report.begin_section(agent.name);
         // What a clone brings runs for nobody who only asks how things are.
         let is_theirs = |program: &PathBuf| is_in_project(program, &args.hooks.definitions.root);
         match &program {
-            Some(program) if is_theirs(program) => report.say(
+            Some(program) if is_theirs(program) => report.say_health(
                 Health::Doubtful,
                 &format!(
                     "`{}` on PATH is {}, which is in the project: it was not run",
@@ -134,14 +134,14 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
                     program.display()
                 ),
             ),
-            Some(program) => version(agent, program, &mut report)?,
-            None => report.say(
+            Some(program) => check_version(agent, program, &mut report)?,
+            None => report.say_health(
                 Health::Doubtful,
                 &format!("there is no `{}` on PATH", agent.program),
             ),
         }
         if let Some(source) = &agent.by_description {
-            report.say(
+            report.say_health(
                 Health::Doubtful,
                 &format!("hookwire was not tried with it, and goes by {source}"),
             );
@@ -152,7 +152,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
             } else {
                 Health::Doubtful
             };
-            report.say(
+            report.say_health(
                 health,
                 &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name),
             );
@@ -160,16 +160,16 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
         // The team's place is one of the project's.
         let ends = places.first().into_iter().chain(places.last());
         for problem in ends.filter(|_| !found.is_empty()).flat_map(switched_off) {
-            report.say(Health::Bad, &problem);
+            report.say_health(Health::Bad, &problem);
         }
         if let Some(problem) = without_git(agent, &found, &args.hooks.definitions.root) {
-            report.say(Health::Bad, &problem);
+            report.say_health(Health::Bad, &problem);
         }
         for place in &places {
             for text in place.spoken() {
                 let path = place.path()?;
                 let alone = "left alone and not tried, because it isn't hookwire's own entry";
-                report.say(
+                report.say_health(
                     Health::Doubtful,
                     &format!("{}: {alone}: {text}", path.display()),
                 );
@@ -180,13 +180,13 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
             .iter()
             .filter(|it| found.iter().any(|(path, _)| *path == it.path))
         {
-            for host in one.lacks(&granting) {
+            for host in one.lacking_hosts(&granting) {
                 let path = one.path.display();
                 let fails = format!("hooks that need this host fail for {}", agent.name);
                 let lacks = format!(
                     "{path} doesn't say `--allow-host {host}`, which another agent's entry allows"
                 );
-                report.say(Health::Doubtful, &format!("{lacks}: {fails}"));
+                report.say_health(Health::Doubtful, &format!("{lacks}: {fails}"));
             }
         }
         if args.drive {
@@ -195,9 +195,9 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
                     Health::Doubtful,
                     "it wasn't driven, because its program is in the project".to_string(),
                 ),
-                program => driven(agent, program.as_deref())?,
+                program => drive_agent(agent, program.as_deref())?,
             };
-            report.say(health, &told);
+            report.say_health(health, &told);
         }
         // One that doesn't ask yet will ask at all that is registered.
         let asker = Asker::new(agent, found.iter().map(|(_, entry)| entry));
@@ -207,23 +207,23 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
         .hooks()
         .hooks
         .iter()
-        .filter_map(|hook| unasked::note(&askers, hook))
+        .filter_map(|hook| unasked::unasked_note(&askers, hook))
         .collect();
     if !unasked.is_empty() {
-        report.begin("hooks that aren't asked about");
+        report.begin_section("hooks that aren't asked about");
         unasked
             .iter()
-            .for_each(|note| report.say(Health::Doubtful, &note.text));
+            .for_each(|note| report.say_health(Health::Doubtful, &note.text));
     }
     if askers.is_empty() {
-        report.begin("agents");
-        report.say(
+        report.begin_section("agents");
+        report.say_health(
             Health::Doubtful,
             "no agent asks hookwire, and none is on PATH: `hookwire install AGENT`",
         );
     }
-    starts(&mut report)?;
-    hosts(&args.hooks.definitions, &host, &mut report)?;
+    check_starts(&mut report)?;
+    check_hosts(&args.hooks.definitions, &host, &mut report)?;
     Ok(if report.is_bad {
         Finding::Found
     } else {
@@ -231,9 +231,9 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
     })
 }
 
-fn definitions(host: &Host, report: &mut Report<'_>) {
+fn check_definitions(host: &Host, report: &mut Report<'_>) {
     let published = host.published();
-    report.begin("definitions");
+    report.begin_section("definitions");
     let n = published
         .hooks
         .hooks
@@ -245,18 +245,18 @@ fn definitions(host: &Host, report: &mut Report<'_>) {
     } else {
         Health::Fine
     };
-    report.say(
+    report.say_health(
         health,
         &format!("{n} {} in force", if n == 1 { "hook" } else { "hooks" }),
     );
-    report.say(Health::Fine, &format!("read from {}", read_from(host)));
+    report.say_health(Health::Fine, &format!("read from {}", read_from(host)));
     for diagnostic in published.diagnostics.iter() {
         let health = if diagnostic.severity == Severity::Error {
             Health::Bad
         } else {
             Health::Doubtful
         };
-        report.say(health, &diagnostic.one_line());
+        report.say_health(health, &diagnostic.one_line());
     }
     for (book, is_kept) in host
         .loader()
@@ -265,8 +265,8 @@ fn definitions(host: &Host, report: &mut Report<'_>) {
     {
         let (dir, record) = (book.directory().display(), book.place().display());
         match is_kept {
-            true => report.say(Health::Fine, &format!("the last good state of {dir} is kept")),
-            false => report.say(
+            true => report.say_health(Health::Fine, &format!("the last good state of {dir} is kept")),
+            false => report.say_health(
                 Health::Doubtful,
                 &format!(
                     "the last good state of {dir} isn't kept: no host has run since it changed, or none could write {record}"
@@ -290,7 +290,7 @@ fn look_at(
         let (commands, missing, edits, remarks) = match entry {
             Entry::Unreadable(problem) => {
                 // Some agents drop such a file without a word.
-                report.say(
+                report.say_health(
                     Health::Bad,
                     &format!("{path} can't be read, so its hooks don't run: {problem}"),
                 );
@@ -305,7 +305,7 @@ fn look_at(
             } => (commands, missing, edits, remarks),
         };
         for edit in edits {
-            report.say(
+            report.say_health(
                 Health::Bad,
                 &format!(
                     "{path}: {edit}; `hookwire install {}` writes it anew",
@@ -314,19 +314,22 @@ fn look_at(
             );
         }
         for remark in remarks {
-            report.say(Health::Doubtful, &format!("{path}: {remark}"));
+            report.say_health(Health::Doubtful, &format!("{path}: {remark}"));
         }
         if !missing.is_empty() {
             let events = missing.join(", ");
             let again = format!("`hookwire install {}` adds them", agent.name);
-            report.say(
+            report.say_health(
                 Health::Bad,
                 &format!("{path} doesn't ask at {events}; {again}"),
             );
         }
         for command in commands {
-            for hooks in command.said("--hooks").filter(|it| !root.join(it).exists()) {
-                report.say(
+            for hooks in command
+                .flag_values("--hooks")
+                .filter(|it| !root.join(it).exists())
+            {
+                report.say_health(
                     Health::Bad,
                     &format!("{path}: --hooks {hooks}: no such file or directory"),
                 );
@@ -335,7 +338,7 @@ fn look_at(
             let (program, arguments) = match command.to_try(file, root) {
                 Ok(words) => words,
                 Err(Untried::Gone(why)) => {
-                    report.say(
+                    report.say_health(
                         Health::Bad,
                         &format!("{path}: a probe was not denied, because {why}: {line}"),
                     );
@@ -344,26 +347,28 @@ fn look_at(
                 Err(Untried::Unvouched(why)) => {
                     let again =
                         format!("`hookwire install {}` writes an entry that is", agent.name);
-                    report.say(
+                    report.say_health(
                         Health::Doubtful,
                         &format!("{path}: it wasn't tried, because {why}; {again}: {line}"),
                     );
                     continue;
                 }
             };
-            match probe(dialect, &program, arguments, root) {
-                Ok(time) => report.say(
+            match probe_entry(dialect, &program, arguments, root) {
+                Ok(time) => report.say_health(
                     Health::Fine,
                     &format!("{path}: a probe was denied after {time} ms"),
                 ),
-                Err(problem) => report.say(Health::Bad, &format!("{path}: {problem}: {line}")),
+                Err(problem) => {
+                    report.say_health(Health::Bad, &format!("{path}: {problem}: {line}"))
+                }
             }
         }
     }
     if found.len() > 1 {
         let n = found.len();
         let told = "each event is asked about as often, and judged once if its payload has an id or a time";
-        report.say(
+        report.say_health(
             Health::Doubtful,
             &format!("it is installed at {n} places: {told}"),
         );
@@ -371,7 +376,7 @@ fn look_at(
 }
 
 /// What the agent itself does when it is driven.
-fn driven(agent: &Agent, program: Option<&Path>) -> Result<(Health, String), Failure> {
+fn drive_agent(agent: &Agent, program: Option<&Path>) -> Result<(Health, String), Failure> {
     let (Some(program), Some(headless)) = (program, &agent.headless) else {
         let why = match program {
             None => format!("`{}` isn't on PATH", agent.program),
@@ -380,7 +385,7 @@ fn driven(agent: &Agent, program: Option<&Path>) -> Result<(Health, String), Fai
         };
         return Ok((Health::Doubtful, format!("it wasn't driven, because {why}")));
     };
-    Ok(match drive(agent, headless, program)? {
+    Ok(match drive_agent(agent, headless, program)? {
         Driven::Obeyed { model_was_told } => {
             let told = if model_was_told {
                 "was told why"
@@ -450,14 +455,14 @@ fn switched_off(place: &InstallArgs) -> Vec<String> {
     place
         .place()
         .files()
-        .filter_map(|file| in_file(place.at(file).ok()?))
+        .filter_map(|file| in_file(place.path_at(file).ok()?))
         .flatten()
         .collect()
 }
 
 /// Runs hookwire as an agent's entry does, with a call that is always denied. How long it took, in
 /// milliseconds.
-fn probe(
+fn probe_entry(
     dialect: &Dialect,
     program: &Path,
     arguments: &[String],
@@ -501,20 +506,20 @@ fn probe(
 }
 
 /// Says what the version of an agent means for its hooks.
-fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
-    let ended = ask(program, &["--version"])?;
+fn check_version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
+    let ended = ask_program(program, &["--version"])?;
     let said = ended
         .map(|it| String::from_utf8_lossy(&it.stdout).into_owned())
         .unwrap_or_default();
-    let Some(found) = numbers(&said) else {
-        report.say(
+    let Some(found) = version_numbers(&said) else {
+        report.say_health(
             Health::Doubtful,
             &format!("`{} --version` names no version", agent.program),
         );
         return Ok(());
     };
-    let is_older = |than: &str| numbers(than).is_some_and(|than| found < than);
-    let is_newer = |than: &str| numbers(than).is_some_and(|than| found > than);
+    let is_older = |than: &str| version_numbers(than).is_some_and(|than| found < than);
+    let is_newer = |than: &str| version_numbers(than).is_some_and(|than| found > than);
     let shown = found.map(|number| number.to_string()).join(".");
     let known = &agent.version;
     let by = if agent.package.is_some() {
@@ -525,28 +530,28 @@ fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(),
     match agent.file().and_then(|file| file.fails_closed.as_ref()) {
         Some(FailsClosed { member, since, .. }) if is_older(since) => {
             let lacks = format!("it passes over `{member}`, so a tool runs when hookwire is missing or killed");
-            report.say(Health::Bad, &format!("version {shown} is older than {since}: {lacks}"));
+            report.say_health(Health::Bad, &format!("version {shown} is older than {since}: {lacks}"));
         }
         _ if is_older(known) => {
-            report.say(Health::Doubtful, &format!("version {shown} is older than {known}, {by}"));
+            report.say_health(Health::Doubtful, &format!("version {shown} is older than {known}, {by}"));
         }
-        _ if is_newer(known) => report.say(
+        _ if is_newer(known) => report.say_health(
             Health::Doubtful,
             &format!(
                 "version {shown} is newer than {known}, {by}: it may ask at moments, and have words, that hookwire \
                  doesn't know"
             ),
         ),
-        _ => report.say(Health::Fine, &format!("version {shown}")),
+        _ => report.say_health(Health::Fine, &format!("version {shown}")),
     }
     Ok(())
 }
 
 /// Runs a program with an argument; nothing if it doesn't start or doesn't end.
-fn ask(program: &Path, words: &[&str]) -> Result<Option<Ended>, Failure> {
+fn ask_program(program: &Path, words: &[&str]) -> Result<Option<Ended>, Failure> {
     let mut command = tokio::process::Command::new(program);
     command.args(words).stdin(Stdio::null()).kill_on_drop(true);
-    let runtime = super::ending::runtime()?;
+    let runtime = super::ending::make_runtime()?;
     let ended =
         runtime.block_on(async { tokio::time::timeout(TIME_LIMIT, command.output()).await });
     runtime.shutdown_background();
@@ -554,25 +559,25 @@ fn ask(program: &Path, words: &[&str]) -> Result<Option<Ended>, Failure> {
 }
 
 /// Says what `hookwire run` can hold on this machine.
-fn starts(report: &mut Report<'_>) -> Result<(), Failure> {
-    report.begin("hookwire run");
-    let program = match supervisor() {
+fn check_starts(report: &mut Report<'_>) -> Result<(), Failure> {
+    report.begin_section("hookwire run");
+    let program = match find_supervisor() {
         Ok(program) => program,
         Err(Failure(problem)) => {
-            report.say(Health::Doubtful, &problem);
+            report.say_health(Health::Doubtful, &problem);
             return Ok(());
         }
     };
-    let said = ask(&program, &["--version"])?
+    let said = ask_program(&program, &["--version"])?
         .map(|it| it.stdout)
         .unwrap_or_default();
     if let Some(problem) = other_version(&program, &said) {
-        report.say(Health::Doubtful, &problem);
+        report.say_health(Health::Doubtful, &problem);
     }
-    let probed: Option<Value> =
-        ask(&program, &["run", "--probe"])?.and_then(|it| serde_json::from_slice(&it.stdout).ok());
+    let probed: Option<Value> = ask_program(&program, &["run", "--probe"])?
+        .and_then(|it| serde_json::from_slice(&it.stdout).ok());
     let Some(probed) = probed else {
-        report.say(
+        report.say_health(
             Health::Doubtful,
             &format!(
                 "`{} run --probe` doesn't say what can be held",
@@ -594,7 +599,7 @@ fn starts(report: &mut Report<'_>) -> Result<(), Failure> {
         ("memory", "process_vm_readv"),
     ];
     if let Some((what, name)) = needed.iter().find(|(what, _)| fails(what)) {
-        report.say(
+        report.say_health(
             Health::Doubtful,
             &format!(
                 "nothing can be held here ({name}: {}), so it runs nothing",
@@ -603,11 +608,11 @@ fn starts(report: &mut Report<'_>) -> Result<(), Failure> {
         );
         return Ok(());
     }
-    report.say(Health::Fine, "it can hold each program that starts here");
+    report.say_health(Health::Fine, "it can hold each program that starts here");
     if fails("namespace") && !rustix::process::geteuid().is_root() {
         let hidden =
             "what a program starts that makes itself unreadable is refused (user namespace";
-        report.say(
+        report.say_health(
             Health::Doubtful,
             &format!("{hidden}: {})", why("namespace")),
         );
@@ -616,7 +621,7 @@ fn starts(report: &mut Report<'_>) -> Result<(), Failure> {
         let version = &probed["landlock"]["version"];
         let kill =
             "what runs below can kill its supervisor, and then nothing starts there any more";
-        report.say(
+        report.say_health(
             Health::Doubtful,
             &format!("{kill} (Landlock {version}, it takes 6)"),
         );
@@ -625,7 +630,7 @@ fn starts(report: &mut Report<'_>) -> Result<(), Failure> {
 }
 
 /// The first version in a text, as `1.2.3`.
-fn numbers(text: &str) -> Option<[u64; 3]> {
+fn version_numbers(text: &str) -> Option<[u64; 3]> {
     let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
     words
         .map(|word| {
@@ -647,8 +652,12 @@ fn on_path(program: &str) -> Option<PathBuf> {
     resolve(program, &[("PATH".to_string(), path)], Path::new("/")).ok()
 }
 
-fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> Result<(), Failure> {
-    report.begin("hosts");
+fn check_hosts(
+    definitions: &DefinitionArgs,
+    own: &Host,
+    report: &mut Report<'_>,
+) -> Result<(), Failure> {
+    report.begin_section("hosts");
     let mut arguments = Vec::new();
     let mut n_hosts = 0;
     // A host of an agent's has one guard more.
@@ -662,7 +671,7 @@ fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> R
         let path = host.socket.display();
         match about {
             Ok(host) if host.version == env!("CARGO_PKG_VERSION") => {
-                report.say(
+                report.say_health(
                     Health::Fine,
                     &format!(
                         "{path}: {}, generation {}",
@@ -670,29 +679,31 @@ fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> R
                         host.generation
                     ),
                 );
-                if let Some((health, difference)) = difference(&host, own, &guarded) {
-                    report.say(health, &format!("{path}: {difference}"));
+                if let Some((health, difference)) = describe_difference(&host, own, &guarded) {
+                    report.say_health(health, &format!("{path}: {difference}"));
                 }
                 arguments.push(format!("{path}: {}", host.program.command_line()));
             }
             Ok(host) => {
                 let (theirs, ours) = (host.version, env!("CARGO_PKG_VERSION"));
-                report.say(
+                report.say_health(
                     Health::Doubtful,
                     &format!(
                         "{path}: it is version {theirs}, this is {ours}; the next event of an agent starts another"
                     ),
                 );
             }
-            Err(error) => report.say(Health::Bad, &format!("{path}: it doesn't answer: {error}")),
+            Err(error) => {
+                report.say_health(Health::Bad, &format!("{path}: it doesn't answer: {error}"))
+            }
         }
     }
     if n_hosts == 0 {
-        report.say(Health::Fine, "none runs; the first event starts one");
+        report.say_health(Health::Fine, "none runs; the first event starts one");
     }
     if arguments.len() > 1 {
         let several = "several run, because they were started with different arguments; what hooks count and share is apart in each";
-        report.say(
+        report.say_health(
             Health::Doubtful,
             &format!("{several}: {}", arguments.join("; ")),
         );
@@ -722,7 +733,7 @@ pub(super) fn read_from(host: &Host) -> String {
 
 /// How what a running host has in force differs from what would be in force if it was started here
 /// and now.
-fn difference(host: &About, own: &Host, guarded: &Host) -> Option<(Health, String)> {
+fn describe_difference(host: &About, own: &Host, guarded: &Host) -> Option<(Health, String)> {
     let here: Vec<(Layer, PathBuf)> = own
         .dirs()
         .into_iter()

@@ -20,7 +20,7 @@ struct Speaker {
     place: String,
 }
 
-pub(super) fn compare(out: &mut Output) -> Result<Finding, Failure> {
+pub(super) fn compare_versions(out: &mut Output) -> Result<Finding, Failure> {
     let place = std::env::current_exe()?.to_string_lossy().into_owned();
     let (version, protocol) = (
         env!("CARGO_PKG_VERSION").to_string(),
@@ -32,7 +32,7 @@ pub(super) fn compare(out: &mut Output) -> Result<Finding, Failure> {
         protocol,
         place,
     }];
-    speakers.extend(client(&std::env::var(CLIENT).unwrap_or_default()));
+    speakers.extend(client_speaker(&std::env::var(CLIENT).unwrap_or_default()));
     for mut host in running::find(None)? {
         let place = host.socket.to_string_lossy().into_owned();
         speakers.push(match host.about() {
@@ -51,7 +51,7 @@ pub(super) fn compare(out: &mut Output) -> Result<Finding, Failure> {
         });
     }
     for speaker in &speakers {
-        print(speaker, out);
+        print_speaker(speaker, out);
     }
     let all_fit = speakers.iter().all(Speaker::fits);
     Ok(if all_fit {
@@ -61,7 +61,7 @@ pub(super) fn compare(out: &mut Output) -> Result<Finding, Failure> {
     })
 }
 
-fn client(said: &str) -> Option<Speaker> {
+fn client_speaker(said: &str) -> Option<Speaker> {
     let mut words = said.split(' ').map(str::to_string);
     let (place, version, protocol) = (words.next()?, words.next()?, words.next()?);
     Some(Speaker {
@@ -93,7 +93,7 @@ impl Speaker {
     }
 }
 
-fn print(speaker: &Speaker, out: &mut Output) {
+fn print_speaker(speaker: &Speaker, out: &mut Output) {
     let Speaker {
         what,
         version,
@@ -138,7 +138,7 @@ mod tests {
             ("Node 0.1.0 x", Some((false, "it will refuse this program"))),
             ("", None),
         ] {
-            let found = client(said);
+            let found = client_speaker(said);
             let found = found.as_ref().map(|it| (it.fits(), it.advice()));
             let as_expected = match (found, expected) {
                 (Some((fits, advice)), Some((should, part))) => {

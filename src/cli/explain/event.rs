@@ -1,7 +1,7 @@
 //! An event as a person gives it: as JSON, or by an option that stands for a call.
 
-use super::super::output::{safe, tell};
-use super::super::{Failure, dialect};
+use super::super::output::{safe, say_on_stderr};
+use super::super::{Failure, dialect_parser};
 use hookwire_base::event::Event;
 use hookwire_base::support::file;
 use hookwire_base::support::json::parse_event;
@@ -57,13 +57,13 @@ impl EventArgs {
         Some(json!({ "event": "PreToolUse", "tool": { "name": tool, "input": input } }))
     }
 
-    pub(super) fn read(&self) -> Result<Event, Failure> {
+    pub(super) fn read_event(&self) -> Result<Event, Failure> {
         if let Some(call) = self.call() {
             return Event::from_json(call).map_err(|error| Failure(error.to_string()));
         }
         let text = if self.event == "-" {
             if std::io::stdin().is_terminal() {
-                tell(format_args!("waiting for an event on stdin, as JSON"));
+                say_on_stderr(format_args!("waiting for an event on stdin, as JSON"));
             }
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text)?;
@@ -91,7 +91,7 @@ impl EventArgs {
             .map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
         if self.dialect.name() == NATIVE {
             for (wrong, meant) in slips::of_event(&value) {
-                tell(format_args!(
+                say_on_stderr(format_args!(
                     "no event has `{}`; did you mean `{}`?",
                     safe(&wrong),
                     safe(&meant)

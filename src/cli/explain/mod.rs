@@ -3,8 +3,8 @@
 mod event;
 pub(super) mod run;
 
-use super::output::{Output, Tone, safe, short, tell};
-use super::tail::{Clean, print};
+use super::output::{Output, Tone, safe, say_on_stderr, shorten_text};
+use super::tail::{Clean, print_record};
 use super::{Failure, Finding, HostArgs};
 use crate::rpc::protocol::{ExplainResult, Explanation};
 use event::EventArgs;
@@ -96,19 +96,19 @@ fn explain_last(
         ));
     }
     if !out.json {
-        print(&Clean::new(record.clone()), out);
+        print_record(&Clean::new(record.clone()), out);
         print_ends(&record["verdict"], ends, out);
     }
     let explained: ExplainResult =
         serde_json::from_value(hosts[host].client.request("hooks/explain", &params)?)?;
     for notice in &explained.notices {
-        tell(safe(notice));
+        say_on_stderr(safe(notice));
     }
     let verdict = &record["verdict"];
     if let (Some(hash), Some(generation)) = (&explained.hash, explained.generation)
         && verdict["hash"] != **hash
     {
-        tell(format_args!(
+        say_on_stderr(format_args!(
             "the definitions have changed since: generation {} judged that event, and what follows is by generation {generation}, which is in force now",
             verdict["generation"]
         ));
@@ -131,7 +131,7 @@ fn print_ends(verdict: &Value, mut ends: Vec<Value>, out: &mut Output) {
         }
     }
     ends.into_iter()
-        .for_each(|end| print(&Clean::new(json!({ "ended": end })), out));
+        .for_each(|end| print_record(&Clean::new(json!({ "ended": end })), out));
 }
 
 pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, Failure> {
@@ -142,8 +142,8 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     let (result, decided_by) = match args.last {
         Some(n) => explain_last(&definitions.root, n, out)?,
         None => {
-            let event = Arc::new(args.event.read()?);
-            let host = definitions.host(definitions.options())?;
+            let event = Arc::new(args.event.read_event()?);
+            let host = definitions.build_host(definitions.options())?;
             let hooks = host.joined(host.hooks(), &event);
             let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
             (
@@ -172,7 +172,7 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     // The hook that decides comes first, then the others that run, then those that nearly would
     // have.
     let mut hooks: Vec<&Explanation> = result.hooks.iter().collect();
-    hooks.sort_by_key(|it| rank(it, decided_by.as_deref()));
+    hooks.sort_by_key(|it| rank_explanation(it, decided_by.as_deref()));
     let (near, mut far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));
     near.into_iter().for_each(|it| print_hook(it, out));
     far.retain(|it| &*it.source.file != BUILT_IN);
@@ -183,7 +183,7 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
         out.line(&format!(
             "{mark}  {} {what}: {}",
             names.len(),
-            short(&names.join(", "), MAX_NAMES)
+            shorten_text(&names.join(", "), MAX_NAMES)
         ));
     }
     for it in &result.acts {
@@ -207,7 +207,7 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
 /// The longest list of hooks that are for something else, in characters.
 const MAX_NAMES: usize = 300;
 
-fn rank(it: &Explanation, decided_by: Option<&str>) -> usize {
+fn rank_explanation(it: &Explanation, decided_by: Option<&str>) -> usize {
     match (it.applies, it.decision) {
         _ if decided_by == Some(&*it.hook) => 0,
         (false, _) => 7,
@@ -259,7 +259,7 @@ fn print_hook(it: &Explanation, out: &mut Output) {
     );
     out.line(&format!(
         "{mark}  {:<24} {}  {place}",
-        short(&it.hook, 24),
+        shorten_text(&it.hook, 24),
         safe(&why)
     ));
     // With one rule, the line above says it all, unless that is why it runs.

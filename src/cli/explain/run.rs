@@ -1,8 +1,8 @@
 //! `hookwire explain --run`: one event, judged as `serve` would judge it.
 
 use super::super::ending;
-use super::super::output::{Output, Tone, safe, tell};
-use super::super::serve::{MAX_MESSAGE, share};
+use super::super::output::{Output, Tone, safe, say_on_stderr};
+use super::super::serve::{MAX_MESSAGE, share_socket};
 use super::super::{Failure, Finding, HostArgs};
 use super::event::EventArgs;
 use hookwire_base::event::Event;
@@ -19,14 +19,14 @@ pub(super) fn run(
     hooks: &HostArgs,
     out: &mut Output,
 ) -> Result<Finding, Failure> {
-    let event = args.read()?;
-    let host = hooks.with_installed().host()?;
-    ending::run(async |runtime| {
+    let event = args.read_event()?;
+    let host = hooks.with_installed().build_host()?;
+    ending::run_to_end(async |runtime| {
         // The commands of hooks reach the shared state through it.
-        let _socket = share(&host, runtime, MAX_MESSAGE);
+        let _socket = share_socket(&host, runtime, MAX_MESSAGE);
         let (verdict, elapsed) = host.judge_as(args.dialect, &event).await;
         if out.json {
-            match reply(args.dialect, &event, &verdict) {
+            match dialect_reply(args.dialect, &event, &verdict) {
                 Some(reply) => out.json(&serde_json::json!({ "reply": reply, "verdict": verdict })),
                 None => out.json(&verdict),
             }
@@ -34,11 +34,11 @@ pub(super) fn run(
             print_verdict(out, &verdict, elapsed);
         }
         if hooks.state_file.is_none() {
-            forgotten(&host, &verdict)
+            describe_forgotten(&host, &verdict)
                 .iter()
-                .for_each(|it| tell(format_args!("{}", safe(it))));
+                .for_each(|it| say_on_stderr(format_args!("{}", safe(it))));
         }
-        ending::settle(&host).await;
+        ending::settle_hooks(&host).await;
         Ok(if verdict.decision == Decision::Allow {
             Finding::Fine
         } else {
@@ -48,7 +48,7 @@ pub(super) fn run(
 }
 
 /// What hooks of a verdict would remember, if the host didn't end with the command.
-fn forgotten(host: &Host, verdict: &Verdict) -> Vec<String> {
+fn describe_forgotten(host: &Host, verdict: &Verdict) -> Vec<String> {
     let set = host.hooks();
     let ran = |hook: &&Arc<Hook>| {
         verdict
@@ -69,7 +69,11 @@ fn forgotten(host: &Host, verdict: &Verdict) -> Vec<String> {
     told.collect()
 }
 
-pub(in crate::cli) fn reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Option<Value> {
+pub(in crate::cli) fn dialect_reply(
+    dialect: &Dialect,
+    event: &Event,
+    verdict: &Verdict,
+) -> Option<Value> {
     (dialect.name() != NATIVE).then(|| dialect.reply_to(event, verdict))
 }
 
@@ -80,7 +84,10 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
         .as_deref()
         .map(|hook| format!(" by {hook}"))
         .unwrap_or_default();
-    let head = out.tone(Tone::of(verdict.decision), verdict.decision.as_str());
+    let head = out.tone(
+        Tone::of_decision(verdict.decision),
+        verdict.decision.as_str(),
+    );
     out.line(&format!("{head}{by}  ({} µs)", elapsed.as_micros()));
     if let Some(reason) = &verdict.reason {
         out.line(&format!("  reason   {}", safe(reason)));

@@ -3,8 +3,8 @@
 use super::super::approvals::approve::ApproveArgs;
 use super::super::approvals::deny::DenyArgs;
 use super::super::approvals::list::ListArgs;
-use super::super::approvals::{Action, ApprovalsArgs, Extent, SignedArgs, says_yes, show};
-use super::super::ending::runtime;
+use super::super::approvals::{Action, ApprovalsArgs, Extent, SignedArgs, says_yes, show_question};
+use super::super::ending::make_runtime;
 use super::super::output::{Output, Tone};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
@@ -18,21 +18,21 @@ use std::io::IsTerminal;
 
 pub(in crate::cli) fn run(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
     match &args.action {
-        Action::List(args) => list(args, out),
-        Action::Approve(args) => approve(args, out),
-        Action::Deny(args) => deny(args, out),
+        Action::List(args) => list_questions(args, out),
+        Action::Approve(args) => approve_question(args, out),
+        Action::Deny(args) => deny_question(args, out),
     }
 }
 
 /// Lists the questions of a fleet that wait, or shows the one that is named.
-fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
+fn list_questions(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
     let (server, id) = (
         ServerArgs {
             fleet: args.fleet.clone(),
         },
         args.id.as_deref(),
     );
-    let waiting = runtime()?.block_on(async {
+    let waiting = make_runtime()?.block_on(async {
         let (server, _) = server.connect().await?;
         Ok::<_, Failure>(asks::waiting_questions(&server).await?)
     })?;
@@ -56,7 +56,7 @@ fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
 }
 
 /// Answers a question of a fleet with yes: the one that is named, or the only one.
-fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
+fn approve_question(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
     let ApproveArgs {
         id,
         reason,
@@ -69,11 +69,11 @@ fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
         reason: reason.as_deref(),
         is_meant: *yes,
     };
-    answer(signed, id.as_deref(), &reply, out)
+    answer_question(signed, id.as_deref(), &reply, out)
 }
 
 /// Answers a question of a fleet with no.
-fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
+fn deny_question(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
     let DenyArgs {
         id, reason, signed, ..
     } = args;
@@ -82,7 +82,7 @@ fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
         reason: reason.as_deref(),
         is_meant: true,
     };
-    answer(signed, id.as_deref(), &reply, out)
+    answer_question(signed, id.as_deref(), &reply, out)
 }
 
 /// What is answered.
@@ -93,13 +93,13 @@ struct Reply<'a> {
     is_meant: bool,
 }
 
-fn answer(
+fn answer_question(
     args: &SignedArgs,
     id: Option<&str>,
     reply: &Reply<'_>,
     out: &mut Output,
 ) -> Result<Finding, Failure> {
-    let runtime = runtime()?;
+    let runtime = make_runtime()?;
     let no_key = || Failure("an answer is signed: name your private key by --key FILE".into());
     let file = args.key.clone().ok_or_else(no_key)?;
     let passphrase = PassphraseArgs {
@@ -192,7 +192,7 @@ fn show_question(question: &Question, extent: Extent, out: &mut Output) {
                 who.host,
                 request.cwd.as_deref().unwrap_or(&project)
             );
-            show(
+            show_question(
                 &ApprovalRequest {
                     cwd: Some(place),
                     ..request

@@ -2,7 +2,7 @@
 //! back.
 
 use super::super::Failure;
-use super::super::output::{Output, Tone, tell};
+use super::super::output::{Output, Tone, say_on_stderr};
 use hookwire_base::support::amounts::number_of;
 use hookwire_engine::fleet::definitions::CANARY_PAUSE;
 use hookwire_fleet::hosts::{Reported, all_hosts};
@@ -22,7 +22,7 @@ pub(super) struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     /// What a channel has, if that is a canary beside something else that all others have.
-    pub(super) fn of(channel: &'a Name, seen: &'a Channel) -> Option<Pair<'a>> {
+    pub(super) fn from_channel(channel: &'a Name, seen: &'a Channel) -> Option<Pair<'a>> {
         let (before, canary) = (
             seen.all.published.as_ref()?,
             seen.canary.published.as_ref()?,
@@ -37,7 +37,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The rates that hosts report at the moment.
-    pub(super) async fn compare(&self, server: &Server) -> Result<Compared, Failure> {
+    pub(super) async fn compare_rates(&self, server: &Server) -> Result<Compared, Failure> {
         let (hosts, _) = all_hosts(server).await?;
         Ok(self.compare_hosts(&hosts))
     }
@@ -56,15 +56,15 @@ impl<'a> Pair<'a> {
     }
 
     /// Watches the canary for so long, or until it does clearly worse.
-    pub(super) async fn watch(&self, server: &Server, wait: Duration) -> Compared {
+    pub(super) async fn watch_canary(&self, server: &Server, wait: Duration) -> Compared {
         let end = Instant::now() + wait;
         let mut compared = Compared::default();
         loop {
-            match self.compare(server).await {
+            match self.compare_rates(server).await {
                 Ok(now) => compared = now,
                 // It may come back in time, and what was seen before still holds.
                 Err(Failure(problem)) => {
-                    tell(format_args!("the canary can't be looked at now: {problem}"))
+                    say_on_stderr(format_args!("the canary can't be looked at now: {problem}"))
                 }
             }
             let left = end.saturating_duration_since(Instant::now());
@@ -76,7 +76,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Prints the rates of both, and what is clearly worse.
-    pub(super) fn tell(&self, compared: &Compared, out: &mut Output) {
+    pub(super) fn print_rates(&self, compared: &Compared, out: &mut Output) {
         let head = format!(
             "{:<26} {:>10} {:>10} {:>10} {:>10}",
             "", "events", "denied", "in doubt", "failed"
@@ -88,7 +88,7 @@ impl<'a> Pair<'a> {
             ("", self.before, &compared.before),
         ];
         for (which, published, counts) in rows {
-            out.line(&row(
+            out.line(&rates_row(
                 &format!("{which}revision {}", published.manifest.revision),
                 counts,
             ));
@@ -103,14 +103,14 @@ impl<'a> Pair<'a> {
     }
 }
 
-fn row(name: &str, counts: &Counts) -> String {
+fn rates_row(name: &str, counts: &Counts) -> String {
     let rates = MEASURES.map(|measure| format!(" {:>8.1} %", counts.rate(measure) * 100.0));
     format!("{name:<26} {:>10}{}", counts.events, rates.concat())
 }
 
 /// What the comparison has come to.
 fn in_words(compared: &Compared) -> String {
-    let worse: Vec<&str> = compared.worse().into_iter().map(verb).collect();
+    let worse: Vec<&str> = compared.worse().into_iter().map(measure_verb).collect();
     match (&*worse, compared.is_enough()) {
         ([], true) => "the canary does nothing of it clearly more often".into(),
         ([], false) => format!(
@@ -121,7 +121,7 @@ fn in_words(compared: &Compared) -> String {
     }
 }
 
-fn verb(measure: Measure) -> &'static str {
+fn measure_verb(measure: Measure) -> &'static str {
     match measure {
         Measure::Denied => "denies",
         Measure::Doubtful => "doubts",

@@ -1,7 +1,7 @@
 //! Tries the cases of a bundle, in a process of its own: whatever they do, it ends in time, and
 //! nothing of it stays in the host.
 
-use super::super::scratch::scratch;
+use super::super::scratch::scratch_dir;
 use hookwire_base::support::file;
 use std::fs::{self, File};
 use std::io::Read;
@@ -24,7 +24,7 @@ pub(super) fn try_cases(files: &Path) -> Result<(), String> {
     let untried = |error: std::io::Error| format!("its cases can't be tried: {error}");
     // Somewhere else, because the project around the directory is copied with it, and the home
     // directory may be one.
-    let place = scratch("fleet").map_err(untried)?;
+    let place = scratch_dir("fleet").map_err(untried)?;
     let copy = place.path().join("bundle");
     copy_all(files, &copy).map_err(untried)?;
     let said = place.path().join("said");

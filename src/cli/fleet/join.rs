@@ -66,7 +66,7 @@ impl Joining {
     ///
     /// # Errors
     /// Nothing can be kept for it on this machine.
-    pub(in crate::cli) fn follow(
+    pub(in crate::cli) fn follow_channel(
         self,
         host: &Arc<Host>,
         runtime: &Runtime,
@@ -97,7 +97,7 @@ impl Joined {
 }
 
 /// What was published and is in force on this machine, verified, for a command that joins nothing.
-pub(in crate::cli) fn published(
+pub(in crate::cli) fn find_published(
     given: Option<&str>,
     system: bool,
 ) -> Result<Option<Signed>, Failure> {

@@ -1,6 +1,6 @@
 //! `hookwire fleet key`: the key that signs, and how its passphrase comes.
 
-use super::super::output::{Output, tell};
+use super::super::output::{Output, say_on_stderr};
 use super::super::{Failure, Finding, output};
 use hookwire_base::support::file;
 use hookwire_fleet::key::{SecretKey, describe_file};
@@ -45,7 +45,7 @@ pub(super) fn run(args: &KeyArgs, out: &mut Output) -> Result<Finding, Failure> 
         };
         let key = SecretKey::generate()?;
         key.write_file(&args.file, passphrase.as_deref())?;
-        tell(format_args!(
+        say_on_stderr(format_args!(
             "made {}; keep a copy where it is safe: nobody can make it again",
             args.file.display()
         ));
@@ -66,7 +66,7 @@ impl PassphraseArgs {
         for file in files {
             let ask = || {
                 self.given()
-                    .or_else(|| asked(&format!("Passphrase of {}: ", file.display())).ok())
+                    .or_else(|| ask_hidden(&format!("Passphrase of {}: ", file.display())).ok())
             };
             let key = SecretKey::read_file(file, ask).map_err(|error| match error {
                 hookwire_fleet::key::KeyError::File(problem) => Failure(problem),
@@ -87,13 +87,13 @@ impl PassphraseArgs {
 
     fn new_one(&self) -> Result<String, Failure> {
         if let Some(path) = &self.passphrase_file {
-            check(path)?;
+            check_file(path)?;
         }
         let passphrase = match self.given() {
             Some(passphrase) => passphrase,
             None => {
-                let first = asked("A passphrase for the key: ")?;
-                if asked("The same again: ")? != first {
+                let first = ask_hidden("A passphrase for the key: ")?;
+                if ask_hidden("The same again: ")? != first {
                     return Err(Failure("these were two".into()));
                 }
                 first
@@ -108,23 +108,23 @@ impl PassphraseArgs {
     }
 }
 
-fn check(path: &Path) -> Result<(), Failure> {
+fn check_file(path: &Path) -> Result<(), Failure> {
     Ok(hookwire_fleet::server::check_private(path)?)
 }
 
 /// Asks on the terminal, which doesn't show what is typed.
-fn asked(question: &str) -> Result<String, Failure> {
+fn ask_hidden(question: &str) -> Result<String, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure(format!(
             "nobody is there to type a passphrase; set {PASSPHRASE}, name --passphrase-file, or make a key with --no-passphrase"
         )));
     }
-    output::prompt(question)?;
+    output::prompt_person(question)?;
     let hidden = Hidden::begin();
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
     drop(hidden);
-    tell("");
+    say_on_stderr("");
     read?;
     Ok(line.trim_end_matches(['\r', '\n']).to_string())
 }
@@ -134,18 +134,18 @@ struct Hidden;
 
 impl Hidden {
     fn begin() -> Hidden {
-        stty("-echo");
+        run_stty("-echo");
         Hidden
     }
 }
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        stty("echo");
+        run_stty("echo");
     }
 }
 
-fn stty(what: &str) {
+fn run_stty(what: &str) {
     // Where there is none, a passphrase is seen while it is typed.
     let _ = Command::new("stty")
         .arg(what)

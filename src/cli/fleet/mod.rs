@@ -16,7 +16,7 @@ mod status;
 mod tail;
 mod verdicts;
 
-pub(super) use join::{Joined, Joining, published};
+pub(super) use join::{Joined, Joining, find_published};
 pub(super) use pool::{Answering, Pool};
 
 use super::output::Output;
@@ -90,11 +90,11 @@ impl ServerArgs {
 
 pub(super) fn run(args: &FleetArgs, out: &mut Output) -> Result<Finding, Failure> {
     match &args.action {
-        Action::Init(args) => super::ending::run(async |_| init::run(args, out).await),
+        Action::Init(args) => super::ending::run_to_end(async |_| init::run(args, out).await),
         Action::Key(args) => key::run(args, out),
         Action::Publish(args) => publish::run(args, out),
-        Action::Status(args) => super::ending::run(async |_| status::run(args, out).await),
-        Action::Tail(args) => super::ending::run(async |_| tail::run(args, out).await),
-        Action::Query(args) => super::ending::run(async |_| query::run(args, out).await),
+        Action::Status(args) => super::ending::run_to_end(async |_| status::run(args, out).await),
+        Action::Tail(args) => super::ending::run_to_end(async |_| tail::run(args, out).await),
+        Action::Query(args) => super::ending::run_to_end(async |_| query::run(args, out).await),
     }
 }

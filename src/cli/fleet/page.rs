@@ -27,7 +27,7 @@ impl PageArgs {
     /// Reads settings and key, and gives what connects. That needs a tokio runtime, in which nobody
     /// may be asked for a passphrase: a signal couldn't end it meanwhile. Servers may be away: the
     /// page says so.
-    pub(in crate::cli) fn source(
+    pub(in crate::cli) fn open_source(
         &self,
     ) -> Result<impl FnOnce() -> Result<Source, Failure> + use<>, Failure> {
         let fleet = match &self.fleet {

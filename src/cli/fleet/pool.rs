@@ -1,7 +1,7 @@
 //! A host that answers for a pool, and `hookwire hook` where a pool is asked.
 
-use super::super::ending::runtime;
-use super::super::output::tell;
+use super::super::ending::make_runtime;
+use super::super::output::say_on_stderr;
 use super::super::{Failure, StandingArgs};
 use super::Joining;
 use crate::rpc::single;
@@ -64,14 +64,14 @@ impl Answering {
         runtime.spawn(async move {
             let _ends = ends;
             let ready = || {
-                tell(format_args!(
+                say_on_stderr(format_args!(
                     "answering for the pool {name} at {}",
                     server.servers()
                 ))
             };
             let judge = move |request: Bytes, time| {
                 let (host, runs) = (host.clone(), runs.clone());
-                async move { judge(&host, &runs, &request, time).await }
+                async move { judge_request(&host, &runs, &request, time).await }
             };
             let served = pool::serve_pool(
                 &server,
@@ -123,14 +123,14 @@ struct Request<'a> {
 }
 
 /// The reply to a request of a client that waits so long. The error is for the client.
-async fn judge(
+async fn judge_request(
     host: &Arc<Host>,
     runtime: &Handle,
     request: &[u8],
     time: Duration,
 ) -> Result<Vec<u8>, String> {
-    let message = read(request, time)?;
-    let reply = single::answer(host, runtime, message.as_bytes()).await;
+    let message = read_request(request, time)?;
+    let reply = single::answer_message(host, runtime, message.as_bytes()).await;
     if reply.is_empty() {
         Err("it has no reply to that".into())
     } else {
@@ -140,7 +140,7 @@ async fn judge(
 
 /// The request as the host gets it. It is written anew, so that what is judged is what was looked
 /// at here.
-fn read(request: &[u8], time: Duration) -> Result<String, String> {
+fn read_request(request: &[u8], time: Duration) -> Result<String, String> {
     let text = std::str::from_utf8(request).map_err(|_| "the request is not UTF-8".to_string())?;
     let unreadable = |error: serde_json::Error| format!("the request can't be read: {error}");
     let Request { id, method, params } = serde_json::from_str(text).map_err(unreadable)?;
@@ -151,7 +151,7 @@ fn read(request: &[u8], time: Duration) -> Result<String, String> {
         ));
     }
     let params = match json::parse(params.get()) {
-        Ok(params) => hurried(params, time).to_string(),
+        Ok(params) => hurry_params(params, time).to_string(),
         // The host says what is wrong with it.
         Err(_) => params.get().to_string(),
     };
@@ -162,7 +162,7 @@ fn read(request: &[u8], time: Duration) -> Result<String, String> {
 }
 
 /// The params with a deadline that is no later than their client's.
-fn hurried(mut params: Value, time: Duration) -> Value {
+fn hurry_params(mut params: Value, time: Duration) -> Value {
     const DEADLINE: &str = "deadlineMs";
     let most = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let sent = params.get(DEADLINE);
@@ -185,7 +185,7 @@ pub(in crate::cli) struct Pool {
 
 impl Pool {
     /// The pool that the settings name, if they do.
-    pub(in crate::cli) fn of(hooks: &StandingArgs) -> Result<Option<Pool>, Failure> {
+    pub(in crate::cli) fn from_settings(hooks: &StandingArgs) -> Result<Option<Pool>, Failure> {
         let system = !hooks.host.definitions.isolated;
         let settings = Settings::find(hooks.fleet.as_deref(), system).map_err(Failure)?;
         Ok(settings.and_then(|settings| {
@@ -201,7 +201,7 @@ impl Pool {
         let about = |problem: &dyn std::fmt::Display| {
             Failure(format!("{}: {problem}", self.settings.place()))
         };
-        runtime()?.block_on(async {
+        make_runtime()?.block_on(async {
             let end = Instant::now() + question.time_limit;
             let connecting = CONNECTING.min(question.time_limit / 2);
             let server = Server::connect(&self.settings.server, connecting)
@@ -227,7 +227,7 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::read_request;
     use std::time::Duration;
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
             ),
             ("", Err("can't be read")),
         ] {
-            let found = read(request.as_bytes(), time);
+            let found = read_request(request.as_bytes(), time);
             match (&found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(found), Err(expected)) if found.contains(expected) => {}

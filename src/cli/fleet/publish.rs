@@ -1,7 +1,7 @@
 //! `hookwire fleet publish`: a directory of definitions, signed, for all hosts of a channel or some
 //! of them first.
 
-use super::super::output::{Output, Tone, safe, tell};
+use super::super::output::{Output, Tone, safe, say_on_stderr};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
 use super::canary::{Pair, as_json};
@@ -49,7 +49,7 @@ pub(super) struct PublishArgs {
     #[arg(long, value_name = "NAME")]
     channel: Option<Name>,
     /// To a part of the hosts first: so many of a hundred. It is always the same ones.
-    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "5", value_parser = permille)]
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "5", value_parser = parse_permille)]
     canary: Option<u16>,
     /// Watch the canary for so long, and take it back if it denies, doubts or fails clearly more
     /// often than what all others have. Exits with 1 then.
@@ -89,7 +89,7 @@ pub(super) struct PublishArgs {
 const MOMENT: Duration = Duration::from_secs(5);
 const MAX_SHOWN: usize = 5;
 
-fn permille(text: &str) -> Result<u16, String> {
+fn parse_permille(text: &str) -> Result<u16, String> {
     let wrong = || "write a part of a hundred, from 0.1 to 99.9".to_string();
     let percent: f64 = text.trim_end_matches('%').parse().map_err(|_| wrong())?;
     let permille = (percent * 10.0).round();
@@ -104,13 +104,13 @@ pub(super) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failu
     let given = args
         .dir
         .as_deref()
-        .map(|dir| checked(dir, out))
+        .map(|dir| check_files(dir, out))
         .transpose()?;
     if args.dry_run {
         return match (&args.dir, given, args.replay) {
-            (Some(dir), Some(files), Some(since)) => {
-                super::super::ending::run(async |_| replay(args, (&files, dir), since, out).await)
-            }
+            (Some(dir), Some(files), Some(since)) => super::super::ending::run_to_end(async |_| {
+                replay_bundle(args, (&files, dir), since, out).await
+            }),
             _ => Ok(Finding::Fine),
         };
     }
@@ -121,11 +121,11 @@ pub(super) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failu
     }
     // Before the server is asked, because a person may take a while to type it.
     let keys = args.passphrase.read_keys(&args.key)?;
-    super::super::ending::run(async |_| send(args, given, &keys, out).await)
+    super::super::ending::run_to_end(async |_| send_bundle(args, given, &keys, out).await)
 }
 
 /// The files of a directory whose definitions are sound, by the same checks that hosts make.
-fn checked(dir: &Path, out: &mut Output) -> Result<Files, Failure> {
+fn check_files(dir: &Path, out: &mut Output) -> Result<Files, Failure> {
     let about = |problem: String| Failure(format!("{}: {problem}", dir.display()));
     if !dir.is_dir() {
         return Err(about("there is no such directory".into()));
@@ -157,21 +157,21 @@ fn checked(dir: &Path, out: &mut Output) -> Result<Files, Failure> {
     })
     .permits(&files, dir)
     {
-        tell(format_args!(
+        say_on_stderr(format_args!(
             "hosts that permit no code will refuse it: {problem}"
         ));
     }
     Ok(files)
 }
 
-async fn send(
+async fn send_bundle(
     args: &PublishArgs,
     given: Option<Files>,
     keys: &[SecretKey],
     out: &mut Output,
 ) -> Result<Finding, Failure> {
     let (server, followed) = args.server.connect().await?;
-    let (channel, signers) = whom(args, followed, keys)?;
+    let (channel, signers) = channel_signers(args, followed, keys)?;
     let seen = Channel::read_from(&server, &channel, &signers).await?;
     let sender = Sender {
         args,
@@ -188,11 +188,13 @@ async fn send(
         None => sender.earlier_files(args.roll_back, &seen, out).await?,
     };
     let (sent, became) = sender
-        .put(&files, args.canary, args.message.clone(), &seen, out)
+        .publish_files(&files, args.canary, args.message.clone(), &seen, out)
         .await?;
     let finding = tell_what_became(became, &sent, args.wait, out);
     match args.watch {
-        Some(wait) if finding == Finding::Fine => sender.watch(&sent.manifest, wait, out).await,
+        Some(wait) if finding == Finding::Fine => {
+            sender.watch_canary(&sent.manifest, wait, out).await
+        }
         _ => Ok(finding),
     }
 }
@@ -219,15 +221,15 @@ impl Sender<'_> {
         if self.args.despite_rates {
             return Ok(false);
         }
-        let Some(pair) = Pair::of(self.channel, seen) else {
+        let Some(pair) = Pair::from_channel(self.channel, seen) else {
             return Ok(false);
         };
-        let compared = pair.compare(self.server).await?;
+        let compared = pair.compare_rates(self.server).await?;
         let is_held = !compared.worse().is_empty();
         match (out.json, is_held) {
             (true, true) => out.json(&json!({ "held": true, "rates": as_json(&compared) })),
             (true, false) => {}
-            (false, _) => pair.tell(&compared, out),
+            (false, _) => pair.print_rates(&compared, out),
         }
         if is_held && !out.json {
             out.line("Nothing is published. `--despite-rates` promotes it, `--roll-back` takes the canary back.");
@@ -242,7 +244,8 @@ impl Sender<'_> {
         seen: &Channel,
         out: &mut Output,
     ) -> Result<Files, Failure> {
-        let earlier = earlier(roll_back, self.server, self.channel, self.signers, seen).await?;
+        let earlier =
+            earlier_manifest(roll_back, self.server, self.channel, self.signers, seen).await?;
         if !out.json {
             out.line(&format!(
                 "the files of revision {}, again",
@@ -253,7 +256,7 @@ impl Sender<'_> {
     }
 
     /// Publishes files as the next revision, and waits for hosts that say what became of them.
-    async fn put(
+    async fn publish_files(
         &self,
         files: &Files,
         canary: Option<u16>,
@@ -324,12 +327,12 @@ impl Sender<'_> {
                     "took away the canary of {channel}, which can't be believed: {}",
                     safe(problem)
                 )),
-                Err(error) => tell(format_args!(
+                Err(error) => say_on_stderr(format_args!(
                     "the canary of {channel} can't be believed ({problem}) and stays: {error}"
                 )),
             }
         }
-        let became = self.hear(&mut reports, &manifest, &sent).await;
+        let became = self.hear_hosts(&mut reports, &manifest, &sent).await;
         Ok((
             Done {
                 manifest,
@@ -341,7 +344,12 @@ impl Sender<'_> {
 
     /// What hosts say of a bundle: the first one is waited for, and then, for a moment, all others
     /// that are there.
-    async fn hear(&self, reports: &mut Reports, manifest: &Manifest, sent: &Sent) -> Vec<Became> {
+    async fn hear_hosts(
+        &self,
+        reports: &mut Reports,
+        manifest: &Manifest,
+        sent: &Sent,
+    ) -> Vec<Became> {
         let (known, _) = all_hosts(self.server).await.unwrap_or_default();
         let is_meant = |it: &Reported| {
             it.is_there()
@@ -377,17 +385,18 @@ impl Sender<'_> {
     }
 
     /// Watches a canary, and takes it back if it does clearly worse.
-    async fn watch(
+    async fn watch_canary(
         &self,
         canary: &Manifest,
         wait: Duration,
         out: &mut Output,
     ) -> Result<Finding, Failure> {
         let seen = Channel::read_from(self.server, self.channel, self.signers).await?;
-        let Some(pair) = Pair::of(self.channel, &seen).filter(|it| it.canary.manifest == *canary)
+        let Some(pair) =
+            Pair::from_channel(self.channel, &seen).filter(|it| it.canary.manifest == *canary)
         else {
             let problem = "nothing was published for all hosts before, or the same files: there is nothing to compare with";
-            tell(problem);
+            say_on_stderr(problem);
             return Ok(Finding::Fine);
         };
         if !out.json {
@@ -396,12 +405,12 @@ impl Sender<'_> {
                 humantime::format_duration(wait)
             ));
         }
-        let compared = pair.watch(self.server, wait).await;
+        let compared = pair.watch_canary(self.server, wait).await;
         let is_worse = !compared.worse().is_empty();
         if out.json {
             out.json(&json!({ "rates": as_json(&compared), "takenBack": is_worse }));
         } else {
-            pair.tell(&compared, out);
+            pair.print_rates(&compared, out);
         }
         if !is_worse {
             if !out.json {
@@ -413,7 +422,8 @@ impl Sender<'_> {
         }
         // Somebody may have promoted it or published anew meanwhile, and that counts.
         let seen = Channel::read_from(self.server, self.channel, self.signers).await?;
-        if !Pair::of(self.channel, &seen).is_some_and(|it| it.canary.manifest == *canary) {
+        if !Pair::from_channel(self.channel, &seen).is_some_and(|it| it.canary.manifest == *canary)
+        {
             return Err(Failure(format!(
                 "somebody else has published to {} meanwhile; nothing is taken back",
                 self.channel
@@ -424,14 +434,16 @@ impl Sender<'_> {
             "instead of the canary of revision {}, which did worse",
             canary.revision
         );
-        let (sent, became) = self.put(&files, None, Some(message), &seen, out).await?;
+        let (sent, became) = self
+            .publish_files(&files, None, Some(message), &seen, out)
+            .await?;
         tell_what_became(became, &sent, self.args.wait, out);
         Ok(Finding::Found)
     }
 }
 
 /// Shows what a bundle would change about what the fleet has judged.
-async fn replay(
+async fn replay_bundle(
     args: &PublishArgs,
     bundle: (&Files, &Path),
     since: Duration,
@@ -450,11 +462,11 @@ async fn replay(
             "what {channel} has at the moment can't be believed: {problem}"
         )));
     }
-    super::replay::compare(&server, &seen, bundle, since, out).await
+    super::replay::compare_verdicts(&server, &seen, bundle, since, out).await
 }
 
 /// The channel, and whose signatures are believed there.
-fn whom(
+fn channel_signers(
     args: &PublishArgs,
     followed: Option<Followed>,
     keys: &[SecretKey],
@@ -484,7 +496,7 @@ fn whom(
 }
 
 /// The manifest whose files are published again.
-async fn earlier(
+async fn earlier_manifest(
     roll_back: Option<u64>,
     server: &Server,
     channel: &Name,

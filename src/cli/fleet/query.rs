@@ -2,11 +2,11 @@
 
 use super::super::output::Output;
 #[cfg(feature = "history")]
-use super::super::tail::{Clean, print};
+use super::super::tail::{Clean, print_record};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
 #[cfg(feature = "history")]
-use super::verdicts::{read, start};
+use super::verdicts::{read_stored, start_reader};
 #[cfg(feature = "history")]
 use hookwire_engine::fleet::stream;
 use hookwire_fleet::name::Name;
@@ -32,21 +32,21 @@ pub(super) struct QueryArgs {
 #[cfg(feature = "history")]
 pub(super) async fn run(args: &QueryArgs, out: &mut Output) -> Result<Finding, Failure> {
     let query = args.query.join(" ");
-    let since = crate::history::span(&query).map_err(Failure)?.since;
+    let since = crate::history::query_span(&query).map_err(Failure)?.since;
     let since = since
         .and_then(|since| since.checked_sub(stream::SKEW))
         .unwrap_or(SystemTime::UNIX_EPOCH);
     let (server, _) = args.server.connect().await?;
-    let mut reader = start(&server, args.host.clone(), Some(since)).await?;
+    let mut reader = start_reader(&server, args.host.clone(), Some(since)).await?;
     let (mut records, mut n_found, mut is_over) = (Vec::new(), 0, false);
     while !is_over && !out.is_gone() {
         match reader.next_stored().await {
             // The end of an `async` hook is no verdict. What was lost may have been what is looked
             // for.
-            Some(stored) => match read(stored)? {
+            Some(stored) => match read_stored(stored)? {
                 Some(record) if record.get("lost").is_some() => {
                     n_found += show_found(&query, &std::mem::take(&mut records), out)?;
-                    print(&Clean::new(record), out);
+                    print_record(&Clean::new(record), out);
                 }
                 Some(record) if record.get("verdict").is_some() => {
                     records.push((stream::name(&record), record))
@@ -72,10 +72,12 @@ fn show_found(
     records: &[(String, Value)],
     out: &mut Output,
 ) -> Result<usize, Failure> {
-    let found =
-        crate::history::sift(query, records, crate::history::Order::Oldest).map_err(Failure)?;
+    let found = crate::history::sift_records(query, records, crate::history::Order::Oldest)
+        .map_err(Failure)?;
     let n_found = found.len();
-    found.into_iter().for_each(|it| print(&Clean::new(it), out));
+    found
+        .into_iter()
+        .for_each(|it| print_record(&Clean::new(it), out));
     Ok(n_found)
 }
 

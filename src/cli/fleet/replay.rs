@@ -8,7 +8,7 @@
 use super::super::output::{Output, Tone, safe};
 use super::super::rows::{About, event_summary, print_head, print_row};
 use super::super::{Failure, Finding};
-use super::verdicts::{read, start};
+use super::verdicts::{read_stored, start_reader};
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::verdict::{Decision, Verdict};
 use hookwire_dialects::native;
@@ -40,7 +40,7 @@ const SLACK: Duration = Duration::from_secs(60);
 const REDACTED: &str = "[redacted]";
 
 /// Prints what a bundle would change about the verdicts that the servers have stored for so long.
-pub(super) async fn compare(
+pub(super) async fn compare_verdicts(
     server: &Server,
     seen: &Channel,
     bundle: (&Files, &Path),
@@ -53,7 +53,7 @@ pub(super) async fn compare(
         None => None,
     };
     // Scripts of what is published are there to be looked at, and nowhere else.
-    let place = super::super::scratch::scratch("fleet")?;
+    let place = super::super::scratch::scratch_dir("fleet")?;
     if let Some(files) = &before {
         files
             .write_below(place.path())
@@ -67,18 +67,18 @@ pub(super) async fn compare(
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
         .as_millis();
-    let mut reader = start(server, None, Some(begin)).await?;
+    let mut reader = start_reader(server, None, Some(begin)).await?;
     while let Some(stored) = reader.next_stored().await {
         if out.is_gone() || stored.as_ref().is_ok_and(|it| u128::from(it.at) > end) {
             break;
         }
-        match read(stored)? {
-            Some(record) => found.judge(record, &mut sides).await,
+        match read_stored(stored)? {
+            Some(record) => found.judge_record(record, &mut sides).await,
             None => found.left_out.other += 1,
         }
     }
     let against = published.map_or("nothing".into(), |it| format!("revision {}", it.revision));
-    found.tell(&against, since, out);
+    found.print_found(&against, since, out);
     Ok(if found.n_changed > 0 {
         Finding::Found
     } else {
@@ -163,7 +163,7 @@ struct Changed {
 }
 
 impl Found {
-    async fn judge(&mut self, mut record: Value, sides: &mut Sides) {
+    async fn judge_record(&mut self, mut record: Value, sides: &mut Sides) {
         if record.get("verdict").is_none() {
             self.left_out.other += 1;
             return;
@@ -236,7 +236,7 @@ impl Found {
         }
     }
 
-    fn tell(&self, against: &str, since: Duration, out: &mut Output) {
+    fn print_found(&self, against: &str, since: Duration, out: &mut Output) {
         let mut kinds: Vec<&Changed> = self.kinds.values().collect();
         kinds.sort_by_key(|it| std::cmp::Reverse(it.n));
         let LeftOut {

@@ -10,7 +10,7 @@ use hookwire_handlers::services::state::add;
 use serde_json::Value;
 
 pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
-    super::super::ending::run(async |_| {
+    super::super::ending::run_to_end(async |_| {
         let (server, _) = ServerArgs {
             fleet: args.fleet.clone(),
         }

@@ -1,6 +1,6 @@
 //! `hookwire fleet status`: the hosts, and what is in force there.
 
-use super::super::output::{Output, Tone, safe, tell};
+use super::super::output::{Output, Tone, safe, say_on_stderr};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
 use super::canary::Pair;
@@ -62,8 +62,8 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
         match &channel {
             Some(channel) => {
                 tell_channel(&name, channel, &hosts, out);
-                if let Some(pair) = Pair::of(&name, channel) {
-                    pair.tell(&pair.compare_hosts(&hosts), out);
+                if let Some(pair) = Pair::from_channel(&name, channel) {
+                    pair.print_rates(&pair.compare_hosts(&hosts), out);
                 }
             }
             None => out.line(&format!(
@@ -88,7 +88,7 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
         }
         if out.json {
             out.json(&json!({ "host": host.who.host, "instance": host.who.instance, "seconds": host.ago.as_secs(),
-                "is": presence(host), "report": host.report, "lag": state.lag, "ok": !state.is_wrong }));
+                "is": describe_presence(host), "report": host.report, "lag": state.lag, "ok": !state.is_wrong }));
         } else {
             tell_host(host, &state, out);
         }
@@ -99,7 +99,7 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
     Ok(finding)
 }
 
-fn presence(host: &Reported) -> &'static str {
+fn describe_presence(host: &Reported) -> &'static str {
     match host.presence() {
         Presence::There => "there",
         Presence::Ended => "ended",
@@ -132,7 +132,7 @@ async fn take_out(
         }
     }
     for host in &there {
-        tell(format_args!(
+        say_on_stderr(format_args!(
             "{} stays: it has reported {} s ago",
             host.who,
             host.ago.as_secs()

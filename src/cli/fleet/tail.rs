@@ -1,10 +1,10 @@
 //! `hookwire fleet tail`: the verdicts of all hosts of a fleet, as they come.
 
 use super::super::output::Output;
-use super::super::tail::{Clean, print};
+use super::super::tail::{Clean, print_record};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
-use super::verdicts::{read, start};
+use super::verdicts::{read_stored, start_reader};
 use hookwire_fleet::name::Name;
 use std::time::{Duration, SystemTime};
 
@@ -30,7 +30,7 @@ pub(super) async fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Fa
             .unwrap_or(SystemTime::UNIX_EPOCH)
     });
     let (server, _) = args.server.connect().await?;
-    let mut reader = start(&server, args.host.clone(), since).await?;
+    let mut reader = start_reader(&server, args.host.clone(), since).await?;
     loop {
         let next = match args.no_follow {
             true => match reader.next_stored().await {
@@ -39,8 +39,8 @@ pub(super) async fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Fa
             },
             false => reader.next().await,
         };
-        if let Some(record) = read(next)? {
-            print(&Clean::new(record), out);
+        if let Some(record) = read_stored(next)? {
+            print_record(&Clean::new(record), out);
         }
         if out.is_gone() {
             return Ok(Finding::Fine);

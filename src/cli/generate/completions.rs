@@ -12,11 +12,11 @@ pub(super) struct CompletionsArgs {
 }
 
 pub(super) fn run(args: &CompletionsArgs, out: &mut Output) -> Result<Finding, Failure> {
-    out.bytes(&script(args.shell));
+    out.bytes(&completion_script(args.shell));
     Ok(Finding::Fine)
 }
 
-pub(super) fn script(shell: Shell) -> Vec<u8> {
+pub(super) fn completion_script(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "hookwire", &mut script);
     script

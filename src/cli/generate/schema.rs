@@ -21,7 +21,7 @@ enum SchemaKind {
 pub(super) fn run(args: &SchemaArgs, out: &mut Output) -> Result<Finding, Failure> {
     let schema = match args.kind {
         SchemaKind::Definitions => hookwire_engine::definitions::schema::definitions(),
-        SchemaKind::Protocol => crate::rpc::schema::protocol(),
+        SchemaKind::Protocol => crate::rpc::schema::protocol_schema(),
     };
     out.lines(&serde_json::to_string_pretty(&schema)?);
     Ok(Finding::Fine)

@@ -2,7 +2,7 @@
 //! them.
 
 use super::super::{Cli, Failure, Finding};
-use super::completions::script;
+use super::completions::completion_script;
 use clap::CommandFactory;
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(super) fn run(args: &ShareArgs) -> Result<Finding, Failure> {
         let path = args.dir.join(place);
         let dir = path.parent().unwrap_or(&args.dir);
         std::fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
-        std::fs::write(&path, script(shell)).map_err(|error| failed(&path, error))?;
+        std::fs::write(&path, completion_script(shell)).map_err(|error| failed(&path, error))?;
     }
     let pages = args.dir.join("man/man1");
     std::fs::create_dir_all(&pages)

@@ -35,17 +35,17 @@ pub(super) fn run(args: &HistoryArgs, out: &mut Output) -> Result<Finding, Failu
 #[cfg(feature = "history")]
 mod kept {
     use super::*;
-    use crate::history::{History, Order, directory};
+    use crate::history::{History, Order, history_dir};
     use hookwire_base::support::amounts::rfc3339;
 
     /// Where events are missing in the time of a query, the oldest first: when, of which run of a
     /// host, and how many.
-    pub(super) fn gaps(query: &str) -> Result<Vec<(String, String, u64)>, Failure> {
-        let Some(dir) = directory().filter(|it| it.is_dir()) else {
+    pub(super) fn find_gaps(query: &str) -> Result<Vec<(String, String, u64)>, Failure> {
+        let Some(dir) = history_dir().filter(|it| it.is_dir()) else {
             return Ok(Vec::new());
         };
         let gaps = History::open(&dir)
-            .and_then(|it| it.gaps(query))
+            .and_then(|it| it.find_gaps(query))
             .map_err(Failure)?;
         Ok(gaps
             .into_iter()
@@ -55,19 +55,19 @@ mod kept {
     }
 
     /// Hands on the newest so many events, or all, in the order of time.
-    pub(super) fn each(
+    pub(super) fn each_event(
         query: &str,
         last: Option<usize>,
         take: &mut dyn FnMut(&str) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
         // To look is not to begin one.
-        let Some(dir) = directory().filter(|it| it.is_dir()) else {
+        let Some(dir) = history_dir().filter(|it| it.is_dir()) else {
             return Ok(());
         };
         let history = History::open(&dir).map_err(Failure)?;
         let Some(last) = last else {
             return history
-                .each(query, None, |it| take(&it.line))
+                .each_found(query, None, |it| take(&it.line))
                 .map_err(Failure);
         };
         let newest = history
@@ -82,11 +82,11 @@ mod kept {
 mod kept {
     use super::*;
 
-    pub(super) fn gaps(_: &str) -> Result<Vec<(String, String, u64)>, Failure> {
+    pub(super) fn find_gaps(_: &str) -> Result<Vec<(String, String, u64)>, Failure> {
         Ok(Vec::new())
     }
 
-    pub(super) fn each(
+    pub(super) fn each_event(
         _: &str,
         _: Option<usize>,
         _: &mut dyn FnMut(&str) -> ControlFlow<()>,

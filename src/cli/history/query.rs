@@ -1,7 +1,7 @@
 //! `hookwire history query`: what `hookwire inspect` has recorded, searched or written out.
 
 use super::super::output::{Output, Tone, safe};
-use super::super::tail::{Clean, print};
+use super::super::tail::{Clean, print_record};
 use super::super::{Failure, Finding};
 use super::kept;
 use hookwire_base::support::json::parse;
@@ -27,8 +27,8 @@ pub(super) fn run(args: &QueryArgs, out: &mut Output) -> Result<Finding, Failure
     let query = args.query.join(" ");
     let last = (!args.all).then_some(args.last);
     let mut n_shown = 0;
-    kept::each(&query, last, &mut |line| {
-        print(&Clean::new(parse(line).unwrap_or_default()), out);
+    kept::each_event(&query, last, &mut |line| {
+        print_record(&Clean::new(parse(line).unwrap_or_default()), out);
         n_shown += 1;
         if out.is_gone() {
             ControlFlow::Break(())
@@ -39,7 +39,7 @@ pub(super) fn run(args: &QueryArgs, out: &mut Output) -> Result<Finding, Failure
     if n_shown == 0 && !out.json {
         out.line("Nothing is there. The page of `hookwire inspect` switches recording on.");
     }
-    for (at, run, events) in kept::gaps(&query)? {
+    for (at, run, events) in kept::find_gaps(&query)? {
         if out.json {
             // As `tail` has it, which `replay` passes over.
             out.line(&format!(

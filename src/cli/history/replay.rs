@@ -1,12 +1,12 @@
 //! `hookwire history replay`: events from a file, judged as `serve` would judge them.
 
 use super::super::ending;
-use super::super::explain::run::reply;
-use super::super::output::{Output, Tone, safe, tell};
+use super::super::explain::run::dialect_reply;
+use super::super::output::{Output, Tone, safe, say_on_stderr};
 use super::super::record::RECORDED;
 use super::super::rows::{About, event_summary, print_head, print_row};
-use super::super::serve::{MAX_MESSAGE, share};
-use super::super::{DefinitionArgs, Failure, Finding, HostArgs, dialect};
+use super::super::serve::{MAX_MESSAGE, share_socket};
+use super::super::{DefinitionArgs, Failure, Finding, HostArgs, dialect_parser};
 use hookwire_base::support::file;
 use hookwire_base::support::os_error::in_words;
 use hookwire_base::verdict::{Decision, Verdict, Would};
@@ -66,7 +66,7 @@ struct Replayed<'a> {
 }
 
 /// The verdict on each line of a session, as `history replay --format json` printed it.
-fn expected(path: &Path) -> Result<HashMap<usize, Verdict>, Failure> {
+fn read_expected(path: &Path) -> Result<HashMap<usize, Verdict>, Failure> {
     #[derive(Deserialize)]
     struct Row {
         line: usize,
@@ -87,10 +87,10 @@ fn expected(path: &Path) -> Result<HashMap<usize, Verdict>, Failure> {
 }
 
 pub(super) fn run(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Failure> {
-    ending::run(async |runtime| replayed(args, runtime, out).await)
+    ending::run_to_end(async |runtime| replay_events(args, runtime, out).await)
 }
 
-async fn replayed(
+async fn replay_events(
     args: &ReplayArgs,
     runtime: &Runtime,
     out: &mut Output,
@@ -116,7 +116,7 @@ async fn replayed(
     let file = tokio::fs::File::from_std(file);
     // What a call ran then is not what it would run now.
     let host_of = |hooks: &HostArgs| {
-        hooks.definitions.host(HostOptions {
+        hooks.definitions.build_host(HostOptions {
             purpose: Purpose::Replay,
             ..hooks.options()?
         })
@@ -136,10 +136,10 @@ async fn replayed(
         })
     };
     let other = args.against.as_ref().map(against).transpose()?;
-    let mut expected = args.expect.as_deref().map(expected).transpose()?;
+    let mut expected = args.expect.as_deref().map(read_expected).transpose()?;
     let is_comparing = args.changed || other.is_some() || expected.is_some();
     // The commands of hooks reach the shared state through it.
-    let _socket = share(&host, runtime, MAX_MESSAGE);
+    let _socket = share_socket(&host, runtime, MAX_MESSAGE);
     if !out.json {
         print_head(out, "line");
     }
@@ -160,7 +160,7 @@ async fn replayed(
             Ok(recorded) => recorded,
             Err(problem) => {
                 n_bad += 1;
-                tell(format_args!(
+                say_on_stderr(format_args!(
                     "{}:{number}: {}",
                     args.file.display(),
                     safe(&problem)
@@ -198,7 +198,7 @@ async fn replayed(
         }
         if out.json {
             let (event_name, tool) = (&*event.name, event.tool_name());
-            let reply = reply(dialect, &event, &verdict);
+            let reply = dialect_reply(dialect, &event, &verdict);
             out.json(&Replayed {
                 line: number,
                 event: event_name,
@@ -223,10 +223,10 @@ async fn replayed(
             );
         }
     }
-    ending::settle(&host).await;
+    ending::settle_hooks(&host).await;
     let n_missing = expected.map_or(0, |left| left.len());
     if n_missing > 0 {
-        tell(format_args!(
+        say_on_stderr(format_args!(
             "{n_missing} expected verdicts are about lines that {} doesn't have",
             args.file.display()
         ));

@@ -1,6 +1,6 @@
 //! `hookwire history suggest`: rules that come of what was recorded.
 
-use super::super::output::{Output, Tone, tell};
+use super::super::output::{Output, Tone, say_on_stderr};
 use super::super::{Failure, Finding};
 use super::kept;
 use crate::suggest::{Proposal, Suggestions};
@@ -19,7 +19,7 @@ pub(super) struct SuggestArgs {
 pub(super) fn run(args: &SuggestArgs, out: &mut Output) -> Result<Finding, Failure> {
     let mut suggestions = Suggestions::default();
     let mut take = |line: &str| {
-        suggestions.take(&parse(line).unwrap_or_default());
+        suggestions.take_record(&parse(line).unwrap_or_default());
         ControlFlow::Continue(())
     };
     match &args.file {
@@ -29,7 +29,7 @@ pub(super) fn run(args: &SuggestArgs, out: &mut Output) -> Result<Finding, Failu
                 let _ = take(&line.map_err(at)?);
             }
         }
-        None => kept::each("since:30d", None, &mut take)?,
+        None => kept::each_event("since:30d", None, &mut take)?,
     }
     let proposals = suggestions.proposals();
     if proposals.is_empty() && !out.json {
@@ -39,17 +39,17 @@ pub(super) fn run(args: &SuggestArgs, out: &mut Output) -> Result<Finding, Failu
         if out.json {
             out.json(proposal);
         } else {
-            show(proposal, out);
+            show_proposal(proposal, out);
         }
     }
     if !proposals.is_empty() {
-        tell("nothing of this is in force: it is you who writes it into a definition");
+        say_on_stderr("nothing of this is in force: it is you who writes it into a definition");
     }
     Ok(Finding::Fine)
 }
 
 /// Why, where it goes, the text, the cases.
-fn show(proposal: &Proposal, out: &mut Output) {
+fn show_proposal(proposal: &Proposal, out: &mut Output) {
     let Proposal {
         name,
         reason,

@@ -38,7 +38,7 @@ pub(super) fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failur
             continue;
         }
         match about {
-            Ok(it) => show(
+            Ok(it) => show_host(
                 &it,
                 roots.iter().filter(|root| **root == it.root).count() > 1,
                 out,
@@ -57,9 +57,9 @@ pub(super) fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failur
 
 /// A host in lines, the project first. Where it `is_one_of_several` of its project, its arguments
 /// tell it apart.
-fn show(host: &About, is_one_of_several: bool, out: &mut Output) {
+fn show_host(host: &About, is_one_of_several: bool, out: &mut Output) {
     let root = out.tone(Tone::Strong, &host.root);
-    let age = age(&host.started)
+    let age = age_of(&host.started)
         .map(|age| format!(", for {age}"))
         .unwrap_or_default();
     out.line(&format!(
@@ -70,7 +70,7 @@ fn show(host: &About, is_one_of_several: bool, out: &mut Output) {
     out.line(&format!(
         "  {hooks} in force, generation {}; {}",
         host.generation,
-        connected(&host.clients)
+        describe_clients(&host.clients)
     ));
     if is_one_of_several {
         let started = format!("  started as {}", safe(&host.program.command_line()));
@@ -93,14 +93,14 @@ fn show(host: &About, is_one_of_several: bool, out: &mut Output) {
 /// How many events of a host the history lacks, though it was to have them.
 #[cfg(feature = "history")]
 fn not_recorded(host: &About) -> u64 {
-    use crate::history::{History, directory};
+    use crate::history::{History, history_dir};
     // To look is not to begin one.
-    let Some(dir) = directory().filter(|it| it.is_dir()) else {
+    let Some(dir) = history_dir().filter(|it| it.is_dir()) else {
         return 0;
     };
     let run = format!("{}@{}", host.pid, host.started);
     History::open(&dir)
-        .and_then(|it| it.lost(Some(&run)))
+        .and_then(|it| it.count_lost(Some(&run)))
         .unwrap_or_default()
 }
 
@@ -110,7 +110,7 @@ fn not_recorded(_: &About) -> u64 {
 }
 
 /// Who is connected, in words.
-fn connected(clients: &[String]) -> String {
+fn describe_clients(clients: &[String]) -> String {
     let unnamed = clients.iter().filter(|name| name.is_empty()).count();
     let named = clients
         .iter()
@@ -126,7 +126,7 @@ fn connected(clients: &[String]) -> String {
 }
 
 /// How long ago a time was, to the second.
-fn age(started: &str) -> Option<humantime::FormattedDuration> {
+fn age_of(started: &str) -> Option<humantime::FormattedDuration> {
     let started = humantime::parse_rfc3339(started).ok()?;
     let age = SystemTime::now().duration_since(started).ok()?;
     Some(humantime::format_duration(Duration::from_secs(

@@ -1,6 +1,6 @@
 //! `hookwire host stop`: the end of hosts.
 
-use super::super::output::{Output, tell};
+use super::super::output::{Output, say_on_stderr};
 use super::super::{Failure, Finding, find_project};
 use hookwire_engine::running::{self, Running, Stopped};
 use serde_json::json;
@@ -28,7 +28,7 @@ pub(super) fn run(args: &StopArgs, out: &mut Output) -> Result<Finding, Failure>
     }
     let mut has_failed = false;
     for host in hosts {
-        has_failed |= !end(host, out);
+        has_failed |= !end_host(host, out);
     }
     Ok(if has_failed {
         Finding::Found
@@ -38,7 +38,7 @@ pub(super) fn run(args: &StopArgs, out: &mut Output) -> Result<Finding, Failure>
 }
 
 /// Ends one host, and says what became of it; whether it ended.
-fn end(mut host: Running, out: &mut Output) -> bool {
+fn end_host(mut host: Running, out: &mut Output) -> bool {
     let socket = host.socket.clone();
     let (pid, root, ended) = match host.process() {
         Ok((pid, root, _)) => (pid, root, host.stop()),
@@ -57,7 +57,7 @@ fn end(mut host: Running, out: &mut Output) -> bool {
                 "{root}: process {pid} takes nobody any more and ends when its clients have gone."
             ));
         }
-        Err(error) => tell(format_args!("{root}: process {pid} runs on: {error}")),
+        Err(error) => say_on_stderr(format_args!("{root}: process {pid} runs on: {error}")),
     }
     ended.is_ok()
 }

@@ -13,7 +13,7 @@ pub(super) struct Coverage(pub(super) BTreeMap<(Arc<str>, String), bool>);
 
 impl Coverage {
     /// Notes what an event and its verdict reach of every hook.
-    pub(super) fn note(&mut self, hooks: &HookSet, facts: &Facts, verdict: &Verdict) {
+    pub(super) fn note_reach(&mut self, hooks: &HookSet, facts: &Facts, verdict: &Verdict) {
         for hook in &hooks.hooks {
             let mut reach = |part: String, is_reached: bool| {
                 *self.0.entry((hook.name.clone(), part)).or_default() |= is_reached;

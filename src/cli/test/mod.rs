@@ -6,9 +6,9 @@ mod report;
 mod update;
 
 use super::ending;
-use super::output::{Output, tell};
+use super::output::{Output, say_on_stderr};
 use super::scratch::forget_git;
-use super::{Failure, Finding, Format, definitions, reports, root_of};
+use super::{Failure, Finding, Format, definitions_dir, reports, root_of};
 use crate::rpc::serve::DRAIN;
 use coverage::Coverage;
 use hookwire_base::support::below::replace;
@@ -25,7 +25,7 @@ use hookwire_handlers::services::fakes::Fakes;
 use hookwire_handlers::services::state::Store;
 use hookwire_rules::contract::Honours;
 use hookwire_rules::matching::Facts;
-use place::{Copied, Place, located};
+use place::{Copied, Place, locate_definitions};
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::ErrorKind;
@@ -86,7 +86,7 @@ struct Tried {
 
 impl Tested {
     /// For a report: a file whose cases can't be tried.
-    fn unread(file: &Path, Unread { problem, mistakes }: &Unread) -> Tested {
+    fn from_unread(file: &Path, Unread { problem, mistakes }: &Unread) -> Tested {
         let tried = |mistake: Option<&Diagnostic>| Tried {
             name: "its cases are read".into(),
             line: mistake.map_or(1, |it| it.range.start.line),
@@ -136,20 +136,20 @@ impl Tried {
 pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure> {
     let mut given = args.paths.clone();
     if given.is_empty() {
-        given.push(definitions());
+        given.push(definitions_dir());
     }
     let given = &given[..];
-    ending::run(async |runtime| {
+    ending::run_to_end(async |runtime| {
         if !args.watch {
-            return once(given, args, runtime, out).await;
+            return test_once(given, args, runtime, out).await;
         }
         loop {
-            let before = stamps(given);
-            if let Err(Failure(problem)) = once(given, args, runtime, out).await {
-                tell(format_args!("{problem}"));
+            let before = file_stamps(given);
+            if let Err(Failure(problem)) = test_once(given, args, runtime, out).await {
+                say_on_stderr(format_args!("{problem}"));
             }
-            tell(format_args!("waiting for a change; Ctrl-C ends it"));
-            while stamps(given) == before {
+            say_on_stderr(format_args!("waiting for a change; Ctrl-C ends it"));
+            while file_stamps(given) == before {
                 tokio::time::sleep(PAUSE).await;
             }
             if out.is_gone() {
@@ -166,7 +166,7 @@ type Stamps = BTreeSet<(PathBuf, Option<SystemTime>, u64)>;
 
 /// The files beside the given ones and in the given directories, each with its time and length. A
 /// report about the cases isn't among them, because to write it is no change of the cases.
-fn stamps(given: &[PathBuf]) -> Stamps {
+fn file_stamps(given: &[PathBuf]) -> Stamps {
     fn look(
         dir: &Path,
         depth: usize,
@@ -218,7 +218,7 @@ fn stamps(given: &[PathBuf]) -> Stamps {
     found
 }
 
-async fn once(
+async fn test_once(
     given: &[PathBuf],
     args: &TestArgs,
     runtime: &Runtime,
@@ -226,8 +226,8 @@ async fn once(
 ) -> Result<Finding, Failure> {
     let mut files = BTreeSet::new();
     for path in given {
-        collect(path, &mut files, 0).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => missing(path),
+        collect_files(path, &mut files, 0).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => missing_path(path),
             _ => Failure(format!("{}: {error}", path.display())),
         })?;
     }
@@ -246,11 +246,11 @@ async fn once(
     // One file that can't be read keeps no other from being tried.
     let mut problems = Vec::new();
     for file in files {
-        match test(&file, args, runtime, &mut copied).await {
+        match test_file(&file, args, runtime, &mut copied).await {
             Ok(it) => tested.push(it),
             Err(unread) => {
                 if out.format != Format::Text {
-                    tested.push(Tested::unread(&file, &unread));
+                    tested.push(Tested::from_unread(&file, &unread));
                 }
                 problems.push(unread.problem);
             }
@@ -260,16 +260,16 @@ async fn once(
         return Err(Failure(problems.join("\n")));
     }
     match out.format {
-        Format::Json => tested.iter().for_each(|it| it.json(out)),
-        Format::Text => report::text(&tested, out),
-        Format::Tap => out.bytes(report::tap(&tested).as_bytes()),
-        Format::Junit => out.bytes(report::junit(&tested).as_bytes()),
+        Format::Json => tested.iter().for_each(|it| it.print_json(out)),
+        Format::Text => report::print_text(&tested, out),
+        Format::Tap => out.bytes(report::write_tap(&tested).as_bytes()),
+        Format::Junit => out.bytes(report::write_junit(&tested).as_bytes()),
         Format::Github => {
-            reports::github(&report::findings(&tested))
+            reports::write_github(&report::case_findings(&tested))
                 .lines()
                 .for_each(|line| out.line(line));
         }
-        Format::Sarif => out.json(&reports::sarif(&report::findings(&tested))),
+        Format::Sarif => out.json(&reports::write_sarif(&report::case_findings(&tested))),
     }
     if tested.iter().all(|it| it.results.is_empty()) && !args.filter.is_empty() {
         return Err(Failure(format!(
@@ -284,7 +284,7 @@ async fn once(
         .iter()
         .any(|it| it.results.iter().any(Tried::has_failed));
     if let Some((_, left_out)) = copied.filter(|(_, left_out)| failed && !left_out.is_empty()) {
-        tell(format_args!(
+        say_on_stderr(format_args!(
             "not in the copy of the project that hooks run in, because too large: {}",
             left_out.join(", ")
         ));
@@ -298,8 +298,8 @@ async fn once(
 
 /// The message for a path that isn't there: people may mean a file by its beginning, or a case by
 /// its name.
-fn missing(path: &Path) -> Failure {
-    if path == definitions() {
+fn missing_path(path: &Path) -> Failure {
+    if path == definitions_dir() {
         let path = path.display();
         return Failure(format!(
             "{path}: no such directory; `hookwire init no-force-push` makes it, with a rule and its cases"
@@ -307,7 +307,7 @@ fn missing(path: &Path) -> Failure {
     }
     let mut files = BTreeSet::new();
     // Without a directory, there is nothing to name.
-    let _ = collect(&definitions(), &mut files, 0);
+    let _ = collect_files(&definitions_dir(), &mut files, 0);
     let name = path.display().to_string();
     let stem = |file: &Path| {
         file.file_name()?
@@ -354,7 +354,7 @@ const MAX_NAMED: usize = 8;
 const MAX_DEPTH: usize = 16;
 
 /// The files of cases in a directory and in those below it; another path as it is.
-pub(super) fn collect(
+pub(super) fn collect_files(
     path: &Path,
     files: &mut BTreeSet<PathBuf>,
     depth: usize,
@@ -369,7 +369,7 @@ pub(super) fn collect(
             .file_name()
             .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         if path.is_dir() && !path.is_symlink() && !is_hidden && depth < MAX_DEPTH {
-            collect(&path, files, depth + 1)?;
+            collect_files(&path, files, depth + 1)?;
         } else if cases::is_cases_file(&path) {
             files.insert(path);
         }
@@ -391,7 +391,7 @@ fn copy_of<'c>(subject: &Path, last: &'c mut LastCopied) -> std::io::Result<&'c 
     }
 }
 
-async fn test(
+async fn test_file(
     file: &Path,
     args: &TestArgs,
     runtime: &Runtime,
@@ -423,7 +423,7 @@ async fn test(
     })?;
     let subject = std::path::absolute(cases::subject(file))?;
     let unplaced = |error: std::io::Error| Failure(format!("{}: {error}", subject.display()));
-    let real = located(&subject).map_err(unplaced)?;
+    let real = locate_definitions(&subject).map_err(unplaced)?;
     let place = Place::new(copy_of(&real, copied).map_err(unplaced)?);
     let place = place.map_err(|error| Failure(format!("no directory to test in: {error}")))?;
     if let Some(setup) = &setup {
@@ -439,7 +439,7 @@ async fn test(
             return Err(Failure(format!("{name}: `setup` failed: {status}")).into());
         }
     }
-    let hooks = place.of(&real);
+    let hooks = place.copy_of(&real);
     let (copied, known) = (hooks.display().to_string(), subject.display().to_string());
     let mut bench = Bench::new(
         &place,
@@ -458,7 +458,7 @@ async fn test(
             "no definitions judge its cases: `guard.test.yaml` stands beside `guard.yaml`";
         return Err(Failure(format!("{name}: {problem}")).into());
     }
-    let _socket = super::serve::share(&bench.host, runtime, super::serve::MAX_MESSAGE);
+    let _socket = super::serve::share_socket(&bench.host, runtime, super::serve::MAX_MESSAGE);
     let mut results = Vec::new();
     let mut came_out = Vec::new();
     for (position, case) in cases
@@ -467,7 +467,7 @@ async fn test(
         .filter(|(_, case)| case.name.contains(&args.filter))
     {
         let started = Instant::now();
-        let judged = bench.judge(case).await;
+        let judged = bench.judge_case(case).await;
         let took = started.elapsed();
         let mismatch = judged.as_ref().map_or_else(
             |problem| Some(problem.clone()),
@@ -497,7 +497,7 @@ async fn test(
         });
     }
     if !came_out.is_empty() {
-        let updated = update::updated(&name, &text, &came_out)
+        let updated = update::update_cases(&name, &text, &came_out)
             .map_err(|problem| Failure(format!("{name}: {problem}")))?;
         replace(file, &root_of(file), &updated, 0o644)
             .map_err(|error| Failure(format!("{name}: {error}")))?;
@@ -569,7 +569,7 @@ impl Bench {
     }
 
     /// The verdict on the last event of a case, or why there is none that counts.
-    async fn judge(&mut self, case: &Case) -> Result<Verdict, String> {
+    async fn judge_case(&mut self, case: &Case) -> Result<Verdict, String> {
         let hooks = self.host.hooks();
         let is_known = |name: &str| hooks.hooks.iter().any(|hook| *hook.name == *name);
         if let Some((place, stranger)) = case.names().find(|(_, name)| !is_known(name)) {
@@ -612,7 +612,7 @@ impl Bench {
                 .await;
             if let Some(coverage) = &mut self.coverage {
                 let facts = Facts::new(event, &root).with_names(&hooks.tool_names);
-                coverage.note(&hooks, &facts, &verdict);
+                coverage.note_reach(&hooks, &facts, &verdict);
             }
             self.reached
                 .extend(verdict.outcomes.iter().map(|outcome| outcome.hook.clone()));

@@ -1,6 +1,6 @@
 //! Where cases take place.
 
-use super::super::scratch::scratch;
+use super::super::scratch::scratch_dir;
 use hookwire_engine::definitions::approved::DEFINITIONS;
 use std::collections::BTreeSet;
 use std::fs::{DirEntry, Metadata};
@@ -37,7 +37,7 @@ const GIT: &str = ".git";
 impl Place<'_> {
     pub(super) fn new(copied: &Copied) -> Result<Place<'_>> {
         let place = Place {
-            dir: scratch("test")?,
+            dir: scratch_dir("test")?,
             project: copied.dir.path(),
         };
         for dir in [place.work(), place.temporary()] {
@@ -55,21 +55,21 @@ impl Place<'_> {
     }
 
     /// Where a file of the project is in the copy.
-    pub(super) fn of(&self, real: &Path) -> PathBuf {
-        below(self.project, real)
+    pub(super) fn copy_of(&self, real: &Path) -> PathBuf {
+        path_below(self.project, real)
     }
 }
 
 /// Definitions by their path without links, but for a file that is one itself.
-pub(super) fn located(subject: &Path) -> Result<PathBuf> {
+pub(super) fn locate_definitions(subject: &Path) -> Result<PathBuf> {
     match subject.file_name().filter(|_| !subject.is_dir()) {
-        Some(name) => Ok(directory(subject)?.canonicalize()?.join(name)),
+        Some(name) => Ok(definitions_dir(subject)?.canonicalize()?.join(name)),
         None => subject.canonicalize(),
     }
 }
 
 /// The directory of definitions that a file, or a directory itself, is in.
-fn directory(subject: &Path) -> Result<&Path> {
+fn definitions_dir(subject: &Path) -> Result<&Path> {
     let dir = if subject.is_dir() {
         Some(subject)
     } else {
@@ -86,7 +86,7 @@ fn project_of(dir: &Path) -> &Path {
 
 /// A path in a copy: as deep as the real one, so that no number of `..` that leads somewhere in the
 /// project leads out of the copy.
-fn below(copy: &Path, real: &Path) -> PathBuf {
+fn path_below(copy: &Path, real: &Path) -> PathBuf {
     copy.join(real.strip_prefix("/").unwrap_or(real))
 }
 
@@ -94,16 +94,16 @@ impl Copied {
     /// Copies the project of some definitions: their directory, and of the rest what isn't too
     /// large, the smallest first. Gives the names of what was left out, too.
     pub(super) fn new(subject: &Path) -> Result<(Copied, Vec<String>)> {
-        let dir = directory(subject)?;
+        let dir = definitions_dir(subject)?;
         let root = project_of(dir);
         // Its name is known to `children`.
         let copy = Copied {
             root: root.to_path_buf(),
-            dir: scratch("project")?,
+            dir: scratch_dir("project")?,
             pristine: Stamps::new(),
         };
-        std::fs::create_dir_all(copy.of(dir))?;
-        if !copy.tree(dir, &mut Room::default())? {
+        std::fs::create_dir_all(copy.copy_of(dir))?;
+        if !copy.copy_tree(dir, &mut Room::default())? {
             return Err(Error::other(
                 "it holds more than 64 MiB, too much to test a copy of it",
             ));
@@ -111,21 +111,22 @@ impl Copied {
         let left_out = if dir == root {
             Vec::new()
         } else {
-            copy.surroundings(dir)?
+            copy.copy_surroundings(dir)?
         };
-        let pristine = stamps(copy.dir.path());
+        let pristine = dir_stamps(copy.dir.path());
         Ok((Copied { pristine, ..copy }, left_out))
     }
 
     /// Whether the definitions are a part of the project.
     pub(super) fn is_of(&self, subject: &Path) -> bool {
-        directory(subject)
-            .is_ok_and(|dir| below(self.dir.path(), dir).is_dir() && project_of(dir) == self.root)
+        definitions_dir(subject).is_ok_and(|dir| {
+            path_below(self.dir.path(), dir).is_dir() && project_of(dir) == self.root
+        })
     }
 
     /// Undoes what hooks have done to the copy.
     pub(super) fn restore(&self) -> Result<()> {
-        let now = stamps(self.dir.path());
+        let now = dir_stamps(self.dir.path());
         for Stamp { path, .. } in now.difference(&self.pristine) {
             let gone = if path.is_dir() && !path.is_symlink() {
                 std::fs::remove_dir_all(path)
@@ -141,16 +142,16 @@ impl Copied {
                 }
             })?;
         }
-        let now = stamps(self.dir.path());
+        let now = dir_stamps(self.dir.path());
         for Stamp { path, .. } in self.pristine.difference(&now) {
             let real = Path::new("/").join(path.strip_prefix(self.dir.path()).unwrap_or(path));
-            self.entry(&real)?;
+            self.copy_entry(&real)?;
         }
         Ok(())
     }
 
     /// Copies what is beside a directory, on all levels up to the root. Gives what is left out.
-    fn surroundings(&self, dir: &Path) -> Result<Vec<String>> {
+    fn copy_surroundings(&self, dir: &Path) -> Result<Vec<String>> {
         let within = |level: &&Path| level.starts_with(&self.root);
         let levels = dir
             .ancestors()
@@ -158,20 +159,20 @@ impl Copied {
             .take_while(within)
             .zip(dir.ancestors());
         let mut beside = Vec::new();
-        for path in
-            levels.flat_map(|(level, inner)| children(level).filter(move |path| path != inner))
+        for path in levels
+            .flat_map(|(level, inner)| copied_children(level).filter(move |path| path != inner))
         {
             let mut room = Room::default();
             // A directory that doesn't fit at all comes last.
             let size = self
-                .walk(&path, &mut room, |_| Ok(()))?
+                .walk_copied(&path, &mut room, |_| Ok(()))?
                 .then(|| MAX_COPIED - room.bytes);
             beside.push((size.unwrap_or(u64::MAX), path));
         }
         beside.sort();
         let (mut room, mut left_out) = (Room::default(), Vec::new());
         for (size, path) in beside {
-            if size > room.bytes || !self.tree(&path, &mut room)? {
+            if size > room.bytes || !self.copy_tree(&path, &mut room)? {
                 left_out.push(
                     path.strip_prefix(&self.root)
                         .unwrap_or(&path)
@@ -185,12 +186,12 @@ impl Copied {
 
     /// Copies a file, or a directory with all that it holds, as far as there is room; says whether
     /// there was.
-    fn tree(&self, real: &Path, room: &mut Room) -> Result<bool> {
-        self.walk(real, room, |path| self.entry(path))
+    fn copy_tree(&self, real: &Path, room: &mut Room) -> Result<bool> {
+        self.walk_copied(real, room, |path| self.copy_entry(path))
     }
 
     /// Visits what is to be copied of a file or a directory: a directory before what it holds.
-    fn walk(
+    fn walk_copied(
         &self,
         real: &Path,
         room: &mut Room,
@@ -201,11 +202,11 @@ impl Copied {
             if self.target_within(&path).is_none() {
                 // A link that leads nowhere.
                 let Ok(about) = path.metadata() else { continue };
-                if !room.takes(&about) {
+                if !room.take_room(&about) {
                     return Ok(false);
                 }
                 if about.is_dir() {
-                    todo.extend(children(&path));
+                    todo.extend(copied_children(&path));
                 }
             }
             visit(&path)?;
@@ -213,17 +214,17 @@ impl Copied {
         Ok(true)
     }
 
-    fn of(&self, real: &Path) -> PathBuf {
-        below(self.dir.path(), real)
+    fn copy_of(&self, real: &Path) -> PathBuf {
+        path_below(self.dir.path(), real)
     }
 
     /// Copies one file or directory, without what a directory holds.
-    fn entry(&self, real: &Path) -> Result<()> {
-        let copy = self.of(real);
+    fn copy_entry(&self, real: &Path) -> Result<()> {
+        let copy = self.copy_of(real);
         // A link within the project is one within the copy. What another one leads to is copied,
         // because a hook that writes there would change the real one.
         if let Some(target) = self.target_within(real) {
-            return std::os::unix::fs::symlink(self.of(&target), copy);
+            return std::os::unix::fs::symlink(self.copy_of(&target), copy);
         }
         if real.is_dir() {
             std::fs::create_dir_all(copy)
@@ -262,7 +263,7 @@ impl Default for Room {
 
 impl Room {
     /// Takes what a file needs, if there is as much.
-    fn takes(&mut self, about: &Metadata) -> bool {
+    fn take_room(&mut self, about: &Metadata) -> bool {
         let bytes = if about.is_file() { about.len() } else { 0 };
         let (Some(bytes), Some(files)) = (self.bytes.checked_sub(bytes), self.files.checked_sub(1))
         else {
@@ -275,7 +276,7 @@ impl Room {
 
 /// The entries of a directory that are copied: neither `.git` nor the copies that `hookwire test`
 /// has made.
-fn children(dir: &Path) -> impl Iterator<Item = PathBuf> {
+fn copied_children(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = dir.read_dir().into_iter().flatten().flatten();
     let is_copied = |entry: &DirEntry| {
         let name = entry.file_name();
@@ -295,7 +296,7 @@ struct Stamp {
 
 type Stamps = BTreeSet<Stamp>;
 
-fn stamps(dir: &Path) -> Stamps {
+fn dir_stamps(dir: &Path) -> Stamps {
     let mut found = Stamps::new();
     let mut todo = vec![dir.to_path_buf()];
     while let Some(dir) = todo.pop() {

@@ -7,7 +7,7 @@ use crate::cli::reports::Finding;
 use std::fmt::Write as _;
 
 impl Tested {
-    pub(super) fn json(&self, out: &mut Output) {
+    pub(super) fn print_json(&self, out: &mut Output) {
         for Tried {
             name,
             line,
@@ -31,7 +31,7 @@ impl Tested {
     }
 }
 
-pub(super) fn text(tested: &[Tested], out: &mut Output) {
+pub(super) fn print_text(tested: &[Tested], out: &mut Output) {
     let (mut n_cases, mut n_failed) = (0, 0);
     for Tested {
         file,
@@ -123,14 +123,14 @@ pub(super) fn text(tested: &[Tested], out: &mut Output) {
 }
 
 /// The cases that aren't as expected.
-pub(super) fn findings(tested: &[Tested]) -> Vec<Finding> {
+pub(super) fn case_findings(tested: &[Tested]) -> Vec<Finding> {
     let results = tested
         .iter()
         .flat_map(|it| it.results.iter().map(|result| (&it.file, result)));
     let failed = results.filter(|(_, tried)| tried.has_failed());
     let finding = |(file, tried): (&String, &Tried)| {
         if let Some(mistake) = &tried.mistake {
-            return Finding::of(mistake);
+            return Finding::from_diagnostic(mistake);
         }
         let mismatch = tried.mismatch.as_deref().unwrap_or_default();
         Finding::at_line(
@@ -143,7 +143,7 @@ pub(super) fn findings(tested: &[Tested]) -> Vec<Finding> {
     failed.map(finding).collect()
 }
 
-pub(super) fn tap(tested: &[Tested]) -> String {
+pub(super) fn write_tap(tested: &[Tested]) -> String {
     let mut text = format!(
         "TAP version 14\n1..{}\n",
         tested.iter().map(|it| it.results.len()).sum::<usize>()
@@ -168,13 +168,13 @@ pub(super) fn tap(tested: &[Tested]) -> String {
     text
 }
 
-pub(super) fn junit(tested: &[Tested]) -> String {
+pub(super) fn write_junit(tested: &[Tested]) -> String {
     let mut text = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"hookwire\">\n",
     );
     for Tested { file, results, .. } in tested {
         let n_failed = results.iter().filter(|it| it.has_failed()).count();
-        let file = escaped(file);
+        let file = escape_xml(file);
         let _ = writeln!(
             text,
             "  <testsuite name=\"{file}\" tests=\"{}\" failures=\"{n_failed}\">",
@@ -185,13 +185,17 @@ pub(super) fn junit(tested: &[Tested]) -> String {
                 name, line, took, ..
             } = tried;
             let mismatch = tried.mismatch.as_ref().filter(|_| tried.has_failed());
-            let (name, time) = (escaped(name), took.as_secs_f64());
+            let (name, time) = (escape_xml(name), took.as_secs_f64());
             let _ = write!(
                 text,
                 "    <testcase classname=\"{file}\" name=\"{name}\" file=\"{file}\" line=\"{line}\" time=\"{time:.6}\""
             );
             let _ = match mismatch {
-                Some(it) => writeln!(text, "><failure message=\"{}\"/></testcase>", escaped(it)),
+                Some(it) => writeln!(
+                    text,
+                    "><failure message=\"{}\"/></testcase>",
+                    escape_xml(it)
+                ),
                 None => writeln!(text, "/>"),
             };
         }
@@ -201,7 +205,7 @@ pub(super) fn junit(tested: &[Tested]) -> String {
 }
 
 /// A text for an attribute of XML. What no XML may hold becomes a question mark.
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

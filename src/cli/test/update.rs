@@ -9,7 +9,11 @@ use serde_json::{Map, Value};
 use std::path::Path;
 
 /// A file of cases in which each of these cases, by its position, expects what came out.
-pub(super) fn updated(file: &str, text: &str, news: &[(usize, CameOut)]) -> Result<String, String> {
+pub(super) fn update_cases(
+    file: &str,
+    text: &str,
+    news: &[(usize, CameOut)],
+) -> Result<String, String> {
     let format = Format::from_path(Path::new(file)).unwrap_or_default();
     let by_hand = || "what came out can't be written into it; change the cases by hand".to_string();
     let root = formats::parse(text, format).map_err(|_| by_hand())?;
@@ -26,7 +30,7 @@ pub(super) fn updated(file: &str, text: &str, news: &[(usize, CameOut)]) -> Resu
         } else {
             At::End
         };
-        for (key, value) in members(came_out) {
+        for (key, value) in expected_members(came_out) {
             let path = [&case[..], &[Step::Key(key)]].concat();
             match value {
                 Some(value) => {
@@ -56,7 +60,7 @@ pub(super) fn updated(file: &str, text: &str, news: &[(usize, CameOut)]) -> Resu
 }
 
 /// The members with which a case expects what came out.
-fn members(news: &CameOut) -> [(&'static str, Option<Value>); 5] {
+fn expected_members(news: &CameOut) -> [(&'static str, Option<Value>); 5] {
     let outcomes: Map<String, Value> = news
         .outcomes
         .iter()
@@ -175,7 +179,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                updated(file, before, &[(0, news)]).as_deref(),
+                update_cases(file, before, &[(0, news)]).as_deref(),
                 Ok(after),
                 "{before}"
             );
@@ -183,12 +187,13 @@ mod tests {
         let folded = "cases:\n  - bash: ls\n    expect: deny\n    reason: >-\n      a\n      b\n";
         let written = "cases:\n  - bash: ls\n    expect: deny\n    reason: >-\n      Off: no.\n";
         assert_eq!(
-            updated("a.yaml", folded, &[(0, deny())]).as_deref(),
+            update_cases("a.yaml", folded, &[(0, deny())]).as_deref(),
             Ok(written)
         );
         let shared = "all: &r x\ncases:\n  - bash: ls\n    expect: deny\n    reason: &x a\n  - bash: a\n    expect: deny\n    reason: *x\n";
         assert!(
-            updated("a.yaml", shared, &[(0, deny())]).is_err_and(|error| error.contains("by hand"))
+            update_cases("a.yaml", shared, &[(0, deny())])
+                .is_err_and(|error| error.contains("by hand"))
         );
     }
 }

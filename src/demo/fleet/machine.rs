@@ -45,7 +45,7 @@ const LOOK: Duration = Duration::from_millis(20);
 impl Machine {
     /// Starts its host.
     pub(super) fn start(name: &str, root: &Path) -> Result<Machine, Failure> {
-        let (process, agent) = serve(name, root)?;
+        let (process, agent) = start_serve(name, root)?;
         Ok(Machine {
             name: name.into(),
             root: root.into(),
@@ -57,7 +57,7 @@ impl Machine {
 
     /// Waits until the disk has a verdict for each answer, kills the host as `kill -9` does while
     /// its agent is `waiting`, and starts it again. Gives how many verdicts the disk had.
-    pub(super) async fn kill(
+    pub(super) async fn kill_host(
         &mut self,
         waiting: JoinHandle<Result<Verdict, Failure>>,
     ) -> Result<u64, Failure> {
@@ -83,7 +83,7 @@ impl Machine {
             answered: self.judged(),
             on_disk,
         };
-        (self.process, self.agent) = serve(&self.name, &self.root)?;
+        (self.process, self.agent) = start_serve(&self.name, &self.root)?;
         Ok(on_disk)
     }
 
@@ -122,7 +122,7 @@ impl Machine {
 }
 
 /// Starts this program as `serve --fleet`, in a project that all hosts have, with data of its own.
-fn serve(name: &str, root: &Path) -> Result<(Process, Agent), Failure> {
+fn start_serve(name: &str, root: &Path) -> Result<(Process, Agent), Failure> {
     let (ours, theirs) = UnixStream::pair()?;
     let log = File::options()
         .create(true)
@@ -188,17 +188,17 @@ pub(super) struct Agent {
 
 impl Agent {
     /// Asks about a command.
-    pub(super) async fn asks(&self, command: &str) -> Result<Verdict, Failure> {
+    pub(super) async fn ask_about(&self, command: &str) -> Result<Verdict, Failure> {
         let call = json!({ "name": "Bash", "input": { "command": command } });
         let event = json!({ "event": "PreToolUse", "session": "demo", "tool": call });
-        let verdict = self.request("hooks/dispatch", event).await?;
+        let verdict = self.send_request("hooks/dispatch", event).await?;
         Ok(serde_json::from_value(verdict)?)
     }
 
     /// Asks about one command after another.
-    pub(super) async fn works(&self, commands: u64) -> Result<u64, Failure> {
+    pub(super) async fn ask_many(&self, commands: u64) -> Result<u64, Failure> {
         for n in 1..=commands {
-            self.asks(&format!("make test-{n}")).await?;
+            self.ask_about(&format!("make test-{n}")).await?;
         }
         Ok(commands)
     }
@@ -208,7 +208,7 @@ impl Agent {
     }
 
     /// Off the runtime's threads, because the client waits for its reply.
-    async fn request(&self, method: &'static str, params: Value) -> Result<Value, Failure> {
+    async fn send_request(&self, method: &'static str, params: Value) -> Result<Value, Failure> {
         let (client, answers) = (self.client.clone(), self.answers.clone());
         let ask = move || {
             let replied = client.lock().request(method, &params);

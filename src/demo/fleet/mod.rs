@@ -7,10 +7,10 @@
 mod machine;
 mod server;
 
-use super::{WIDTH, detail, wrapped};
+use super::{WIDTH, print_detail, wrap_text};
 use crate::cli::ending;
-use crate::cli::output::{Output, Tone, short};
-use crate::cli::scratch::scratch;
+use crate::cli::output::{Output, Tone, shorten_text};
+use crate::cli::scratch::scratch_dir;
 use crate::cli::{Failure, Finding};
 use futures_util::future::join_all;
 use hookwire_base::verdict::{Decision, Verdict};
@@ -68,13 +68,13 @@ const CALLS: u64 = 20;
 const LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) fn run(nats: Option<&Path>, out: &mut Output) -> Result<Finding, Failure> {
-    let program = server::program(nats)?;
-    ending::run(async |_| {
-        let place = scratch("demo")?;
+    let program = server::find_program(nats)?;
+    ending::run_to_end(async |_| {
+        let place = scratch_dir("demo")?;
         // Ends with its processes before the directory goes, be it here or because a signal has
         // come.
         let mut stage = Stage::set(&program, place.path()).await?;
-        stage.play(out).await
+        stage.play_scenes(out).await
     })
 }
 
@@ -102,7 +102,7 @@ impl Stage {
         server.write_settings(&root.join("admin.conf"), "admin", "")?;
         let quota = format!("--quota deploys={ADMITTED}/1h");
         let init = format!("fleet init --fleet admin.conf --audit-bytes 67108864 {quota}");
-        succeed(hookwire(root, &init).await?)?;
+        expect_success(run_hookwire(root, &init).await?)?;
         let team = public_key(root, "team.key").await?;
         let alice = public_key(root, "alice.key").await?;
         let pins = format!("[definitions]\nkeys = [{team:?}]\n");
@@ -111,7 +111,7 @@ impl Stage {
             server.write_settings(&root.join(format!("{user}.conf")), user, "")?;
         }
         let pins = format!("{pins}[approvals]\napprovers = {{ alice = {alice:?} }}\n");
-        let publisher = connect(root, "publisher").await?;
+        let publisher = connect_as(root, "publisher").await?;
         let mut reports = Reports::listen(&publisher).await?;
         let mut machines = Vec::new();
         for name in &names {
@@ -120,8 +120,8 @@ impl Stage {
         }
         wait_for_all(&mut reports, &names, "join", |_| true).await?;
         let (approver, auditor) = (
-            connect(root, "approver").await?,
-            connect(root, "auditor").await?,
+            connect_as(root, "approver").await?,
+            connect_as(root, "auditor").await?,
         );
         Ok(Stage {
             root: root.into(),
@@ -134,7 +134,7 @@ impl Stage {
         })
     }
 
-    async fn play(&mut self, out: &mut Output) -> Result<Finding, Failure> {
+    async fn play_scenes(&mut self, out: &mut Output) -> Result<Finding, Failure> {
         let head = "Five hosts, each as on a machine of its own, and one NATS server between them.";
         out.line(&out.tone(Tone::Strong, head));
         let about = format!(
@@ -143,27 +143,27 @@ impl Stage {
             self.server.address()
         );
         out.line(&out.tone(Tone::Dim, &about));
-        self.publish(out).await?;
+        self.publish_guard(out).await?;
         self.publish_what_is_refused(out).await?;
         self.count_together(out).await?;
-        self.answer(out).await?;
+        self.answer_question(out).await?;
         self.lose_the_server(out).await?;
         self.find_it_again(out).await?;
         self.take_account(out).await
     }
 
     /// A guard comes into force on all hosts.
-    async fn publish(&mut self, out: &mut Output) -> Result<(), Failure> {
-        scene("You publish a guard.", out);
-        self.write("guard.yaml", GUARD)?;
-        self.write("guard.test.yaml", CASES)?;
+    async fn publish_guard(&mut self, out: &mut Output) -> Result<(), Failure> {
+        print_scene("You publish a guard.", out);
+        self.write_file("guard.yaml", GUARD)?;
+        self.write_file("guard.test.yaml", CASES)?;
         let began = Instant::now();
-        self.types(PUBLISH, 0, out).await?;
+        self.type_command(PUBLISH, 0, out).await?;
         self.in_force(1).await?;
         let verdict = self.all_deny("git push --force").await?;
         let took = began.elapsed().as_secs_f64();
-        asked("web-1 … web-5", "git push --force", &verdict, out);
-        detail(
+        print_asked("web-1 … web-5", "git push --force", &verdict, out);
+        print_detail(
             out,
             "",
             Tone::Dim,
@@ -175,19 +175,19 @@ impl Stage {
     /// What isn't sound doesn't leave the publisher; what hosts don't permit is refused by each of
     /// them.
     async fn publish_what_is_refused(&mut self, out: &mut Output) -> Result<(), Failure> {
-        scene("You publish a typo, and then a hook that runs code.", out);
-        self.write("guard.yaml", &GUARD.replace("deny:", "den:"))?;
-        self.types(PUBLISH, 2, out).await?;
-        self.write("guard.yaml", &format!("{GUARD}{RUNS_CODE}"))?;
-        self.types(PUBLISH, 1, out).await?;
+        print_scene("You publish a typo, and then a hook that runs code.", out);
+        self.write_file("guard.yaml", &GUARD.replace("deny:", "den:"))?;
+        self.type_command(PUBLISH, 2, out).await?;
+        self.write_file("guard.yaml", &format!("{GUARD}{RUNS_CODE}"))?;
+        self.type_command(PUBLISH, 1, out).await?;
         let is_refused = |it: &Report| it.refused.as_ref().is_some_and(|it| it.revision == Some(2));
         let refused =
             |it: &Report| is_refused(it) && it.in_force.as_ref().is_some_and(|it| it.revision == 1);
         // The first has been heard by the publisher; a host that reports again says it again.
-        self.everywhere("refuse it", refused).await?;
+        self.wait_everywhere("refuse it", refused).await?;
         let verdict = self.all_deny("git push --force").await?;
-        asked("web-1 … web-5", "git push --force", &verdict, out);
-        detail(
+        print_asked("web-1 … web-5", "git push --force", &verdict, out);
+        print_detail(
             out,
             "",
             Tone::Dim,
@@ -198,15 +198,15 @@ impl Stage {
 
     /// A rate that all hosts share.
     async fn count_together(&mut self, out: &mut Output) -> Result<(), Failure> {
-        scene(
+        print_scene(
             "You publish what counts for all: three deploys an hour, and a question.",
             out,
         );
-        self.write("guard.yaml", &format!("{GUARD}{SHARED}"))?;
-        self.types(PUBLISH, 0, out).await?;
+        self.write_file("guard.yaml", &format!("{GUARD}{SHARED}"))?;
+        self.type_command(PUBLISH, 0, out).await?;
         self.in_force(3).await?;
         let agents = self.machines.iter().map(|it| &it.agent).cycle().take(ASKS);
-        let asks = agents.map(|agent| async { agent.asks("make deploy").await });
+        let asks = agents.map(|agent| async { agent.ask_about("make deploy").await });
         let verdicts = join_all(asks)
             .await
             .into_iter()
@@ -215,20 +215,20 @@ impl Stage {
             .iter()
             .partition(|it| it.decision == Decision::Allow);
         if allowed.len() != ADMITTED {
-            return Err(defect(&format!(
+            return Err(demo_defect(&format!(
                 "{} of {ASKS} were admitted, and not {ADMITTED}",
                 allowed.len()
             )));
         }
         if let Some(denied) = denied.first() {
-            asked(
+            print_asked(
                 "web-1 … web-5",
                 "make deploy, twice each, at once",
                 denied,
                 out,
             );
         }
-        detail(
+        print_detail(
             out,
             "",
             Tone::Dim,
@@ -242,12 +242,12 @@ impl Stage {
     }
 
     /// A question is answered from elsewhere.
-    async fn answer(&mut self, out: &mut Output) -> Result<(), Failure> {
-        scene("web-2 asks a person. You answer from your desk.", out);
+    async fn answer_question(&mut self, out: &mut Output) -> Result<(), Failure> {
+        print_scene("web-2 asks a person. You answer from your desk.", out);
         let mut notices = asks::question_notices(&self.approver);
         notices.subscribe_anew().await;
         let agent = self.machine(ASKING)?.agent.clone();
-        let asking = tokio::spawn(async move { agent.asks("gh pr merge 7").await });
+        let asking = tokio::spawn(async move { agent.ask_about("gh pr merge 7").await });
         let until = Instant::now() + LIMIT;
         while asks::waiting_questions(&self.approver).await?.is_empty() {
             if Instant::now() > until {
@@ -255,49 +255,49 @@ impl Stage {
             }
             notices.wait_at_most(Duration::from_secs(1)).await;
         }
-        self.types(
+        self.type_command(
             "approvals approve --fleet approver.conf --key alice.key --yes",
             0,
             out,
         )
         .await?;
         let verdict = asking.await??;
-        asked("web-2", "gh pr merge 7", &verdict, out);
-        expect(&verdict, Decision::Allow)
+        print_asked("web-2", "gh pr merge 7", &verdict, out);
+        expect_decision(&verdict, Decision::Allow)
     }
 
     /// The server ends; hosts go on, and one of them is killed.
     async fn lose_the_server(&mut self, out: &mut Output) -> Result<(), Failure> {
-        scene("The server is killed.", out);
+        print_scene("The server is killed.", out);
         self.server.stop();
-        let work = join_all(self.machines.iter().map(|it| it.agent.works(CALLS))).await;
+        let work = join_all(self.machines.iter().map(|it| it.agent.ask_many(CALLS))).await;
         let n: u64 = work.into_iter().sum::<Result<u64, Failure>>()?;
         let verdict = self.all_deny("git push --force").await?;
-        asked("web-1 … web-5", "git push --force", &verdict, out);
-        let gate = self.machine(0)?.agent.asks("make deploy").await?;
-        expect(&gate, Decision::Deny)?;
-        asked("web-1", "make deploy", &gate, out);
-        detail(
+        print_asked("web-1 … web-5", "git push --force", &verdict, out);
+        let gate = self.machine(0)?.agent.ask_about("make deploy").await?;
+        expect_decision(&gate, Decision::Deny)?;
+        print_asked("web-1", "make deploy", &gate, out);
+        print_detail(
             out,
             "",
             Tone::Dim,
             &format!("{n} more calls are judged; the verdicts wait on five disks."),
         );
-        scene(
+        print_scene(
             "web-3 is killed (kill -9) while it is asked, and starts again.",
             out,
         );
         let agent = self.machine(KILLED)?.agent.clone();
-        let waiting = tokio::spawn(async move { agent.asks("gh pr merge 8").await });
+        let waiting = tokio::spawn(async move { agent.ask_about("gh pr merge 8").await });
         let machine = self
             .machines
             .get_mut(KILLED)
             .ok_or_else(|| Failure("no host is to be killed".into()))?;
-        let on_disk = machine.kill(waiting).await?;
-        let verdict = machine.agent.asks("git push --force").await?;
-        expect(&verdict, Decision::Deny)?;
-        asked("web-3", "git push --force", &verdict, out);
-        detail(
+        let on_disk = machine.kill_host(waiting).await?;
+        let verdict = machine.agent.ask_about("git push --force").await?;
+        expect_decision(&verdict, Decision::Deny)?;
+        print_asked("web-3", "git push --force", &verdict, out);
+        print_detail(
             out,
             "",
             Tone::Dim,
@@ -308,11 +308,11 @@ impl Stage {
 
     /// The server starts again, and what waited arrives.
     async fn find_it_again(&mut self, out: &mut Output) -> Result<(), Failure> {
-        scene("The server starts again.", out);
+        print_scene("The server starts again.", out);
         let began = Instant::now();
         self.server.start().await?;
         self.auditor.wait_until_ready(LIMIT).await?;
-        let mut reader = Reader::start(&self.auditor, &everything()).await?;
+        let mut reader = Reader::start(&self.auditor, &whole_stream()).await?;
         let owed: BTreeMap<&str, u64> = self
             .machines
             .iter()
@@ -322,9 +322,9 @@ impl Stage {
         let all = async {
             while owed
                 .iter()
-                .any(|(host, owed)| stream.of(host).different < *owed)
+                .any(|(host, owed)| stream.counted_of(host).different < *owed)
             {
-                stream.add(reader.next().await?);
+                stream.add_stored(reader.next().await?);
             }
             Ok::<(), Failure>(())
         };
@@ -333,7 +333,7 @@ impl Stage {
             // The table says what is missing.
             Err(_) => "Something that was spooled has not arrived",
         };
-        detail(
+        print_detail(
             out,
             "",
             Tone::Dim,
@@ -344,10 +344,10 @@ impl Stage {
 
     /// What each host has judged, and what of it the stream has.
     async fn take_account(&mut self, out: &mut Output) -> Result<Finding, Failure> {
-        let mut reader = Reader::start(&self.auditor, &everything()).await?;
+        let mut reader = Reader::start(&self.auditor, &whole_stream()).await?;
         let mut stream = Stream::default();
         while let Some(stored) = reader.next_stored().await {
-            stream.add(stored?);
+            stream.add_stored(stored?);
         }
         // Each connection comes again by itself.
         self.publisher.wait_until_ready(LIMIT).await?;
@@ -364,7 +364,7 @@ impl Stage {
         out.line(&out.tone(Tone::Strong, &head));
         let mut wrong = 0;
         for machine in &self.machines {
-            let Counted { different, twice } = stream.of(&machine.name);
+            let Counted { different, twice } = stream.counted_of(&machine.name);
             let lost = machine.owed().saturating_sub(different);
             wrong += lost + twice;
             let tone = if lost + twice == 0 {
@@ -380,7 +380,7 @@ impl Stage {
             ));
         }
         if wrong > 0 {
-            return Err(defect("verdicts are lost, or there twice"));
+            return Err(demo_defect("verdicts are lost, or there twice"));
         }
         out.line("");
         out.line("Now yours. The servers, accounts and keys, step by step:");
@@ -390,16 +390,16 @@ impl Stage {
     }
 
     /// Runs a command as somebody types it, and shows what it says.
-    async fn types(&self, line: &str, code: i32, out: &mut Output) -> Result<(), Failure> {
+    async fn type_command(&self, line: &str, code: i32, out: &mut Output) -> Result<(), Failure> {
         let shown = line
             .replace(" --fleet publisher.conf", "")
             .replace(" --fleet approver.conf", "");
         out.line(&out.tone(Tone::Strong, &format!("    $ hookwire {shown}")));
-        let ran = hookwire(&self.root, line).await?;
+        let ran = run_hookwire(&self.root, line).await?;
         // What stops a command is on stderr; what is there beside is said again by the hosts.
         let said = if code == 2 { &ran.stderr } else { &ran.stdout };
         for said in said.lines().filter(|it| !it.trim().is_empty()) {
-            let (head, rest) = wrapped(said.trim(), WIDTH - 6);
+            let (head, rest) = wrap_text(said.trim(), WIDTH - 6);
             std::iter::once(head)
                 .chain(rest)
                 .for_each(|it| out.line(&format!("      {it}")));
@@ -413,7 +413,7 @@ impl Stage {
         }
     }
 
-    fn write(&self, file: &str, text: &str) -> Result<(), Failure> {
+    fn write_file(&self, file: &str, text: &str) -> Result<(), Failure> {
         Ok(std::fs::write(self.root.join("team").join(file), text)?)
     }
 
@@ -430,11 +430,11 @@ impl Stage {
                 .as_ref()
                 .is_some_and(|it| it.revision == revision)
         };
-        self.everywhere(&format!("have revision {revision}"), has)
+        self.wait_everywhere(&format!("have revision {revision}"), has)
             .await
     }
 
-    async fn everywhere(
+    async fn wait_everywhere(
         &mut self,
         what: &str,
         is_so: impl Fn(&Report) -> bool,
@@ -445,11 +445,11 @@ impl Stage {
 
     /// Asks all hosts about a command that each of them must deny; gives the last verdict.
     async fn all_deny(&self, command: &str) -> Result<Verdict, Failure> {
-        let asks = join_all(self.machines.iter().map(|it| it.agent.asks(command))).await;
+        let asks = join_all(self.machines.iter().map(|it| it.agent.ask_about(command))).await;
         let mut last = None;
         for verdict in asks {
             let verdict = verdict?;
-            expect(&verdict, Decision::Deny)?;
+            expect_decision(&verdict, Decision::Deny)?;
             last = Some(verdict);
         }
         last.ok_or_else(|| Failure("there are no hosts".into()))
@@ -498,14 +498,14 @@ struct Counted {
 }
 
 impl Stream {
-    fn add(&mut self, stored: Stored) {
+    fn add_stored(&mut self, stored: Stored) {
         let of_host = self.0.entry(stored.host.to_string()).or_default();
         *of_host
             .entry((stored.spool.to_string(), stored.number))
             .or_default() += 1;
     }
 
-    fn of(&self, host: &str) -> Counted {
+    fn counted_of(&self, host: &str) -> Counted {
         let all = self.0.get(host);
         let counts = || all.into_iter().flat_map(BTreeMap::values);
         Counted {
@@ -516,7 +516,7 @@ impl Stream {
 }
 
 /// The whole stream.
-fn everything() -> From {
+fn whole_stream() -> From {
     From {
         host: None,
         since: Some(SystemTime::UNIX_EPOCH),
@@ -524,7 +524,7 @@ fn everything() -> From {
     }
 }
 
-async fn connect(root: &Path, user: &str) -> Result<Server, Failure> {
+async fn connect_as(root: &Path, user: &str) -> Result<Server, Failure> {
     let file = root.join(format!("{user}.conf"));
     let settings = Settings::given(&file.to_string_lossy()).map_err(Failure)?;
     Ok(Server::connect(&settings.server, LIMIT).await?)
@@ -538,7 +538,7 @@ struct Ran {
 }
 
 /// Runs this program with arguments that are parted by spaces.
-async fn hookwire(root: &Path, line: &str) -> Result<Ran, Failure> {
+async fn run_hookwire(root: &Path, line: &str) -> Result<Ran, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command
         .args(["--log", "error", "--color", "never", "--user-dir"])
@@ -584,7 +584,7 @@ impl Drop for Group {
     }
 }
 
-fn succeed(ran: Ran) -> Result<String, Failure> {
+fn expect_success(ran: Ran) -> Result<String, Failure> {
     match ran.code {
         Some(0) => Ok(ran.stdout),
         code => Err(Failure(format!(
@@ -596,30 +596,36 @@ fn succeed(ran: Ran) -> Result<String, Failure> {
 
 /// Makes a key; gives its public half.
 async fn public_key(root: &Path, file: &str) -> Result<String, Failure> {
-    succeed(hookwire(root, &format!("fleet key {file} --no-passphrase")).await?)?;
-    let said = succeed(hookwire(root, &format!("fleet key {file}")).await?)?;
+    expect_success(run_hookwire(root, &format!("fleet key {file} --no-passphrase")).await?)?;
+    let said = expect_success(run_hookwire(root, &format!("fleet key {file}")).await?)?;
     Ok(said.trim().to_string())
 }
 
-fn scene(what: &str, out: &mut Output) {
+fn print_scene(what: &str, out: &mut Output) {
     out.line("");
     out.line(&out.tone(Tone::Strong, what));
 }
 
 /// Prints what was asked where, and the verdict.
-fn asked(whom: &str, command: &str, verdict: &Verdict, out: &mut Output) {
-    let word = out.tone(Tone::of(verdict.decision), verdict.decision.as_str());
-    out.line(&format!("    {whom:<14} {:<50} {word}", short(command, 50)));
+fn print_asked(whom: &str, command: &str, verdict: &Verdict, out: &mut Output) {
+    let word = out.tone(
+        Tone::of_decision(verdict.decision),
+        verdict.decision.as_str(),
+    );
+    out.line(&format!(
+        "    {whom:<14} {:<50} {word}",
+        shorten_text(command, 50)
+    ));
     if let Some(hook) = &verdict.decided_by {
         let reason = verdict.reason.as_deref().unwrap_or_default();
-        detail(out, hook, Tone::of(verdict.decision), reason);
+        print_detail(out, hook, Tone::of_decision(verdict.decision), reason);
     }
 }
 
-fn expect(verdict: &Verdict, decision: Decision) -> Result<(), Failure> {
+fn expect_decision(verdict: &Verdict, decision: Decision) -> Result<(), Failure> {
     match verdict.decision == decision {
         true => Ok(()),
-        false => Err(defect(&format!(
+        false => Err(demo_defect(&format!(
             "the verdict is {} ({}), and not {}",
             verdict.decision.as_str(),
             verdict.reason.as_deref().unwrap_or("without a reason"),
@@ -628,7 +634,7 @@ fn expect(verdict: &Verdict, decision: Decision) -> Result<(), Failure> {
     }
 }
 
-fn defect(what: &str) -> Failure {
+fn demo_defect(what: &str) -> Failure {
     Failure(format!(
         "{what}: this is a defect of hookwire, please report it"
     ))

@@ -30,7 +30,7 @@ const HOLD: &str = r#""$@" </dev/null & exec 2>/dev/null; read -r _; kill -9 $!;
 
 /// The program: the one that is named, else one on the PATH, else what `.ci/nats` has put beside
 /// the build.
-pub(super) fn program(given: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(super) fn find_program(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let on_path = std::env::var_os("PATH")
         .map(|it| std::env::split_paths(&it).collect())
         .unwrap_or_default();
@@ -51,7 +51,7 @@ pub(super) fn program(given: Option<&Path>) -> Result<PathBuf, Failure> {
     };
     let mut old = None;
     for program in found {
-        match version(&program) {
+        match program_version(&program) {
             Ok(version) if is_recent(&version) => return Ok(program),
             Ok(version) => old = old.or(Some(format!("{} is {version}", program.display()))),
             Err(problem) => old = old.or(Some(format!("{}: {problem}", program.display()))),
@@ -66,7 +66,7 @@ pub(super) fn program(given: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// What a program says of its version.
-pub(super) fn version(program: &Path) -> Result<String, String> {
+pub(super) fn program_version(program: &Path) -> Result<String, String> {
     let ran = Command::new(program)
         .arg("--version")
         .stdin(Stdio::null())
@@ -98,7 +98,7 @@ impl BusServer {
         let (block, after) = rest.split_once(SECOND).unwrap_or_default();
         let mut accounts = before.to_string();
         for host in hosts {
-            let variable = variable(host);
+            let variable = password_variable(host);
             let own = format!("{FIRST}{block}")
                 .replace("host-a", host)
                 .replace("HOOKWIRE_HOST_A", &variable);
@@ -114,7 +114,7 @@ impl BusServer {
         };
         let passwords = variables
             .filter_map(name)
-            .map(|it| Ok((it, password()?)))
+            .map(|it| Ok((it, make_password()?)))
             .collect::<Result<_, Failure>>()?;
         std::fs::create_dir(dir)?;
         write_private(&dir.join("accounts.conf"), &accounts)?;
@@ -186,7 +186,7 @@ impl BusServer {
         user: &str,
         more: &str,
     ) -> Result<(), Failure> {
-        let password = self.passwords.get(&variable(user));
+        let password = self.passwords.get(&password_variable(user));
         let password =
             password.ok_or_else(|| Failure(format!("the example's accounts have no {user}")))?;
         let file = path.with_extension("password");
@@ -199,13 +199,13 @@ impl BusServer {
 }
 
 /// The variable of a user's password.
-fn variable(user: &str) -> String {
+fn password_variable(user: &str) -> String {
     format!("HOOKWIRE_{}", user.to_uppercase().replace('-', "_"))
 }
 
 /// A password for as long as the demo lasts. It begins with a letter, because the server reads what
 /// a variable holds as a value of its configuration, and digits would be a number.
-fn password() -> Result<String, Failure> {
+fn make_password() -> Result<String, Failure> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| Failure(error.to_string()))?;
     Ok(std::iter::once("p".to_string())

@@ -106,9 +106,13 @@ impl Fleet {
             known: Mutex::default(),
             met: Notify::new(),
         });
-        fleet.tell();
-        fleet.runtime.spawn(verdicts::follow(fleet.clone()));
-        fleet.runtime.spawn(questions::follow(fleet.clone()));
+        fleet.tell_pages();
+        fleet
+            .runtime
+            .spawn(verdicts::follow_verdicts(fleet.clone()));
+        fleet
+            .runtime
+            .spawn(questions::follow_questions(fleet.clone()));
         fleet.runtime.spawn(fleet.clone().read_reports());
         fleet.runtime.spawn(fleet.clone().watch_link());
         fleet.runtime.spawn(fleet.clone().tell_of_machines());
@@ -116,18 +120,18 @@ impl Fleet {
     }
 
     /// Answers a call; waits for servers.
-    pub(super) fn answer(&self, call: &Call) -> Answer {
+    pub(super) fn answer_call(&self, call: &Call) -> Answer {
         match call.method() {
             "inspect/hosts" => call
                 .params::<Nothing>()
-                .map(|_| self.describe(&self.known.lock())),
+                .map(|_| self.describe_fleet(&self.known.lock())),
             "inspect/approvals" => {
                 call.params::<Nothing>()?;
                 Ok(json!({ "approvals": self.questions() }))
             }
-            "approvals/answer" => self.runtime.block_on(self.reply(call.params()?)),
-            "inspect/history" => self.runtime.block_on(self.search(&call.params()?)),
-            "inspect/reply" => call.reply(),
+            "approvals/answer" => self.runtime.block_on(self.answer_question(call.params()?)),
+            "inspect/history" => self.runtime.block_on(self.search_history(&call.params()?)),
+            "inspect/reply" => call.agent_reply(),
             method => Err(Problem::of_host(method)),
         }
     }
@@ -140,7 +144,7 @@ impl Fleet {
                 // The server's version comes a moment later.
                 let _ = self.source.server.wait_until_ready(PAUSE).await;
             }
-            self.tell();
+            self.tell_pages();
         }
     }
 
@@ -148,7 +152,7 @@ impl Fleet {
     async fn tell_of_machines(self: Arc<Self>) {
         loop {
             self.met.notified().await;
-            self.tell();
+            self.tell_pages();
             tokio::time::sleep(MOMENT).await;
         }
     }
@@ -162,7 +166,7 @@ impl Fleet {
                     self.take_reports(reports, newest);
                     let _ = tokio::time::timeout(REPORTS, link.changed()).await;
                 }
-                Err(error) => self.failed(Part::Reports, &error).await,
+                Err(error) => self.note_failed(Part::Reports, &error).await,
             }
         }
     }
@@ -172,7 +176,7 @@ impl Fleet {
         (known.reports, known.newest) = (reports, newest);
         known.problems.remove(&Part::Reports);
         drop(known);
-        self.tell();
+        self.tell_pages();
     }
 
     /// The newest revision, as the pinned keys have signed it.
@@ -185,20 +189,20 @@ impl Fleet {
     }
 
     /// A part can be read.
-    fn works(&self, part: Part) {
+    fn note_works(&self, part: Part) {
         if self.known.lock().problems.remove(&part).is_some() {
-            self.tell();
+            self.tell_pages();
         }
     }
 
     /// Says that a part can't be read and why, and waits until it makes sense to try again. What
     /// isn't permitted may be so for another connection only: the server would log each attempt.
-    async fn failed(&self, part: Part, error: &ServerError) {
+    async fn note_failed(&self, part: Part, error: &ServerError) {
         // That no server is reached is said once for all.
         if !matches!(error, ServerError::Away { .. }) {
             self.known.lock().problems.insert(part, part.problem(error));
         }
-        self.tell();
+        self.tell_pages();
         let mut link = self.source.server.link();
         link.borrow_and_update();
         let connected = async {
@@ -216,18 +220,18 @@ impl Fleet {
     }
 
     /// Tells pages which hosts there are and how the fleet is, if that has changed.
-    fn tell(&self) {
+    fn tell_pages(&self) {
         let mut known = self.known.lock();
-        let now = self.describe(&known);
+        let now = self.describe_fleet(&known);
         if known.told.as_ref() == Some(&now) {
             return;
         }
         self.feed
-            .tell("hosts", now.as_object().cloned().unwrap_or_default());
+            .tell_pages("hosts", now.as_object().cloned().unwrap_or_default());
         known.told = Some(now);
     }
 
-    fn describe(&self, known: &Known) -> Value {
+    fn describe_fleet(&self, known: &Known) -> Value {
         let Source {
             server, given, key, ..
         } = &self.source;
@@ -237,7 +241,7 @@ impl Fleet {
             machines
                 .entry(&it.who.host)
                 .or_default()
-                .push(self.report(it, known.newest));
+                .push(self.describe_report(it, known.newest));
         }
         let n_more = machines.len().saturating_sub(MAX_MACHINES);
         let hosts: Vec<Value> = machines
@@ -261,7 +265,7 @@ impl Fleet {
     }
 
     /// What a host reports, in words that `hookwire fleet status` has, too.
-    fn report(&self, reported: &Reported, newest: Option<u64>) -> Value {
+    fn describe_report(&self, reported: &Reported, newest: Option<u64>) -> Value {
         let Reported { who, report, .. } = reported;
         let followed = self.source.followed.as_ref().map(|it| &it.pins.channel);
         // Other channels have other revisions.

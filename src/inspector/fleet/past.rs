@@ -2,7 +2,7 @@
 
 use super::Fleet;
 #[cfg(feature = "history")]
-use super::{Part, verdicts::judged};
+use super::{Part, verdicts::judged_members};
 use crate::inspector::kept::Search;
 use crate::inspector::problem::{Answer, Problem};
 
@@ -22,7 +22,7 @@ mod bounds {
 impl Fleet {
     /// `inspect/history`. A call may find nothing and say where the next one goes on.
     #[cfg(feature = "history")]
-    pub(super) async fn search(
+    pub(super) async fn search_history(
         &self,
         Search {
             query,
@@ -30,13 +30,13 @@ impl Fleet {
             limit,
         }: &Search,
     ) -> Answer {
-        use crate::history::{Order, sift, span};
+        use crate::history::{Order, query_span, sift_records};
         use bounds::*;
         use hookwire_engine::fleet::stream::{self, SKEW};
         use hookwire_fleet::verdicts::{Backwards, Before};
         use serde_json::{Value, json};
 
-        let span = span(query).map_err(Problem::params)?;
+        let span = query_span(query).map_err(Problem::params)?;
         let until = span.until.and_then(|until| until.checked_add(SKEW));
         let before = match before {
             Some(before) => Before::Sequence(
@@ -51,7 +51,7 @@ impl Fleet {
             .and_then(|it| it.checked_sub(SKEW))
             .map(hookwire_base::support::amounts::rfc3339);
         let limit = limit.unwrap_or(ON_PAGE).clamp(1, MAX_ON_PAGE);
-        let host = self.only(&span.hosts);
+        let host = self.only_machine(&span.hosts);
         let started = std::time::Instant::now();
         let problem = |error| Problem::refused(Part::Verdicts.problem(&error));
         let mut reading = Backwards::start(&self.source.server, host.as_ref(), before)
@@ -83,8 +83,8 @@ impl Fleet {
                     .is_some_and(|(since, oldest)| oldest < since);
             }
             n_looked += records.len();
-            for record in sift(query, &records, Order::Newest).map_err(Problem::params)? {
-                let event = Value::Object(judged(record).unwrap_or_default());
+            for record in sift_records(query, &records, Order::Newest).map_err(Problem::params)? {
+                let event = Value::Object(judged_members(record).unwrap_or_default());
                 if event.get("record").is_some() {
                     n_bytes += event.to_string().len();
                     events.push(event);
@@ -101,7 +101,7 @@ impl Fleet {
     /// The machine that a query names, if it names one: then the others aren't read. Letter case
     /// makes no difference.
     #[cfg(feature = "history")]
-    fn only(&self, hosts: &[String]) -> Option<hookwire_fleet::name::Name> {
+    fn only_machine(&self, hosts: &[String]) -> Option<hookwire_fleet::name::Name> {
         let [host] = hosts else { return None };
         let known = self.known.lock();
         let mut all = known
@@ -115,7 +115,7 @@ impl Fleet {
 
     /// `inspect/history`.
     #[cfg(not(feature = "history"))]
-    pub(super) async fn search(&self, _: &Search) -> Answer {
+    pub(super) async fn search_history(&self, _: &Search) -> Answer {
         Err(Problem::refused(
             "this hookwire was built without `history`, which reads queries",
         ))

@@ -19,13 +19,13 @@ const LOOK: Duration = Duration::from_secs(5);
 #[serde(deny_unknown_fields)]
 pub(super) struct Reply {
     id: String,
-    /// The question that the page showed; see [`handle`].
+    /// The question that the page showed; see [`question_handle`].
     question: String,
     reply: ApprovalReply,
 }
 
 /// Tells pages what waits, whenever that changes.
-pub(super) async fn follow(fleet: Arc<Fleet>) {
+pub(super) async fn follow_questions(fleet: Arc<Fleet>) {
     let mut notices = asks::question_notices(&fleet.source.server);
     let mut waiting = Waiting::new(&fleet.source.server);
     loop {
@@ -35,17 +35,17 @@ pub(super) async fn follow(fleet: Arc<Fleet>) {
         }
         match waiting.read_waiting().await {
             Ok(found) => {
-                fleet.works(Part::Questions);
-                fleet.ask(found);
+                fleet.note_works(Part::Questions);
+                fleet.tell_questions(found);
                 notices.wait_at_most(LOOK).await;
             }
-            Err(error) => fleet.failed(Part::Questions, &error).await,
+            Err(error) => fleet.note_failed(Part::Questions, &error).await,
         }
     }
 }
 
 /// What names a question and all that it says: its bytes' digest is what an answer is signed over.
-fn handle(question: &Question) -> String {
+fn question_handle(question: &Question) -> String {
     let Question { who, ask, .. } = question;
     format!("{who}.{ask}.{}", question.digest())
 }
@@ -57,26 +57,30 @@ impl Fleet {
             .lock()
             .questions
             .iter()
-            .map(|it| self.asked(it))
+            .map(|it| self.describe_question(it))
             .collect()
     }
 
-    fn ask(&self, waiting: Vec<Question>) {
+    fn tell_questions(&self, waiting: Vec<Question>) {
         let mut known = self.known.lock();
-        let names = |all: &[Question]| all.iter().map(handle).collect::<Vec<_>>();
+        let names = |all: &[Question]| all.iter().map(question_handle).collect::<Vec<_>>();
         if names(&known.questions) == names(&waiting) {
             return;
         }
         known.questions = waiting;
-        let approvals = known.questions.iter().map(|it| self.asked(it)).collect();
-        self.feed.tell(
+        let approvals = known
+            .questions
+            .iter()
+            .map(|it| self.describe_question(it))
+            .collect();
+        self.feed.tell_pages(
             "approvals",
             Map::from_iter([("approvals".to_string(), Value::Array(approvals))]),
         );
     }
 
     /// A question with all that it says.
-    fn asked(&self, question: &Question) -> Value {
+    fn describe_question(&self, question: &Question) -> Value {
         let Shown {
             asked,
             project,
@@ -97,7 +101,7 @@ impl Fleet {
             .map(hookwire_fleet::key::SecretKey::public);
         shown["host"] = json!(question.who.host);
         shown["root"] = project.into();
-        shown["question"] = handle(question).into();
+        shown["question"] = question_handle(question).into();
         // By the server's clock, because a host's may be wrong.
         shown["askedAt"] = question.at.into();
         shown["timeoutMs"] = question.expires.saturating_sub(question.at).into();
@@ -109,7 +113,7 @@ impl Fleet {
 
     /// Answers a question in a person's name, by a signature over the very one that the page has
     /// shown.
-    pub(super) async fn reply(
+    pub(super) async fn answer_question(
         &self,
         Reply {
             id,
@@ -140,7 +144,7 @@ impl Fleet {
             .lock()
             .questions
             .iter()
-            .find(|it| handle(it) == shown)
+            .find(|it| question_handle(it) == shown)
             .cloned();
         // The answer would be stored, and nobody would wait for it.
         let is_open = |it: &Question| it.expires / 1000 >= unix_now();
@@ -166,10 +170,10 @@ impl Fleet {
             .lock()
             .questions
             .iter()
-            .filter(|it| handle(it) != shown)
+            .filter(|it| question_handle(it) != shown)
             .cloned()
             .collect();
-        self.ask(left);
+        self.tell_questions(left);
         match answered {
             Answered::First => Ok(Value::Null),
             Answered::TooLate => Err(Problem::refused(format!(

@@ -1,7 +1,7 @@
 //! The verdict stream, as it comes.
 
 use super::{Fleet, MAX_MACHINES, Part};
-use crate::inspector::shown::shown;
+use crate::inspector::shown::shown_record;
 use hookwire_base::verdict::Verdict;
 use hookwire_engine::fleet::stream;
 use hookwire_engine::journal::{Ended, Record};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 const BACK: u64 = 1000;
 
 /// Tells pages each verdict as the servers store it.
-pub(super) async fn follow(fleet: Arc<Fleet>) {
+pub(super) async fn follow_verdicts(fleet: Arc<Fleet>) {
     let from = From {
         back: BACK,
         ..From::default()
@@ -25,36 +25,36 @@ pub(super) async fn follow(fleet: Arc<Fleet>) {
     let mut reader = loop {
         match Reader::start(&fleet.source.server, &from).await {
             Ok(reader) => break reader,
-            Err(error) => fleet.failed(Part::Verdicts, &error).await,
+            Err(error) => fleet.note_failed(Part::Verdicts, &error).await,
         }
     };
     loop {
         match reader.next().await {
             // Taking secrets out takes its time, and others are to go on meanwhile.
-            Ok(stored) => tokio::task::block_in_place(|| fleet.take(stored)),
+            Ok(stored) => tokio::task::block_in_place(|| fleet.take_stored(stored)),
             Err(error @ ServerError::Other(_)) => tracing::debug!(%error, "Verdicts are left out."),
             Err(error) => {
-                fleet.failed(Part::Verdicts, &error).await;
+                fleet.note_failed(Part::Verdicts, &error).await;
                 continue;
             }
         }
-        fleet.works(Part::Verdicts);
+        fleet.note_works(Part::Verdicts);
     }
 }
 
 impl Fleet {
-    fn take(&self, stored: Stored) {
+    fn take_stored(&self, stored: Stored) {
         let host = stored.host.clone();
-        match stream::record(stored).and_then(read) {
-            Ok(News::Judged(message)) => self.feed.tell("verdict", message),
-            Ok(News::Ended(message)) => self.feed.tell("ended", message),
-            Ok(News::Lost(message)) => self.feed.tell("lost", message),
+        match stream::record(stored).and_then(read_record) {
+            Ok(News::Judged(message)) => self.feed.tell_pages("verdict", message),
+            Ok(News::Ended(message)) => self.feed.tell_pages("ended", message),
+            Ok(News::Lost(message)) => self.feed.tell_pages("lost", message),
             Err(problem) => tracing::debug!(problem, "A verdict is left out."),
         }
-        self.know(host);
+        self.know_host(host);
     }
 
-    fn know(&self, host: Name) {
+    fn know_host(&self, host: Name) {
         let mut known = self.known.lock();
         if known.machines.len() < MAX_MACHINES && known.machines.insert(host) {
             self.met.notify_one();
@@ -71,7 +71,7 @@ enum News {
 
 /// Reads a record as hostile input: a host may write what it likes, and a page takes it as it is
 /// told.
-fn read(record: Value) -> Result<News, String> {
+fn read_record(record: Value) -> Result<News, String> {
     let host = record["of"]["host"].clone();
     let of_host = |name: &str, value: Value| {
         Map::from_iter([("host".to_string(), host.clone()), (name.into(), value)])
@@ -84,14 +84,14 @@ fn read(record: Value) -> Result<News, String> {
     if let Some(lost) = record["lost"].as_u64() {
         return Ok(News::Lost(of_host("count", lost.into())));
     }
-    judged(record).map(News::Judged)
+    judged_members(record).map(News::Judged)
 }
 
 /// A verdict as pages are told it.
 ///
 /// # Errors
 /// It isn't what a host writes.
-pub(super) fn judged(mut record: Value) -> Result<Map<String, Value>, String> {
+pub(super) fn judged_members(mut record: Value) -> Result<Map<String, Value>, String> {
     let id = stream::name(&record);
     let check = |record: &Value| {
         let text = record.to_string();
@@ -108,7 +108,7 @@ pub(super) fn judged(mut record: Value) -> Result<Map<String, Value>, String> {
     }
     let host = record["of"]["host"].take();
     record["of"]["host"] = host.clone();
-    let mut message = shown(record);
+    let mut message = shown_record(record);
     message.insert("host".into(), host);
     message.insert("id".into(), id.into());
     Ok(message)
@@ -126,7 +126,7 @@ mod tests {
             "seq": 1, "at": "2026-01-01T00:00:00.000Z", "event": "PreToolUse", "tool": "Bash", "dialect": "native",
             "params": { "event": "PreToolUse" }, "verdict": verdict, "project": "/srv/shop", "of": of,
         });
-        let message = judged(record.clone()).unwrap();
+        let message = judged_members(record.clone()).unwrap();
         assert_eq!(
             (&message["host"], &message["id"]),
             (&json!("web-1"), &json!("web-1.5.7"))
@@ -144,11 +144,11 @@ mod tests {
         ] {
             let mut other = record.clone();
             other[name] = value;
-            assert!(judged(other).is_err(), "{name}");
+            assert!(judged_members(other).is_err(), "{name}");
         }
         assert!(
-            matches!(read(json!({ "lost": 3, "of": of })), Ok(News::Lost(it)) if it["count"] == 3)
+            matches!(read_record(json!({ "lost": 3, "of": of })), Ok(News::Lost(it)) if it["count"] == 3)
         );
-        assert!(read(json!({ "ended": { "seq": 1 }, "of": of })).is_err());
+        assert!(read_record(json!({ "ended": { "seq": 1 }, "of": of })).is_err());
     }
 }

@@ -2,7 +2,7 @@
 //! run, `hooks/recent` gives what was judged lately.
 
 use crate::rpc::VERDICTS;
-use crate::rpc::aside::aside;
+use crate::rpc::aside::run_aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::{as_object, decode_params};
 use crate::rpc::protocol::{
@@ -49,7 +49,7 @@ pub(super) async fn dispatch(
     out: &mut Vec<u8>,
 ) -> RpcResult<()> {
     let (event, dialect) = read_event(session, as_object(sent)?)?;
-    let judged = judge(session, Arc::new(event), dialect, text.len()).await?;
+    let judged = judge_event(session, Arc::new(event), dialect, text.len()).await?;
     let Judged {
         event,
         verdict,
@@ -64,7 +64,7 @@ pub(super) async fn dispatch(
     }
     let start = out.len();
     json_writer::write(out, verdict).map_err(RpcError::internal)?;
-    note(
+    note_verdict(
         session,
         &judged,
         None,
@@ -152,10 +152,10 @@ pub(crate) async fn judge_and_note(
     let is_marked = MARKS.iter().any(|mark| payload.get(mark).is_some());
     let event = Arc::new(asked::read_event(agent, payload, time_limit).map_err(RpcError::params)?);
     let judge = async {
-        let judged = judge(session, event.clone(), agent, text.len()).await?;
+        let judged = judge_event(session, event.clone(), agent, text.len()).await?;
         let mut written = Vec::new();
         json_writer::write(&mut written, &judged.verdict).map_err(RpcError::internal)?;
-        note(session, &judged, Some(via), &text, &written);
+        note_verdict(session, &judged, Some(via), &text, &written);
         RpcResult::Ok(judged.verdict)
     };
     // Otherwise nobody could tell a call from the next one like it.
@@ -179,7 +179,7 @@ pub(crate) async fn judge_and_note(
 }
 
 /// Judges an event of so many bytes.
-async fn judge(
+async fn judge_event(
     session: &Session,
     event: Arc<Event>,
     dialect: &'static Dialect,
@@ -191,17 +191,17 @@ async fn judge(
     let mut hooks = match session.is_settled() {
         true => session.hooks_in_force(),
         // Boxed, or the wait would be part of every event's future.
-        false => Box::pin(before(deadline, session.hooks_when_read()))
+        false => Box::pin(before_deadline(deadline, session.hooks_when_read()))
             .await
             .ok_or_else(|| {
                 RpcError::internal("the definitions were still being read at the event's deadline")
             })?,
     };
     hooks.files = session.host.joined(hooks.files, &event);
-    let question = question(session, event.clone(), deadline, dialect, hooks);
+    let question = make_question(session, event.clone(), deadline, dialect, hooks);
     let judging = session.host.interceptor.intercept(question);
     let mut verdict = if length > LONG {
-        aside(judging).await
+        run_aside(judging).await
     } else {
         judging.await
     };
@@ -220,7 +220,7 @@ async fn judge(
 }
 
 /// Tells the log and the journal of a verdict, which is written there already.
-fn note(session: &Session, judged: &Judged, via: Option<Via>, text: &str, written: &[u8]) {
+fn note_verdict(session: &Session, judged: &Judged, via: Option<Via>, text: &str, written: &[u8]) {
     let Judged {
         event,
         verdict,
@@ -252,14 +252,14 @@ fn note(session: &Session, judged: &Judged, via: Option<Via>, text: &str, writte
 }
 
 /// What there is before a deadline; `None` if it comes later.
-async fn before<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
+async fn before_deadline<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
     match deadline {
         Some(deadline) => tokio::time::timeout_at(deadline, work).await.ok(),
         None => Some(work.await),
     }
 }
 
-fn question(
+fn make_question(
     session: &Session,
     event: Arc<Event>,
     deadline: Option<Instant>,

@@ -1,7 +1,7 @@
 //! The definitions themselves: `hooks/list`, `hooks/check`, `hooks/reload`, `hooks/register` and
 //! `hooks/unregister`.
 
-use crate::rpc::aside::aside;
+use crate::rpc::aside::run_aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::protocol::{
     CheckParams, CheckResult, Directory, HookInfo, InForceBrief, ListParams, ListResult,
@@ -74,7 +74,7 @@ pub(super) async fn check(
     Ok(CheckResult {
         diagnostics: match text {
             Some(text) if text.len() <= QUICK_TEXT => check(&text).diagnostics,
-            Some(text) => aside(async { check(&text).diagnostics }).await,
+            Some(text) => run_aside(async { check(&text).diagnostics }).await,
             None => {
                 session.hooks_when_read().await;
                 session
@@ -98,7 +98,7 @@ pub(super) async fn reload(session: &Session) -> RpcResult<ReloadResult> {
             diagnostics: published.diagnostics.iter().cloned().collect(),
         })
     };
-    session.change(reload).await
+    session.change_definitions(reload).await
 }
 
 /// Definitions up to this length, in bytes, are compiled at once.
@@ -122,7 +122,7 @@ pub(super) async fn register(session: &Session, sent: Value) -> RpcResult<Regist
         return register_now(session, &sent, false);
     }
     session
-        .change(move |session| register_now(session, &sent, may_start))
+        .change_definitions(move |session| register_now(session, &sent, may_start))
         .await
 }
 
@@ -237,7 +237,7 @@ fn register_now(session: &Session, sent: &Value, may_start: bool) -> RpcResult<R
         return Err(RpcError::params(message));
     }
     registered.hooks.extend(new);
-    Ok(publish(&mut registered, diagnostics))
+    Ok(publish_registered(&mut registered, diagnostics))
 }
 
 /// Whether a client has written this as the `name` of a hook. Recursion is bounded by the parser's
@@ -261,7 +261,7 @@ pub(super) async fn unregister(
         return unregister_now(session, params);
     }
     session
-        .change(move |session| unregister_now(session, params))
+        .change_definitions(move |session| unregister_now(session, params))
         .await
 }
 
@@ -283,10 +283,10 @@ fn unregister_now(session: &Session, params: UnregisterParams) -> RpcResult<Regi
     registered
         .hooks
         .retain(|hook| !names.iter().any(|name| **name == *hook.name));
-    Ok(publish(&mut registered, Vec::new()))
+    Ok(publish_registered(&mut registered, Vec::new()))
 }
 
-fn publish(registered: &mut Registered, diagnostics: Vec<Diagnostic>) -> RegisterResult {
+fn publish_registered(registered: &mut Registered, diagnostics: Vec<Diagnostic>) -> RegisterResult {
     let generation = registered.set.as_ref().map_or(1, |set| set.generation + 1);
     registered.set = Some(Arc::new(HookSet::new(
         registered.hooks.clone(),

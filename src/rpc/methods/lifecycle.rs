@@ -125,7 +125,9 @@ pub(super) fn exit(_: &Session) -> Next {
 }
 
 pub(super) fn cancel_request(session: &Session, params: CancelParams) -> Next {
-    session.in_flight.cancel(&canonical_id(params.id.get()));
+    session
+        .in_flight
+        .cancel_request(&canonical_id(params.id.get()));
     Next::Read
 }
 

@@ -15,7 +15,7 @@ mod lifecycle;
 mod programs;
 mod state;
 
-use super::aside::aside;
+use super::aside::run_aside;
 use super::envelope::Reply;
 use super::error::{RpcError, RpcResult};
 use super::params;
@@ -183,7 +183,7 @@ pub static METHODS: &[Method] = methods! {
 };
 
 /// The row of a method.
-pub(super) fn find(name: &str) -> Option<&'static Method> {
+pub(super) fn find_method(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }
 
@@ -191,7 +191,7 @@ pub(super) fn find(name: &str) -> Option<&'static Method> {
 ///
 /// # Errors
 /// A method is there twice: a bug.
-pub(super) fn router(session: Arc<Session>) -> Result<Methods, RegisterMethodError> {
+pub(super) fn make_router(session: Arc<Session>) -> Result<Methods, RegisterMethodError> {
     let mut router = RpcModule::from_arc(session);
     for Method { name, run, .. } in METHODS {
         match *run {
@@ -214,14 +214,14 @@ pub(super) fn router(session: Arc<Session>) -> Result<Methods, RegisterMethodErr
     for (name, query) in lsp::QUERIES {
         router.register_async_method(name, move |sent, session, _| async move {
             let snapshot = session.editor()?.snapshot();
-            aside(snapshot.answer_query(*query, params::parse(sent.as_str())?))
+            run_aside(snapshot.answer_query(*query, params::parse(sent.as_str())?))
                 .await
                 .map_err(RpcError::from)
         })?;
     }
     router.register_async_method("workspace/executeCommand", |sent, session, _| async move {
         let snapshot = session.editor()?.snapshot();
-        aside(lsp::commands::execute_command(
+        run_aside(lsp::commands::execute_command(
             snapshot,
             params::parse(sent.as_str())?,
         ))

@@ -38,7 +38,7 @@ pub(super) async fn set(session: &Session, params: StateSet) -> RpcResult<()> {
     } = params;
     session
         .state()
-        .set(&Scope::of(owner.as_deref()), &key, value, ttl(ttl_ms))?;
+        .set(&Scope::of(owner.as_deref()), &key, value, parse_ttl(ttl_ms))?;
     Ok(session.state().saved().await?)
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn increment(session: &Session, params: StateIncrement) -> RpcR
     let (by, scope, ttl) = (
         by.unwrap_or(1.into()),
         Scope::of(owner.as_deref()),
-        ttl(ttl_ms),
+        parse_ttl(ttl_ms),
     );
     let sum = match occasion {
         Some(StateOccasion { event, hook, run }) => {
@@ -87,10 +87,13 @@ pub(super) async fn compare_and_set(
         ttl_ms,
     } = params;
     let scope = Scope::of(owner.as_deref());
-    let (set, present) =
-        session
-            .state()
-            .compare_and_set(&scope, &key, expected.as_ref(), value, ttl(ttl_ms))?;
+    let (set, present) = session.state().compare_and_set(
+        &scope,
+        &key,
+        expected.as_ref(),
+        value,
+        parse_ttl(ttl_ms),
+    )?;
     session.state().saved().await?;
     Ok(StateValue {
         value: present,
@@ -124,6 +127,6 @@ pub(super) fn list(session: &Session, params: StateList) -> RpcResult<StateItems
     })
 }
 
-fn ttl(ttl_ms: Option<u64>) -> Option<Duration> {
+fn parse_ttl(ttl_ms: Option<u64>) -> Option<Duration> {
     ttl_ms.map(Duration::from_millis)
 }
