@@ -173,7 +173,7 @@ fn call_results(said: &Value) -> Vec<&Value> {
             .flatten();
         std::iter::once(turn).chain(parts)
     });
-    with_parts.filter(|it| is_result(it)).collect()
+    with_parts.filter(|part| is_result(part)).collect()
 }
 
 fn is_result(part: &Value) -> bool {
@@ -223,8 +223,8 @@ impl Wire {
             Some(function) => vec![function],
             None => vec![tool],
         });
-        let is_shell = |it: &&Value| {
-            it["name"]
+        let is_shell = |value: &&Value| {
+            value["name"]
                 .as_str()
                 .and_then(tools::known)
                 .is_some_and(|tool| tool.name == "Bash")
@@ -260,7 +260,7 @@ fn call_arguments(schema: &Value, command: &str) -> Option<Value> {
     let kind = |name: &str| {
         properties
             .get(name)
-            .and_then(|it| it["type"].as_str())
+            .and_then(|properties| properties["type"].as_str())
             .unwrap_or_default()
             .to_lowercase()
     };
@@ -451,7 +451,7 @@ mod tests {
             let call = Wire::from_path(path)
                 .unwrap()
                 .offered_call(&said, "ls")
-                .map(|it| (it.name, it.arguments));
+                .map(|call| (call.name, call.arguments));
             let call = call
                 .as_ref()
                 .map(|(name, arguments)| (&**name, arguments.clone()));

@@ -121,7 +121,9 @@ impl Suggestions {
         let command = event
             .text("/tool/input/command")
             .filter(|_| record["event"] == "PreToolUse");
-        let Some((command, words)) = command.and_then(|it| Some((it, first_words(it)?))) else {
+        let Some((command, words)) =
+            command.and_then(|command| Some((command, first_words(command)?)))
+        else {
             return;
         };
         let verdict = &record["verdict"];
@@ -166,13 +168,13 @@ impl Suggestions {
         let mut proposals: Vec<Proposal> = habits
             .map(|((hook, words), asked)| propose_exception(hook, &words, asked))
             .collect();
-        let risks = self.tried.into_iter().filter(|(words, it)| {
-            !it.is_looked_at
-                && it.sessions.len() >= SESSIONS
+        let risks = self.tried.into_iter().filter(|(words, tried)| {
+            !tried.is_looked_at
+                && tried.sessions.len() >= SESSIONS
                 && words.split(' ').any(|word| FINAL.contains(&word))
         });
         proposals.extend(risks.map(|(words, tried)| propose_guard(&words, tried)));
-        proposals.sort_by_key(|it| std::cmp::Reverse(it.events));
+        proposals.sort_by_key(|proposal| std::cmp::Reverse(proposal.events));
         proposals
     }
 }
@@ -236,7 +238,8 @@ fn propose_guard(words: &str, tried: Tried) -> Proposal {
 }
 
 fn write_cases(examples: &[String], expected: &str) -> String {
-    let case = |it: &String| format!("  - {{ bash: {}, expect: {expected} }}\n", quote_yaml(it));
+    let case =
+        |text: &String| format!("  - {{ bash: {}, expect: {expected} }}\n", quote_yaml(text));
     format!("cases:\n{}", examples.iter().map(case).collect::<String>())
 }
 
@@ -253,17 +256,18 @@ fn first_words(command: &str) -> Option<String> {
     if !command.chars().all(is_plain) {
         return None;
     }
-    let is_name = |it: &str| {
-        it.chars()
+    let is_name = |text: &str| {
+        text.chars()
             .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
-            && !it.is_empty()
+            && !text.is_empty()
     };
     let words: Vec<&str> = command.split_whitespace().collect();
     let (program, rest) = words
         .split_first()
         .filter(|(it, _)| is_name(it) && !OPAQUE.contains(*it))?;
-    let is_verb = |it: &&&str| is_name(it) && it.starts_with(|c: char| c.is_ascii_lowercase());
-    let is_option = |it: &&&str| is_name(it) && it.starts_with('-') && it.len() > 1;
+    let is_verb =
+        |text: &&&str| is_name(text) && text.starts_with(|c: char| c.is_ascii_lowercase());
+    let is_option = |text: &&&str| is_name(text) && text.starts_with('-') && text.len() > 1;
     let verbs: Vec<&str> = rest
         .iter()
         .take(MOST)
@@ -299,7 +303,9 @@ mod tests {
 
     fn proposals(records: &[Value]) -> Vec<Proposal> {
         let mut suggestions = Suggestions::default();
-        records.iter().for_each(|it| suggestions.take_record(it));
+        records
+            .iter()
+            .for_each(|record| suggestions.take_record(record));
         suggestions.proposals()
     }
 

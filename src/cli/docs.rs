@@ -111,7 +111,7 @@ impl Page {
                     .iter_mut()
                     .last()
                     .into_iter()
-                    .for_each(|it| it.lines.push(line)),
+                    .for_each(|section| section.lines.push(line)),
             }
         }
         sections
@@ -218,7 +218,7 @@ fn all_options() -> Vec<(String, CommandOption)> {
         };
         for option in command
             .get_arguments()
-            .filter(|it| !it.is_hide_set() && (is_root || !it.is_global_set()))
+            .filter(|argument| !argument.is_hide_set() && (is_root || !argument.is_global_set()))
         {
             let Some(name) = option.get_long() else {
                 continue;
@@ -228,7 +228,7 @@ fn all_options() -> Vec<(String, CommandOption)> {
                     .get_value_names()
                     .into_iter()
                     .flatten()
-                    .map(|it| format!(" <{it}>"))
+                    .map(|name| format!(" <{name}>"))
                     .collect(),
                 false => String::new(),
             };
@@ -247,8 +247,8 @@ fn all_options() -> Vec<(String, CommandOption)> {
         }
         command
             .get_subcommands()
-            .filter(|it| !it.is_hide_set())
-            .for_each(|it| collect(it, &words, false, found));
+            .filter(|subcommand| !subcommand.is_hide_set())
+            .for_each(|subcommand| collect(subcommand, &words, false, found));
     }
     let mut command = Cli::command();
     command.build();
@@ -309,8 +309,8 @@ fn about_command(name: &str) -> Vec<Found> {
                 .skip(1)
                 .step_by(2);
             // A row of a family is about each word below it, too, which it names.
-            let mut commands = codes.map(|it| {
-                it.trim_start_matches("hookwire ")
+            let mut commands = codes.map(|code| {
+                code.trim_start_matches("hookwire ")
                     .split(' ')
                     .next()
                     .unwrap_or_default()
@@ -327,9 +327,9 @@ fn about_command(name: &str) -> Vec<Found> {
             }
             let targets = row_links(&row).filter_map(|(page, anchor)| {
                 let text = format!("hookwire {name}");
-                let is_meant = |it: &Section| match anchor {
-                    "" => it.lines.iter().any(|line| has_word(line, &text)),
-                    _ => it.anchor() == anchor,
+                let is_meant = |section: &Section| match anchor {
+                    "" => section.lines.iter().any(|line| has_word(line, &text)),
+                    _ => section.anchor() == anchor,
                 };
                 Some(Found::whole_section(
                     page,
@@ -521,7 +521,7 @@ mod tests {
             ("exit  CODES", "command-line", "wrong usage"),
         ] {
             let found = find_about(word);
-            let is_there = |it: &Found| it.page.name == page && it.text.contains(says);
+            let is_there = |found: &Found| found.page.name == page && found.text.contains(says);
             let first = found.first().map(|it| it.page.name);
             assert!(
                 found.iter().take(MAX_PRINTED).any(is_there),
@@ -532,8 +532,8 @@ mod tests {
         assert!(!find_about("allow-host").is_empty());
         let usages: Vec<String> = all_options()
             .into_iter()
-            .filter(|it| it.0 == "watch")
-            .map(|it| it.1.usage)
+            .filter(|option| option.0 == "watch")
+            .map(|option| option.1.usage)
             .collect();
         for usage in ["hookwire test --watch", "hookwire approvals list --watch"] {
             assert!(usages.iter().any(|it| it == usage), "{usages:?}");
@@ -559,7 +559,8 @@ mod tests {
                 (page, heading),
                 "{word}"
             );
-            let of_the_section = |it: &&Found| (it.page.name, it.heading) == (page, heading);
+            let of_the_section =
+                |found: &&Found| (found.page.name, found.heading) == (page, heading);
             assert_eq!(found.iter().filter(of_the_section).count(), 1, "{word}");
         }
     }
@@ -588,7 +589,7 @@ mod tests {
             text: "# A\n\nb\n\n```sh\n# no\n```\n\n<!-- not\nshown -->\n## C\n| h | i |\n|---|---|\n| `d` | e |\n| f | g |\n",
         };
         let sections = page.sections();
-        let headings: Vec<&str> = sections.iter().map(|it| it.heading).collect();
+        let headings: Vec<&str> = sections.iter().map(|section| section.heading).collect();
         assert_eq!(headings, ["A", "C"]);
         assert_eq!(sections[1].parts(), ["| `d` | e |", "| f | g |"]);
         assert_eq!(sections[0].parts(), ["b", "```sh\n# no\n```"]);

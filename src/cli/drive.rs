@@ -157,7 +157,7 @@ async fn drive_in(
     }
     let start = |arguments: &[String]| {
         let mut command = place.command_for(program);
-        command.args(arguments.iter().map(|it| fill(it)));
+        command.args(arguments.iter().map(|argument| fill(argument)));
         command.envs(
             headless
                 .environment
@@ -211,7 +211,7 @@ fn end_leftovers(home: &Path) {
         let pid = process
             .file_name()
             .to_str()
-            .and_then(|it| it.parse().ok())
+            .and_then(|name| name.parse().ok())
             .and_then(Pid::from_raw);
         if let Some(pid) = pid.filter(|_| is_its(&process.path())) {
             let _ = kill_process(pid, Signal::KILL);

@@ -52,7 +52,7 @@ pub(crate) fn room_for_files() -> std::io::Result<()> {
     let opened: std::io::Result<Vec<File>> = (0..MIN_FREE_FILES).map(open).collect();
     opened.map(drop).map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::MFILE) => {
-            let most = getrlimit(Resource::Nofile).current.map(|it| it.to_string()).unwrap_or_default();
+            let most = getrlimit(Resource::Nofile).current.map(|current| current.to_string()).unwrap_or_default();
             let problem =
                 format!("too few files may be open: the limit (`ulimit -n`) is {most}, and all but a few are");
             std::io::Error::new(error.kind(), problem)

@@ -88,7 +88,11 @@ pub(super) fn own_entries(
     let places = agents
         .flat_map(move |agent| InstallArgs::for_each_place(agent, root))
         .filter_map(of);
-    places.flat_map(|(path, commands)| commands.into_iter().map(move |it| (path.clone(), it)))
+    places.flat_map(|(path, commands)| {
+        commands
+            .into_iter()
+            .map(move |command| (path.clone(), command))
+    })
 }
 
 /// What the command of an entry says, read as the program will read it.

@@ -227,7 +227,7 @@ mod tests {
         let command = crate::cli::Cli::command();
         let shown = command
             .get_subcommands()
-            .filter(|it| !it.is_hide_set())
+            .filter(|subcommand| !subcommand.is_hide_set())
             .map(Command::get_name);
         let mut shown: Vec<&str> = shown.collect();
         let mut listed: Vec<&str> = GROUPS

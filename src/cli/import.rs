@@ -105,7 +105,7 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
         if !out.json {
             let places: Vec<String> = settings
                 .iter()
-                .map(|it| args.shown_path(&it.path))
+                .map(|setting| args.shown_path(&setting.path))
                 .collect();
             let places = if places.is_empty() {
                 "any file of its own".to_string()
@@ -159,7 +159,7 @@ impl ImportArgs {
                 .plugins
                 .as_ref()
                 .filter(|_| from.is_dir())
-                .map(|it| &it.hooks);
+                .map(|plugin| &plugin.hooks);
             let path = hooks.map_or_else(|| from.clone(), |hooks| from.join(hooks));
             let path = path
                 .canonicalize()
@@ -182,7 +182,10 @@ impl ImportArgs {
                 .flatten()
                 .map(|entry| entry.path());
             let mut paths: Vec<_> = entries
-                .filter(|path| path.extension().is_some_and(|it| it == "json"))
+                .filter(|path| {
+                    path.extension()
+                        .is_some_and(|extension| extension == "json")
+                })
                 .collect();
             paths.sort();
             found.extend(
@@ -274,7 +277,7 @@ impl ImportArgs {
         let mut root = parsed.map_err(|problems| {
             let first = problems
                 .first()
-                .map(|it| it.to_diagnostic(&file, &lines).one_line());
+                .map(|problem| problem.to_diagnostic(&file, &lines).one_line());
             Failure(first.unwrap_or_else(|| format!("{file}: it can't be read")))
         })?;
         if let Some(file) = self.agent.file() {
@@ -291,7 +294,7 @@ impl ImportArgs {
                 span: 0..0,
                 value: NodeValue::String(self.agent.name.into()),
             };
-            entries.retain(|it| it.key != "dialect");
+            entries.retain(|entry| entry.key != "dialect");
             entries.push(Entry {
                 key: "dialect".into(),
                 key_span: 0..0,
@@ -341,8 +344,9 @@ impl ImportArgs {
                 Whose::Speaks(_) | Whose::Others => {}
             }
             let problems = &compiled.problems[compiled_hook.problems.clone()];
-            let is_told = |it: &&Problem| {
-                it.severity != Severity::Hint || ["not-read", "unclear-unit"].contains(&it.code)
+            let is_told = |problem: &&Problem| {
+                problem.severity != Severity::Hint
+                    || ["not-read", "unclear-unit"].contains(&problem.code)
             };
             let mut notes: Vec<String> = problems
                 .iter()
@@ -369,7 +373,7 @@ impl ImportArgs {
         let of_file = compiled
             .problems
             .iter()
-            .filter(|it| it.hook.is_none())
+            .filter(|problem| problem.hook.is_none())
             .map(describe_problem);
         if let Some(first) = found.first_mut() {
             first.notes.extend(of_file);
@@ -381,7 +385,7 @@ impl ImportArgs {
     fn whose_hook(&self, hook: &Node) -> Whose {
         let command = hook
             .get("command")
-            .map(|it| it.get("run").unwrap_or(it))
+            .map(|command| command.get("run").unwrap_or(command))
             .and_then(Node::text);
         command.map_or(Whose::Others, |command| whose_command(self.agent, command))
     }
@@ -391,7 +395,7 @@ impl ImportArgs {
         let agent = self.agent.name;
         let places: Vec<String> = settings
             .iter()
-            .map(|it| safe(&self.shown_path(&it.path)))
+            .map(|setting| safe(&self.shown_path(&setting.path)))
             .collect();
         let mut text = format!(
             "# Hooks of {agent}, taken from {} by `hookwire import {agent}`.\n# They read and answer what they did \
@@ -400,7 +404,9 @@ impl ImportArgs {
             places.join(", ")
         );
         for it in found {
-            let Some(NodeValue::Map(members)) = it.definition.as_ref().map(|it| &it.value) else {
+            let Some(NodeValue::Map(members)) =
+                it.definition.as_ref().map(|definition| &definition.value)
+            else {
                 let why = it.notes.first().map(String::as_str).unwrap_or_default();
                 text.push_str(&format!(
                     "  # Not carried over: {} ({}): {}\n",
@@ -431,7 +437,7 @@ impl ImportArgs {
     fn file_name(&self) -> String {
         let stem = |path: &Path| {
             path.file_stem()
-                .map(|it| format!("-{}", it.to_string_lossy()))
+                .map(|stem| format!("-{}", stem.to_string_lossy()))
                 .unwrap_or_default()
         };
         let which = match &self.from {
@@ -471,7 +477,7 @@ impl ImportArgs {
         }
         let places: Vec<String> = settings
             .iter()
-            .map(|it| self.shown_path(&it.path))
+            .map(|setting| self.shown_path(&setting.path))
             .collect();
         let places = safe(&places.join(", "));
         out.line(&format!(
@@ -589,7 +595,7 @@ fn in_plugin(node: &mut Node, plugin: &Path, root: &str) {
         NodeValue::Map(members) => {
             let is_command = members
                 .iter()
-                .any(|it| it.key == "type" && it.value.text() == Some("command"));
+                .any(|member| member.key == "type" && member.value.text() == Some("command"));
             members
                 .iter_mut()
                 .for_each(|member| in_plugin(&mut member.value, plugin, root));

@@ -609,7 +609,7 @@ impl InstallArgs {
             Some(text) => value_of(text, format).map_err(problem)?,
             None => Value::Null,
         };
-        let had_own = listed_values(file, &settings).any(|it| has_own(agent, file, it));
+        let had_own = listed_values(file, &settings).any(|value| has_own(agent, file, value));
         // What a link leads to that may have come with a clone is nobody's to change.
         let before = text.filter(|_| !install || !is_own_link);
         let after = match self
@@ -628,7 +628,7 @@ impl InstallArgs {
                 let settings = value_of(after, format).map_err(problem)?;
                 let handlers = listed_values(file, &settings).flat_map(|group| handlers_of(group));
                 handlers
-                    .filter_map(|it| own_entry(agent, file.command_in(it)))
+                    .filter_map(|handler| own_entry(agent, file.command_in(handler)))
                     .map(|own| own.line())
                     .collect()
             }
@@ -889,7 +889,7 @@ impl InstallArgs {
                     .unwrap_or_default();
                 if handlers
                     .iter()
-                    .all(|it| has_own(self.place.agent, file, it))
+                    .all(|handler| has_own(self.place.agent, file, handler))
                 {
                     n_others -= 1;
                     removed.push((place, Op::Remove));
@@ -970,7 +970,7 @@ fn listed_in<'v>(
     let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
     items
         .iter()
-        .filter(move |it| member.is_none_or(|member| it[member] == *event))
+        .filter(move |item| member.is_none_or(|member| item[member] == *event))
 }
 
 impl EntryArgs {
@@ -1137,7 +1137,7 @@ fn describe_edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> 
     if let Some(closed) = file
         .fails_closed
         .as_ref()
-        .filter(|it| it.value != found[&it.member])
+        .filter(|fails_closed| fails_closed.value != found[&fails_closed.member])
     {
         let (member, value) = (&closed.member, &closed.value);
         told.push(format!(
@@ -1297,9 +1297,9 @@ fn read_file(path: &Path) -> Result<Option<String>, Failure> {
 /// What settings hold.
 fn value_of(text: &str, format: Format) -> Result<Value, Failure> {
     let told = |problems: Vec<Problem>| {
-        let first = problems.into_iter().next().map(|it| {
-            let Position { line, column } = LineIndex::new(text).position(it.span.start);
-            format!("line {line}, column {column}: {}", it.message)
+        let first = problems.into_iter().next().map(|problem| {
+            let Position { line, column } = LineIndex::new(text).position(problem.span.start);
+            format!("line {line}, column {column}: {}", problem.message)
         });
         first.unwrap_or_default()
     };
@@ -1335,5 +1335,5 @@ pub(super) fn own_program() -> Result<String, Failure> {
     program
         .into_os_string()
         .into_string()
-        .map_err(|it| Failure(format!("{}: not UTF-8", Path::new(&it).display())))
+        .map_err(|error| Failure(format!("{}: not UTF-8", Path::new(&error).display())))
 }

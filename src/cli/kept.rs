@@ -62,9 +62,12 @@ pub(super) enum Before {
 /// A path without symlinks, as far as it is there.
 pub(super) fn real_path(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
-    let there = path
-        .ancestors()
-        .find_map(|it| Some((it.canonicalize().ok()?, path.strip_prefix(it).ok()?)));
+    let there = path.ancestors().find_map(|ancestor| {
+        Some((
+            ancestor.canonicalize().ok()?,
+            path.strip_prefix(ancestor).ok()?,
+        ))
+    });
     there.map(|(there, rest)| {
         if rest.as_os_str().is_empty() {
             there

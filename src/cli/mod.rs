@@ -148,7 +148,8 @@ impl Format {
 
     /// Reads any of them, because the option may stand before the command, and shows these.
     fn parser(shown: &'static [Format]) -> impl TypedValueParser<Value = Format> {
-        let possible = |it: &Format| Some(it.to_possible_value()?.hide(!shown.contains(it)));
+        let possible =
+            |format: &Format| Some(format.to_possible_value()?.hide(!shown.contains(format)));
         let values: Vec<PossibleValue> = Format::value_variants()
             .iter()
             .filter_map(possible)
@@ -617,13 +618,14 @@ fn parse() -> Cli {
 
 /// The command line with an option as what `docs` is to look up: people write it as they know it.
 fn of_docs(error: &clap::Error, words: &[String]) -> Option<Cli> {
-    let is_docs =
-        words.get(1).is_some_and(|it| it == "docs") && error.kind() == ErrorKind::UnknownArgument;
+    let is_docs = words.get(1).is_some_and(|words| words == "docs")
+        && error.kind() == ErrorKind::UnknownArgument;
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg).filter(|_| is_docs)
     else {
         return None;
     };
-    let (options, others): (Vec<_>, Vec<_>) = words.iter().cloned().partition(|it| it == option);
+    let (options, others): (Vec<_>, Vec<_>) =
+        words.iter().cloned().partition(|word| word == option);
     Cli::try_parse_from(others.into_iter().chain(["--".into()]).chain(options)).ok()
 }
 
@@ -671,9 +673,10 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         return hook::run(HookArgs::clone(&args), cli.places.named_places());
     }
     if !Format::printed_by(&cli.command).contains(&cli.format) {
-        let name = |it: &Format| {
-            it.to_possible_value()
-                .map(|it| it.get_name().to_string())
+        let name = |format: &Format| {
+            format
+                .to_possible_value()
+                .map(|value| value.get_name().to_string())
                 .unwrap_or_default()
         };
         let known = Format::printed_by(&cli.command)
@@ -795,7 +798,7 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
 /// Reads the name of a dialect; shells complete it.
 fn dialect_parser() -> impl TypedValueParser<Value = &'static Dialect> {
     PossibleValuesParser::new(dialects::dialect_names())
-        .try_map(|name| dialects::by_name(&name).map_err(|it| it.to_string()))
+        .try_map(|name| dialects::by_name(&name).map_err(|error| error.to_string()))
 }
 
 /// Reads the name of a coding agent that asks; of all agents' facts, an event needs the name alone.

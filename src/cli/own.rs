@@ -75,7 +75,7 @@ impl Own {
     /// What options with this name say.
     pub(super) fn flag_values<'o>(&'o self, flag: &'o str) -> impl Iterator<Item = &'o str> {
         self.options()
-            .filter(move |(it, _)| *it == flag)
+            .filter(move |(option, _)| *option == flag)
             .filter_map(|(_, value)| value)
     }
 
@@ -90,7 +90,7 @@ impl Own {
             let flag = words.next()?.as_str();
             let n = OPTIONS
                 .iter()
-                .find(|(it, _)| *it == flag)
+                .find(|(option, _)| *option == flag)
                 .map_or(0, |(_, n)| *n);
             Some((
                 flag,
@@ -307,7 +307,7 @@ fn is_otherwise(agent: &Agent, text: &str) -> bool {
 pub(super) fn whose_command(agent: &Agent, command: &str) -> Whose {
     let whole = [(command, None)].into_iter();
     let parts = command.match_indices(OTHERWISE);
-    let parts = parts.map(|(at, it)| (&command[..at], command.get(at + it.len()..)));
+    let parts = parts.map(|(at, parts)| (&command[..at], command.get(at + parts.len()..)));
     let mut read = whole
         .chain(parts)
         .filter_map(|(command, rest)| Some((shell_word::written(command)?, rest)));
@@ -367,7 +367,7 @@ pub(super) fn is_whole_plugin(agent: &Agent, own: &Own, text: &str) -> bool {
 
 /// What a group of an event, or a handler, is to hookwire: it is its own if one of its handlers is.
 pub(super) fn has_own(agent: &Agent, file: &HookFile, value: &Value) -> bool {
-    let is_own = |it: &Value| own_entry(agent, file.command_in(it)).is_some();
+    let is_own = |value: &Value| own_entry(agent, file.command_in(value)).is_some();
     is_own(value)
         || value["hooks"]
             .as_array()

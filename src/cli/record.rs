@@ -172,7 +172,7 @@ impl Recording {
                     () = stopped.cancelled() => return,
                 };
                 let Some(news) = news else { return };
-                last = news.judged.last().map_or(last, |it| it.seq());
+                last = news.judged.last().map_or(last, |judged| judged.seq());
                 write_news(&recorder, &news);
             }
         };
@@ -248,8 +248,8 @@ mod tests {
             ..HostOptions::default()
         });
         let runtime = crate::cli::ending::make_runtime().unwrap();
-        let recording =
-            Recording::start(&host, &runtime, dir.path()).unwrap_or_else(|it| panic!("{}", it.0));
+        let recording = Recording::start(&host, &runtime, dir.path())
+            .unwrap_or_else(|error| panic!("{}", error.0));
         let event = Event::from_json(json!({ "event": "Stop" })).unwrap();
         let verdict = serde_json::from_value(
             json!({ "decision": "allow", "outcomes": [], "generation": 1, "hash": "", "eventId": "e" }),

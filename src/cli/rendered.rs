@@ -247,7 +247,7 @@ warning[unknown-field]: unknown field `x`
         }
         hostile.hook = Some("\r\u{e0041}".to_owned());
         let out = rendered(text, hostile);
-        let is_safe = |it: char| it == '\n' || !is_unsafe(it);
+        let is_safe = |character: char| character == '\n' || !is_unsafe(character);
         assert!(out.chars().all(is_safe), "{out:?}");
     }
 

@@ -100,7 +100,7 @@ fn escape_property(text: &str) -> String {
 
 /// SARIF 2.1.0, of one run. Each kind of finding says what it means and how it is mended.
 pub(super) fn write_sarif(findings: &[Finding]) -> Value {
-    let mut codes: Vec<&str> = findings.iter().map(|it| &*it.code).collect();
+    let mut codes: Vec<&str> = findings.iter().map(|finding| &*finding.code).collect();
     codes.sort_unstable();
     codes.dedup();
     let rule = |code: &&str| match codes::find(code) {

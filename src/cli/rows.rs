@@ -137,7 +137,7 @@ pub(super) fn verdict_summary(verdict: &Verdict) -> String {
         verdict
             .outcomes
             .iter()
-            .filter_map(|it| Some(format!("{} {}", it.hook, it.error.as_ref()?))),
+            .filter_map(|outcome| Some(format!("{} {}", outcome.hook, outcome.error.as_ref()?))),
     );
     parts.join("; ")
 }

@@ -186,8 +186,8 @@ fn listen_on(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
             "listening on {path}; an agent connects to it and sends JSON-RPC"
         ));
     }
-    let paths =
-        [Some(&socket), shared.as_ref()].map(|socket| socket.map(|it| it.path().to_path_buf()));
+    let paths = [Some(&socket), shared.as_ref()]
+        .map(|socket| socket.map(|socket| socket.path().to_path_buf()));
     end_on_signal(&runtime, unfinished.clone(), move || {
         paths
             .iter()

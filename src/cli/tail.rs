@@ -192,7 +192,7 @@ impl EventsArgs {
             let outcomes = row["verdict"]["outcomes"].as_array().into_iter().flatten();
             hooks.extend(
                 outcomes
-                    .filter_map(|it| it["hook"].as_str())
+                    .filter_map(|outcome| outcome["hook"].as_str())
                     .map(str::to_string),
             );
             tools.extend(row["tool"].as_str().map(str::to_string));
@@ -445,8 +445,8 @@ pub(super) fn print_record(record: &Clean, out: &mut Output) {
     if let Some(subject) = verdict.get("subject") {
         let outcomes = verdict["outcomes"].as_array().into_iter().flatten();
         let by: Vec<_> = outcomes
-            .filter(|it| it["rewrote"] == true)
-            .map(|it| text(&it["hook"]))
+            .filter(|outcome| outcome["rewrote"] == true)
+            .map(|outcome| text(&outcome["hook"]))
             .collect();
         let what = argument(subject).unwrap_or_else(|| subject.to_string());
         line.push_str(&format!(

@@ -180,7 +180,7 @@ fn one_note(reasons: Vec<Reason>, hook: &Hook) -> Option<Note> {
     let told: Vec<String> = told.iter().map(text).collect();
     (!told.is_empty()).then(|| Note {
         text: format!("`{}` {}", hook.name, told.join("; it ")),
-        is_by_mistake: reasons.iter().any(|it| it.is_by_mistake),
+        is_by_mistake: reasons.iter().any(|reason| reason.is_by_mistake),
     })
 }
 

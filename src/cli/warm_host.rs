@@ -71,7 +71,7 @@ impl WarmHost {
             args,
             root,
         } = &self.warm;
-        let arguments = args.iter().map(|it| it.to_string_lossy().into_owned());
+        let arguments = args.iter().map(|arg| arg.to_string_lossy().into_owned());
         replace_superseded(
             root,
             socket,

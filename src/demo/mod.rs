@@ -234,7 +234,7 @@ fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
             .outcomes
             .iter()
             .find(|outcome| outcome.rewrote)
-            .map(|it| &*it.hook)
+            .map(|outcome| &*outcome.hook)
             .unwrap_or_default();
         print_detail(
             out,

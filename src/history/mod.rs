@@ -633,7 +633,7 @@ fn searched_text(record: &Value, root: &str) -> (String, String) {
     let text = texts
         .into_iter()
         .flatten()
-        .map(|it| cut(it, MAX_TEXT))
+        .map(|text| cut(text, MAX_TEXT))
         .collect::<Vec<_>>()
         .join("\n");
     let mut facets = vec![
@@ -650,7 +650,7 @@ fn searched_text(record: &Value, root: &str) -> (String, String) {
             "session",
             event
                 .as_ref()
-                .map(|it| it.session())
+                .map(|event| event.session())
                 .filter(|it| !it.is_empty()),
         ),
     ];
@@ -694,8 +694,8 @@ mod tests {
         let found = history.search(query, None, Order::Newest, 100).unwrap();
         found
             .iter()
-            .map(|it| {
-                serde_json::from_str::<Value>(&it.line).unwrap()["seq"]
+            .map(|found| {
+                serde_json::from_str::<Value>(&found.line).unwrap()["seq"]
                     .as_u64()
                     .unwrap()
             })
@@ -735,7 +735,7 @@ mod tests {
                 .find_gaps(query)
                 .unwrap()
                 .iter()
-                .map(|it| it.events)
+                .map(|gap| gap.events)
                 .sum::<u64>()
         };
         assert_eq!(
@@ -889,8 +889,8 @@ mod tests {
                 let page = history.search(query, behind, order, 300).unwrap();
                 let Some(last) = page.last() else { return all };
                 behind = Some(last.cursor);
-                all.extend(page.iter().map(|it| {
-                    serde_json::from_str::<Value>(&it.line).unwrap()["seq"]
+                all.extend(page.iter().map(|found| {
+                    serde_json::from_str::<Value>(&found.line).unwrap()["seq"]
                         .as_u64()
                         .unwrap()
                 }));

@@ -50,7 +50,7 @@ fn part_span(parts: &[Part], at: usize) -> (i64, i64) {
     let first = if at == 0 {
         i64::MIN
     } else {
-        parts.get(at).map_or(i64::MAX, |it| it.first)
+        parts.get(at).map_or(i64::MAX, |parts| parts.first)
     };
     (
         first,
@@ -133,14 +133,14 @@ impl<'a> Writer<'a> {
         let is_full = self
             .parts
             .last()
-            .is_none_or(|it| it.events >= EVENTS && id > self.newest);
+            .is_none_or(|parts| parts.events >= EVENTS && id > self.newest);
         if is_full {
             self.begin_part(id)?;
         }
         self.newest = self.newest.max(id);
         let at = self
             .parts
-            .partition_point(|it| it.first <= id)
+            .partition_point(|part| part.first <= id)
             .saturating_sub(1);
         let Some(part) = self.parts.get_mut(at) else {
             return Ok(());
@@ -164,7 +164,12 @@ impl<'a> Writer<'a> {
     }
 
     fn begin_part(&mut self, first: i64) -> Result<()> {
-        let nth = self.parts.iter().map(|it| it.nth + 1).max().unwrap_or(1);
+        let nth = self
+            .parts
+            .iter()
+            .map(|part| part.nth + 1)
+            .max()
+            .unwrap_or(1);
         let sql = format!(
             "CREATE VIRTUAL TABLE words_{nth} USING fts5 (text, facets, content = '', contentless_delete = 1)"
         );
@@ -186,9 +191,9 @@ impl<'a> Writer<'a> {
             .db
             .prepare("UPDATE part SET events = ?2 WHERE nth = ?1")
             .map_err(error_text)?;
-        self.parts.iter().try_for_each(|it| {
+        self.parts.iter().try_for_each(|part| {
             update
-                .execute([it.nth, it.events])
+                .execute([part.nth, part.events])
                 .map(drop)
                 .map_err(error_text)
         })

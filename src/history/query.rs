@@ -70,7 +70,7 @@ impl Query {
             let wrong = |why: &str| format!("`{term}`: {why}");
             let (key, value) = match written.split_once(':') {
                 Some((key, value))
-                    if key.bytes().all(|it| it.is_ascii_lowercase()) && !key.is_empty() =>
+                    if key.bytes().all(|byte| byte.is_ascii_lowercase()) && !key.is_empty() =>
                 {
                     (key, value)
                 }

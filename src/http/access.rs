@@ -121,10 +121,10 @@ impl Access {
         if !host.iter().chain(others).all(|it| self.is_own(it)) || host.is_none() {
             return Err(Refused::Host);
         }
-        let is_allowed = |it: &HeaderValue| {
+        let is_allowed = |value: &HeaderValue| {
             origins
                 .iter()
-                .any(|origin| origin.0.as_bytes() == it.as_bytes())
+                .any(|origin| origin.0.as_bytes() == value.as_bytes())
         };
         if !headers.get_all(ORIGIN).iter().all(is_allowed) {
             return Err(Refused::Origin);
@@ -162,7 +162,8 @@ fn shown_token(headers: &HeaderMap) -> Option<&str> {
     if headers.contains_key(AUTHORIZATION) {
         return bearer_token(headers);
     }
-    super::websocket::offered_protocols(headers).find_map(|it| it.strip_prefix(TOKEN_PROTOCOL))
+    super::websocket::offered_protocols(headers)
+        .find_map(|protocol| protocol.strip_prefix(TOKEN_PROTOCOL))
 }
 
 #[cfg(test)]

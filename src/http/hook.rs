@@ -48,7 +48,9 @@ pub(super) async fn answer_event(
             is_denied,
             "An http hook failed: {problem}"
         );
-        refusal.map(|it| it.to_string()).unwrap_or_default()
+        refusal
+            .map(|refusal| refusal.to_string())
+            .unwrap_or_default()
     });
     reply::close_after(reply::json_reply(said))
 }

@@ -198,8 +198,9 @@ struct Strangers(VecDeque<Stranger>);
 impl Strangers {
     /// How many there are now.
     fn count_now(&mut self) -> usize {
-        self.0.retain(|it| {
-            it.caller
+        self.0.retain(|place| {
+            place
+                .caller
                 .upgrade()
                 .is_some_and(|it| !it.is_known.load(Ordering::Relaxed))
         });
@@ -217,7 +218,8 @@ impl Strangers {
                 .iter()
                 .map(|it| (it.user, now.duration_since(it.since)))
                 .collect();
-            let Some(leaving) = who_leaves(&there, user, own).and_then(|it| self.0.remove(it))
+            let Some(leaving) =
+                who_leaves(&there, user, own).and_then(|leaves| self.0.remove(leaves))
             else {
                 return false;
             };
@@ -249,11 +251,11 @@ fn who_leaves(
     let count = |user: Option<u32>| there.iter().filter(|it| it.0 == user).count();
     let most = there.iter().map(|it| count(it.0)).max()?;
     let is_of_newcomer = count(newcomer) == most;
-    let first = there.iter().position(|it| {
+    let first = there.iter().position(|place| {
         if is_of_newcomer {
-            it.0 == newcomer
+            place.0 == newcomer
         } else {
-            count(it.0) == most
+            count(place.0) == most
         }
     })?;
     let is_free =

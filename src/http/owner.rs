@@ -52,9 +52,9 @@ fn kernel_question(theirs: SocketAddr, ours: SocketAddr) -> Vec<u8> {
     const REQUEST: u16 = 1;
     const TCP: u8 = 6;
     let family = if theirs.is_ipv4() { 2 } else { 10 };
-    let address = |it: SocketAddr| match it {
-        SocketAddr::V4(it) => [&it.ip().octets()[..], &[0; 12]].concat(),
-        SocketAddr::V6(it) => it.ip().octets().to_vec(),
+    let address = |end: SocketAddr| match end {
+        SocketAddr::V4(end) => [&end.ip().octets()[..], &[0; 12]].concat(),
+        SocketAddr::V6(end) => end.ip().octets().to_vec(),
     };
     let mut question = Vec::with_capacity(LENGTH as usize);
     question.extend(LENGTH.to_ne_bytes());

@@ -56,7 +56,7 @@ pub(super) fn open_websocket(
         }
     };
     // Never the protocol that holds the token.
-    if offered_protocols(request.headers()).any(|it| it == PROTOCOL) {
+    if offered_protocols(request.headers()).any(|protocol| protocol == PROTOCOL) {
         reply
             .headers_mut()
             .insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));

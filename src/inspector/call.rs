@@ -163,7 +163,7 @@ impl Call {
             .as_array_mut()
             .map(std::mem::take)
             .unwrap_or_default();
-        let record = records.into_iter().find(|it| it["seq"] == seq);
+        let record = records.into_iter().find(|record| record["seq"] == seq);
         let record =
             record.ok_or_else(|| Problem::params("the host has kept newer events only"))?;
         if record["params"].is_null() {
@@ -239,8 +239,9 @@ impl Call {
         let checked = host.client.request("hooks/check", &json!({}))?;
         let named = |list: &Value, at: &str| {
             let mut all = list.as_array().into_iter().flatten();
-            all.any(|it| {
-                it.pointer(at)
+            all.any(|record| {
+                record
+                    .pointer(at)
                     .and_then(Value::as_str)
                     .is_some_and(|it| Path::new(it) == file)
             })
@@ -278,7 +279,7 @@ fn list_hosts() -> Answer {
         let recent = running
             .client
             .request("hooks/recent", &json!({ "limit": 0 }))
-            .map(|it| it.to_string());
+            .map(|request| request.to_string());
         let about = running.about();
         hosts.push(match (recent, about) {
             (Ok(recent), Ok(about)) => {

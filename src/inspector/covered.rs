@@ -71,14 +71,14 @@ impl Look<'_> {
         // The way to the first case: the file that is there, else the one that would be found.
         let own = about
             .first()
-            .map(|it| it.path.clone())
+            .map(|about| about.path.clone())
             .unwrap_or_else(|| file.with_extension("test.yaml"));
         self.files.push(
             json!({ "file": file, "cases": own.to_string_lossy(), "isThere": !about.is_empty(), "problems": problems }),
         );
         if !about
             .iter()
-            .any(|it| it.cases.as_ref().is_ok_and(|it| !it.is_empty()))
+            .any(|it| it.cases.as_ref().is_ok_and(|cases| !cases.is_empty()))
         {
             return;
         }
@@ -97,7 +97,7 @@ impl Look<'_> {
         let hooks: Vec<_> = set
             .hooks
             .iter()
-            .filter(|it| is_wanted(&it.name, &it.source.file))
+            .filter(|hook| is_wanted(&hook.name, &hook.source.file))
             .collect();
         let home = places::home().unwrap_or_else(|| PathBuf::from("/"));
         let scene = Scene {

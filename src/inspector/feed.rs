@@ -108,7 +108,7 @@ impl Kept {
     /// The list of a thousand hosts, told often, would leave no room for what they judge. Numbers
     /// stay as they are.
     fn forget_state_before(&mut self, kind: &str) {
-        let Some(nth) = STATES.iter().position(|it| *it == kind) else {
+        let Some(nth) = STATES.iter().position(|state| *state == kind) else {
             return;
         };
         let (oldest, before) = (

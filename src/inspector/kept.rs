@@ -134,7 +134,7 @@ impl Kept {
         let kept = Kept::default();
         let is_there = history_dir().is_some_and(|it| it.is_dir());
         let wishes = if is_there {
-            kept.history().and_then(|it| it.wishes())
+            kept.history().and_then(|history| history.wishes())
         } else {
             Ok(Wishes::default())
         };
@@ -167,7 +167,7 @@ impl Kept {
     }
 
     fn history(&self) -> Result<&Arc<History>, String> {
-        self.writer().map(|it| &it.history)
+        self.writer().map(|writer| &writer.history)
     }
 
     /// Takes an event that was judged, if that is wanted. The record has no secrets.
@@ -182,7 +182,7 @@ impl Kept {
         };
         if !self
             .writer()
-            .is_ok_and(|it| it.waiting.try_send(row).is_ok())
+            .is_ok_and(|writer| writer.waiting.try_send(row).is_ok())
         {
             self.lost.add_lost(run, 1);
         }
@@ -208,7 +208,7 @@ impl Kept {
         if !is_new || !self.is_on.load(Ordering::Relaxed) {
             return;
         }
-        if let Ok(Some(last)) = self.history().and_then(|it| it.last_of(run)) {
+        if let Ok(Some(last)) = self.history().and_then(|history| history.last_of(run)) {
             let n_there = there.filter(|seq| *seq > last && *seq <= total).count() as u64;
             self.lose_events(run, total.saturating_sub(last).saturating_sub(n_there));
         }
@@ -261,7 +261,7 @@ impl Kept {
         };
         let gaps = gaps
             .iter()
-            .map(|it| json!({ "at": rfc3339(it.at), "host": it.run, "events": it.events }));
+            .map(|gap| json!({ "at": rfc3339(gap.at), "host": gap.run, "events": gap.events }));
         let gaps: Vec<Value> = gaps.collect();
         let found = self.history()?.search(query, before, Order::Newest, limit);
         let found = found.map_err(Problem::params)?;
@@ -312,7 +312,11 @@ impl Kept {
             .iter()
             .chain(before.host.hooks().hooks.iter())
         {
-            if hook.handler.effect().is_some_and(|it| it != Effect::Person) {
+            if hook
+                .handler
+                .effect()
+                .is_some_and(|effect| effect != Effect::Person)
+            {
                 let problem = format!(
                     "`{}` starts something; `hookwire history replay --against` judges by it",
                     hook.name
@@ -365,7 +369,7 @@ fn each_of_last(
 ) -> Result<(), Problem> {
     let behind = history.before_newest(MAX_LOOKED)?;
     let started = Instant::now();
-    let looked = history.each_found(query, behind, |it| match take(&it.line) {
+    let looked = history.each_found(query, behind, |found| match take(&found.line) {
         ControlFlow::Continue(()) if started.elapsed() < LOOK_TIME => ControlFlow::Continue(()),
         _ => ControlFlow::Break(()),
     });
@@ -388,7 +392,7 @@ fn catch_up(history: &History) -> Result<(), String> {
                 let root = rows
                     .iter()
                     .rev()
-                    .find(|(it, ..)| *it == id)
+                    .find(|(row, ..)| *row == id)
                     .map(|(_, root, _)| root.clone());
                 rows.push((id, root.unwrap_or_default(), record));
             }
@@ -423,7 +427,7 @@ fn write_rows(history: &History, rows: &Receiver<Row>, lost: &Lost) {
             batch.iter().for_each(|row| lost.add_lost(&row.run, 1));
         }
         lost.note_lost(history);
-        if trimmed.is_none_or(|it| it.elapsed() >= TRIM) {
+        if trimmed.is_none_or(|trimmed| trimmed.elapsed() >= TRIM) {
             let gone = history
                 .wishes()
                 .and_then(|wishes| history.trim_events(wishes, SystemTime::now()));

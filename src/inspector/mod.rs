@@ -163,7 +163,7 @@ impl Inspector {
         let kind = only_header(headers, &CONTENT_TYPE)
             .and_then(|it| it.split(';').next())
             .map(str::trim);
-        if kind.is_some_and(|it| it.eq_ignore_ascii_case("application/json")) {
+        if kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
             Ok(())
         } else {
             Err((

@@ -37,7 +37,7 @@ files! {
 
 /// The file at a path.
 pub(super) fn file_at(path: &str) -> Option<Reply> {
-    let file = FILES.iter().find(|it| it.path == path)?;
+    let file = FILES.iter().find(|file| file.path == path)?;
     let headers = [
         (CONTENT_TYPE, file.kind),
         (CONTENT_SECURITY_POLICY, POLICY),

@@ -31,7 +31,9 @@ impl Save {
     pub(super) fn answer(&self, recent: &Recent<'_>) -> Answer {
         let root = Path::new(&*recent.root);
         let name = &self.name;
-        let is_name = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+        let is_name = |character: char| {
+            character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-'
+        };
         if name.is_empty()
             || name.len() > MAX_NAME
             || !name.chars().all(is_name)
@@ -77,12 +79,13 @@ fn takes_files_as_they_are(recent: &Recent<'_>, dir: &Path) -> bool {
         return true;
     };
     let words = &program.arguments;
-    let is_named = |it: &[String]| {
-        it[0] == "--hooks" && (dir.starts_with(&it[1]) || Path::new(&it[1]).starts_with(dir))
+    let is_named = |words: &[String]| {
+        words[0] == "--hooks"
+            && (dir.starts_with(&words[1]) || Path::new(&words[1]).starts_with(dir))
     };
     words
         .iter()
-        .any(|it| it == "--live" || it.starts_with("--hooks="))
+        .any(|word| word == "--live" || word.starts_with("--hooks="))
         || words.windows(2).any(is_named)
 }
 

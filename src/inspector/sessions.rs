@@ -94,7 +94,7 @@ impl Sessions {
     fn exchange_at(&self, start: &str, now: Instant) -> Result<String, NoStart> {
         let mut state = self.0.lock();
         let State { starts, open } = &mut *state;
-        starts.retain(|it| it.until > now);
+        starts.retain(|start| start.until > now);
         let start = starts
             .iter_mut()
             .find(|it| it.token.matches_text(start))
@@ -108,7 +108,7 @@ impl Sessions {
         let (token, text) = Token::generate().map_err(|_| NoStart::NoToken)?;
         let end = CancellationToken::new();
         start.gave = Some(end.clone());
-        open.retain(|it| !it.end.is_cancelled());
+        open.retain(|open| !open.end.is_cancelled());
         if let Some(oldest) = make_room(open) {
             oldest.end.cancel();
         }

@@ -42,17 +42,20 @@ pub(super) fn shown_record(record: Value) -> Map<String, Value> {
 /// page of results.
 pub(super) fn kept_record(record: Value) -> Map<String, Value> {
     let event = told::event(&record);
-    let text = |at: &str| event.as_ref().and_then(|it| it.text(at)).map(safe);
+    let text = |at: &str| event.as_ref().and_then(|event| event.text(at)).map(safe);
     let said = told::about(&record, event.as_ref()).map(|it| safe(&cut(&it, MAX_ABOUT)));
-    let tree = event.as_ref().filter(|it| it.spec.start).map(told::tree);
-    let tree = tree.map(|it| {
-        it.iter()
+    let tree = event
+        .as_ref()
+        .filter(|event| event.spec.start)
+        .map(told::tree);
+    let tree = tree.map(|tree| {
+        tree.iter()
             .map(|(depth, line)| "  ".repeat(*depth) + &safe(&cut(line, MAX_ABOUT)))
             .collect::<Vec<_>>()
     });
     let session = event
         .as_ref()
-        .map(|it| safe(it.session()))
+        .map(|event| safe(event.session()))
         .filter(|it| !it.is_empty());
     let about = [
         ("session", json!(session)),

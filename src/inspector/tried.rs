@@ -52,13 +52,16 @@ impl Definition {
     /// The file that it would replace in a project, or none.
     #[cfg(feature = "history")]
     pub(super) fn saved_in(&self, root: &Path) -> Definition {
-        let name = self.path.as_ref().and_then(|it| Path::new(it).file_name());
-        let path = name.map(|it| {
+        let name = self
+            .path
+            .as_ref()
+            .and_then(|path| Path::new(path).file_name());
+        let path = name.map(|name| {
             root.join(hookwire_engine::definitions::approved::DEFINITIONS)
-                .join(it)
+                .join(name)
         });
         let text = path
-            .and_then(|it| hookwire_base::support::file::read(&it).ok())
+            .and_then(|path| hookwire_base::support::file::read(&path).ok())
             .map(|(text, _)| text);
         Definition {
             text: text.unwrap_or_else(|| NONE.into()),
@@ -109,10 +112,10 @@ impl Alone {
         let published = self.host.published();
         let found = published.diagnostics.iter();
         found
-            .map(|it| Diagnostic {
-                file: named(&it.file),
-                message: named(&it.message),
-                ..it.clone()
+            .map(|diagnostic| Diagnostic {
+                file: named(&diagnostic.file),
+                message: named(&diagnostic.message),
+                ..diagnostic.clone()
             })
             .collect()
     }
@@ -132,14 +135,14 @@ impl Try {
         let not_run: Vec<_> = verdict
             .outcomes
             .iter()
-            .filter(|it| it.reason.as_deref() == Some(NOT_RUN))
+            .filter(|outcome| outcome.reason.as_deref() == Some(NOT_RUN))
             .collect();
         // With what didn't run, a case could expect something else.
         let is_whole = not_run.is_empty()
             && verdict
                 .outcomes
                 .iter()
-                .all(|it| it.error.is_none() || it.opaque.is_some());
+                .all(|outcome| outcome.error.is_none() || outcome.opaque.is_some());
         let expect = Expected::of(&verdict)
             .filter(|_| is_whole)
             .map(|it| it.to_value());

@@ -72,8 +72,11 @@ impl Hosts {
         };
         match news {
             News::Here(recent) => {
-                self.kept
-                    .begin_run(&id, recent.total, recent.records.iter().map(|it| it.seq));
+                self.kept.begin_run(
+                    &id,
+                    recent.total,
+                    recent.records.iter().map(|record| record.seq),
+                );
                 self.change_list(|here| drop(here.insert(id.clone(), describe_host(recent))));
             }
             News::Gone => self.change_list(|here| drop(here.remove(&id))),

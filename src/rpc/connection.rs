@@ -729,7 +729,7 @@ mod tests {
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap());
         let ids: Vec<_> = messages
-            .filter(|it| it.get("method").is_none())
+            .filter(|message| message.get("method").is_none())
             .map(|reply| reply["id"].to_string())
             .collect();
         assert_eq!(ids, ["0", "1"], "{sent}");

@@ -32,7 +32,7 @@ impl ExplainResult {
         let policy = policies
             .map(|policy| PolicyExplanation {
                 source: policy.source.clone(),
-                denies: policy.refusal(facts).map(|it| it.reason),
+                denies: policy.refusal(facts).map(|refusal| refusal.reason),
             })
             .collect();
         let commands = read_commands(facts);
@@ -65,7 +65,7 @@ fn sender_contract(facts: &Facts) -> &'static Contract {
         .event
         .original
         .as_ref()
-        .and_then(|it| dialects::by_name(it.dialect).ok());
+        .and_then(|original| dialects::by_name(original.dialect).ok());
     &original.unwrap_or(dialects::native()).contract
 }
 
@@ -82,7 +82,7 @@ fn explain_hook(
     // What an event or a matcher keeps out isn't asked for more.
     let is_rule = kept_out_by
         .as_ref()
-        .is_none_or(|it| matches!(&*it.test, "if" | "unless" | "when"));
+        .is_none_or(|kept_out_by| matches!(&*kept_out_by.test, "if" | "unless" | "when"));
     let rules = if is_rule {
         hook.rules(facts)
     } else {

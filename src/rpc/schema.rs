@@ -33,10 +33,10 @@ pub fn protocol_schema() -> Value {
         notifications.insert(name.into(), params.into());
     }
     // A client puts a rewritten value where the subject was, so it needs this table.
-    let events = EVENTS.iter().map(|it| {
+    let events = EVENTS.iter().map(|event| {
         (
-            it.name.to_string(),
-            json!({ "phase": it.phase, "subject": it.subject }),
+            event.name.to_string(),
+            json!({ "phase": event.phase, "subject": event.subject }),
         )
     });
     json!({

@@ -121,7 +121,7 @@ impl Session {
         let client = Arc::default();
         if is_told {
             let mut clients = host.clients.lock();
-            clients.retain(|it| it.strong_count() > 0);
+            clients.retain(|client| client.strong_count() > 0);
             clients.push(Arc::downgrade(&client));
         }
         Arc::new_cyclic(|this| Session {
@@ -182,7 +182,7 @@ impl Session {
                 withhold: true,
             }
         });
-        let takes_no_rewrite = settings.declared.is_some_and(|it| !it.rewrite);
+        let takes_no_rewrite = settings.declared.is_some_and(|declared| !declared.rewrite);
         settings.dialect = dialect;
         let asked = |request| capabilities.requests.contains(&request);
         settings.answers = Answers {
@@ -269,7 +269,7 @@ impl Session {
             .filter_map(Weak::upgrade)
             .filter(|it| !Arc::ptr_eq(it, &self.client));
         others
-            .map(|it| it.get().cloned().unwrap_or_default())
+            .map(|others| others.get().cloned().unwrap_or_default())
             .collect()
     }
 
@@ -524,8 +524,8 @@ impl Session {
                         ))
                     });
                 let ends = news.ended.into_iter();
-                let ends = ends.filter_map(|it| {
-                    Some((NotificationKind::Ended, serde_json::to_string(&*it).ok()?))
+                let ends = ends.filter_map(|end| {
+                    Some((NotificationKind::Ended, serde_json::to_string(&*end).ok()?))
                 });
                 records
                     .chain(ends)

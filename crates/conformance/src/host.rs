@@ -22,7 +22,7 @@ pub(crate) fn play_host(
     shapes: &Shapes,
 ) -> Played {
     let is_about_files =
-        !case.files.is_empty() || case.steps.iter().any(|it| matches!(it, Step::Write(_)));
+        !case.files.is_empty() || case.steps.iter().any(|step| matches!(step, Step::Write(_)));
     if is_about_files
         && !command
             .iter()
@@ -143,7 +143,7 @@ fn make_directory() -> Result<TempDir, String> {
 fn write_definition(scratch: &TempDir, name: &str, text: Option<&str>) -> Result<(), String> {
     let is_inside = |path: &Path| {
         path.components()
-            .all(|it| matches!(it, Component::Normal(_)))
+            .all(|component| matches!(component, Component::Normal(_)))
     };
     let path = Some(PathBuf::from(name))
         .filter(|it| is_inside(it))

@@ -198,7 +198,10 @@ fn read_own(path: &Path) -> Result<Vec<Case>, String> {
             .read_dir()
             .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
         files = entries.map_err(|error| unread(path, error))?;
-        files.retain(|file| file.extension().is_some_and(|it| it == "jsonl"));
+        files.retain(|file| {
+            file.extension()
+                .is_some_and(|extension| extension == "jsonl")
+        });
         files.sort();
     }
     let mut cases = Vec::new();

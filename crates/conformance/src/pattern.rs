@@ -92,7 +92,7 @@ pub(crate) fn record_pattern(pattern: Option<&Value>, value: &Value, key: &str) 
             let record = |(key, value): (&String, &Value)| {
                 (
                     key.clone(),
-                    record_pattern(pattern.and_then(|it| it.get(key)), value, key),
+                    record_pattern(pattern.and_then(|pattern| pattern.get(key)), value, key),
                 )
             };
             let absent = pattern
@@ -110,7 +110,9 @@ pub(crate) fn record_pattern(pattern: Option<&Value>, value: &Value, key: &str) 
         (None, Value::Array(_)) if OPEN.contains(&key) => ANY.into(),
         (Some(Value::Array(_)) | None, Value::Array(items)) => {
             let patterns = pattern.and_then(Value::as_array);
-            let item = |(n, item)| record_pattern(patterns.and_then(|it| it.get(n)), item, key);
+            let item = |(n, item)| {
+                record_pattern(patterns.and_then(|patterns| patterns.get(n)), item, key)
+            };
             items.iter().enumerate().map(item).collect()
         }
         (Some(pattern), _) => pattern.clone(),
@@ -137,8 +139,9 @@ const WORDS: &[&str] = &[
 const OPEN: &[&str] = &["diagnostics", "dialects", "handlers"];
 
 fn is_variable(text: &str) -> bool {
-    text.strip_prefix('$')
-        .is_some_and(|name| !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric()))
+    text.strip_prefix('$').is_some_and(|name| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
 }
 
 fn describe_difference(place: &str, expected: &Value, found: &Value) -> String {

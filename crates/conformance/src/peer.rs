@@ -70,7 +70,7 @@ impl Peer {
 
     fn write_bytes(&self, bytes: Vec<u8>) {
         // Whoever has closed its input is noticed by what doesn't come back.
-        let _ = self.outgoing.as_ref().map(|it| it.send(bytes));
+        let _ = self.outgoing.as_ref().map(|outgoing| outgoing.send(bytes));
     }
 
     /// Ends its input.

@@ -42,7 +42,7 @@ impl Shapes {
         }
         match message.get("method") {
             Some(Value::String(method)) => {
-                let params = message.get("params").filter(|it| !it.is_null())?;
+                let params = message.get("params").filter(|params| !params.is_null())?;
                 let schema = match message.get("id") {
                     Some(_) => &self.0["requests"][method]["params"],
                     None => &self.0["notifications"][method],
@@ -103,7 +103,7 @@ impl Shapes {
                 .map(|schema| check(schema, value, place))
                 .collect();
             // The first says most: what may be absent has `null` behind it.
-            if let Some(problem) = problems.and_then(|it| it.into_iter().next()) {
+            if let Some(problem) = problems.and_then(|problems| problems.into_iter().next()) {
                 return Some(problem);
             }
         }

@@ -50,7 +50,7 @@ fn python() -> Option<String> {
             .args(["-c", ITSELF])
             .output()
             .ok()
-            .filter(|it| it.status.success())?;
+            .filter(|output| output.status.success())?;
         Some(String::from_utf8(said.stdout).ok()?.trim_end().to_string())
     };
     let found = [

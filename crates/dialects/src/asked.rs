@@ -140,10 +140,10 @@ pub(super) fn read_payload(
         }
         let mut members = BTreeSet::new();
         each_member(&text, |key, _| {
-            members.extend(agent.tool_members().find(|it| *it == key))
+            members.extend(agent.tool_members().find(|member| *member == key))
         });
-        moment.is_unknown_gate =
-            agent.may_be_gate(&moment.name) && agent.tool_members().all(|it| members.contains(it));
+        moment.is_unknown_gate = agent.may_be_gate(&moment.name)
+            && agent.tool_members().all(|member| members.contains(member));
     }
     payload
 }
@@ -160,16 +160,16 @@ pub fn find_speaker(agent: &'static Dialect, payload: &Value) -> &'static Dialec
     if session.is_none_or(|place| payload.pointer(place).is_some()) {
         return agent;
     }
-    let is_its = |it: &&agents::Agent| {
+    let is_its = |candidate: &&agents::Agent| {
         let has = |member: &String| payload.get(member.as_str()).is_some();
-        it.also_reads.iter().any(|name| name == agent.name())
-            && !it.known_by.is_empty()
-            && it.known_by.iter().all(has)
+        candidate.also_reads.iter().any(|name| name == agent.name())
+            && !candidate.known_by.is_empty()
+            && candidate.known_by.iter().all(has)
     };
     let speaker = agents::AGENTS
         .iter()
         .find(is_its)
-        .and_then(|it| by_name(it.name).ok());
+        .and_then(|agent| by_name(agent.name).ok());
     speaker.unwrap_or(agent)
 }
 

@@ -227,8 +227,10 @@ fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
         // The client takes the reply all the same. The yes or the silence of a command that failed
         // is no judgement.
         (Some(code), Some(Ok(mut answer))) => {
-            let is_no =
-                answer.decision.is_some_and(|it| it != Decision::Allow) || answer.stop.is_some();
+            let is_no = answer
+                .decision
+                .is_some_and(|decision| decision != Decision::Allow)
+                || answer.stop.is_some();
             answer
                 .remarks
                 .extend((!is_no).then(|| format!("exit status {code}, whatever it replied")));

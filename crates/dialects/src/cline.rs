@@ -22,7 +22,11 @@ use serde_json::{Map, Value, json};
 fn is_subagent(payload: &Value) -> bool {
     payload
         .get("parent_agent_id")
-        .is_some_and(|it| it.as_str().is_some_and(|it| !it.is_empty()))
+        .is_some_and(|parent_agent_id| {
+            parent_agent_id
+                .as_str()
+                .is_some_and(|parent_agent_id| !parent_agent_id.is_empty())
+        })
 }
 
 fn has_succeeded(payload: &Value) -> bool {
@@ -204,6 +208,6 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     let context = text_member(object, "context")?.or(text_member(object, "contextModification")?);
     answer
         .additional_context
-        .extend(context.filter(|it| !it.is_empty()));
+        .extend(context.filter(|context| !context.is_empty()));
     check_understood(event, &value, &["/cancel", "/review"], answer)
 }

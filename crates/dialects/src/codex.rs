@@ -116,7 +116,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         // The question goes on to the person.
         (_, Decision::Allow) | ("PermissionRequest", Decision::Ask | Decision::Defer) => {}
         _ if ONLY_ENDS.contains(&name) => {
-            let reason = verdict.reason.take().filter(|it| !it.is_empty());
+            let reason = verdict.reason.take().filter(|reason| !reason.is_empty());
             verdict.stop = verdict.stop.or(reason).or_else(|| Some(BLOCKED.into()));
             verdict.decision = Decision::Allow;
         }

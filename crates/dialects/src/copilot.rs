@@ -162,7 +162,7 @@ fn write_payload(event: &Event) -> Value {
     for place in ["toolArgs", "toolInput", "tool_input"] {
         let before = DIALECT
             .original_payload(event)
-            .and_then(|it| it.get(place))
+            .and_then(|payload| payload.get(place))
             .and_then(Value::as_str);
         let Some(input) = event.at("/tool/input").filter(|it| it.is_object()) else {
             continue;
@@ -187,8 +187,9 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         _ => stop_denies(verdict),
     };
     let payload = DIALECT.original_payload(event);
-    let has = |key: &str| payload.is_some_and(|it| it.get(key).is_some_and(|it| !it.is_null()));
-    let name = payload.and_then(|it| it.get("hook_event_name")?.as_str());
+    let has =
+        |key: &str| payload.is_some_and(|payload| payload.get(key).is_some_and(|it| !it.is_null()));
+    let name = payload.and_then(|payload| payload.get("hook_event_name")?.as_str());
     let of_vs_code = DIALECT.row(&event.name).map_or(&[][..], |row| row.also);
     // Without a payload it is the refusal of one that can't be read: then it isn't known which of
     // the two it is.
@@ -230,10 +231,11 @@ fn reply_of_vs_code(event: &Event, verdict: &Verdict) -> Map<String, Value> {
     else {
         return Map::new();
     };
-    let reason = reply
-        .get("reason")
-        .cloned()
-        .filter(|_| reply.get("decision").is_some_and(|it| it == "block"));
+    let reason = reply.get("reason").cloned().filter(|_| {
+        reply
+            .get("decision")
+            .is_some_and(|decision| decision == "block")
+    });
     match (&*event.name, reason) {
         ("Stop", Some(reason)) if verdict.stop.is_none() => {
             let specific = reply

@@ -171,7 +171,7 @@ pub(super) fn check_understood(
     // Who speaks to several agents at once says the same to each.
     let unread = found
         .into_iter()
-        .find(|(_, says)| answer.decision.is_none_or(|it| *says > it));
+        .find(|(_, says)| answer.decision.is_none_or(|decision| *says > decision));
     let Some((member, _)) = unread else {
         return Ok(answer);
     };
@@ -247,7 +247,7 @@ fn collect_decisions(value: &Value, at: &str, read: &[&str], found: &mut Vec<(St
             collect_decisions(value, &place, read, found);
         }
         if found.len() == n_before
-            && let Some(says) = decides.and_then(|it| value_decision(it, value))
+            && let Some(says) = decides.and_then(|decides| value_decision(decides, value))
         {
             found.push((place, says));
         }

@@ -106,11 +106,11 @@ fn make_described<const N: usize>() -> Option<Described> {
                 Refusal::ExitCode(&[])
             },
             withholds: speech.withholds,
-            mcp: speech.mcp.as_ref().map(|it| McpNames {
-                caller: it.caller.as_deref(),
-                server: &it.server,
-                tool: &it.tool,
-                within: it
+            mcp: speech.mcp.as_ref().map(|mcp| McpNames {
+                caller: mcp.caller.as_deref(),
+                server: &mcp.server,
+                tool: &mcp.tool,
+                within: mcp
                     .within
                     .as_ref()
                     .map(|(before, between)| (&**before, &**between)),
@@ -195,7 +195,7 @@ fn complete_event<const N: usize>(payload: &Value, event: &mut Value) -> Result<
         .ok()
         .and_then(|(row, _)| it.moment(row?));
     if let (Some(tool), None) = (
-        moment.and_then(|it| it.tool.as_deref()),
+        moment.and_then(|moment| moment.tool.as_deref()),
         event.pointer(TOOL_NAME),
     ) {
         set_pointer(event, TOOL_NAME, tool.into());
@@ -280,7 +280,7 @@ fn write_payload<const N: usize>(event: &Event) -> Value {
     for (theirs, ours) in own.iter().chain(it.dialect.members) {
         let was_text = original.pointer(theirs).is_some_and(Value::is_string);
         if let (true, true, Some(value)) = (
-            it.speech.texts.iter().any(|it| it == ours),
+            it.speech.texts.iter().any(|text| text == ours),
             was_text,
             payload.pointer(theirs),
         ) && !value.is_string()

@@ -651,10 +651,10 @@ impl Dialect {
         let find = |ours: &str| {
             let places = pairs
                 .clone()
-                .filter(move |(_, it)| *it == ours)
+                .filter(move |(_, pair)| *pair == ours)
                 .map(|(theirs, _)| *theirs);
             places
-                .filter_map(|it| payload.pointer(it))
+                .filter_map(|place| payload.pointer(place))
                 .find(|it| !it.is_null())
         };
         find(TOOL_NAME)?.as_str().filter(|name| !name.is_empty())?;
@@ -725,7 +725,9 @@ impl Dialect {
     /// What a command says that got this reply for an event, by the agent's name; nothing if hooks
     /// have nothing to say.
     pub fn say_reply(&self, reply: &Value, event: &str) -> Said {
-        let is_deny = reply.get("decision").is_some_and(|it| it == "block");
+        let is_deny = reply
+            .get("decision")
+            .is_some_and(|decision| decision == "block");
         if let Some(text) = reply
             .get(PRINTED)
             .filter(|_| self.rows_named(event).any(|row| row.prints_context))
@@ -804,8 +806,8 @@ impl Dialect {
         event
             .original
             .as_ref()
-            .filter(|it| it.dialect == self.name())
-            .map(|it| &it.payload)
+            .filter(|original| original.dialect == self.name())
+            .map(|original| &original.payload)
     }
 
     /// Translates a payload.
@@ -1002,10 +1004,10 @@ impl Dialect {
             };
             given.push(ours);
             let places = pairs()
-                .filter(|(_, it)| it == ours)
+                .filter(|(_, pair)| pair == ours)
                 .map(|(theirs, _)| *theirs);
             let mut there: Vec<&str> = places
-                .filter(|it| payload.pointer(it).is_some_and(|it| !it.is_null()))
+                .filter(|place| payload.pointer(place).is_some_and(|it| !it.is_null()))
                 .collect();
             if there.first().and_then(|it| payload.pointer(it)) == Some(value) {
                 continue;

@@ -86,9 +86,11 @@ fn read_reply(_: &Event, value: Value) -> Result<Answer, String> {
         return Err(unreadable_reply("`decision` is null"));
     }
     Answer::deserialize(&value).map_err(|error| {
-        let unknown = reply_members(&value)
-            .ok()
-            .and_then(|it| it.keys().find(|key| !MEMBERS_OF_REPLIES.contains(&&***key)));
+        let unknown = reply_members(&value).ok().and_then(|members| {
+            members
+                .keys()
+                .find(|key| !MEMBERS_OF_REPLIES.contains(&&***key))
+        });
         let near =
             unknown.and_then(|unknown| Some((unknown, closest(unknown, MEMBERS_OF_REPLIES)?)));
         match near {

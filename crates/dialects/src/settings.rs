@@ -86,7 +86,7 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
     let mut add = |event: &Entry, item: Node| match events
         .iter_mut()
         .find(|it| it.key == event.key)
-        .map(|it| &mut it.value.value)
+        .map(|event| &mut event.value.value)
     {
         Some(NodeValue::Seq(list)) => list.push(item),
         _ => events.push(make_entry(
@@ -105,7 +105,7 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
         }
     };
     let hooks = root.entry(HOOKS);
-    match (&file.event, hooks.map(|it| &it.value)) {
+    match (&file.event, hooks.map(|hook| &hook.value)) {
         (
             Some(member),
             Some(Node {
@@ -120,7 +120,7 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
             for item in items {
                 let named = item
                     .entry(member)
-                    .and_then(|it| Some((it, it.value.text()?)));
+                    .and_then(|entry| Some((entry, entry.value.text()?)));
                 match named {
                     Some((it, event)) => add(
                         &make_entry(event, &it.value.span, NodeValue::Null),
@@ -145,7 +145,8 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
         // Each member at the top is a name of hooks.
         (None, None) if file.at != HOOKS => {
             let is_on = |named: &&Entry| {
-                named.value.get("enabled").map(|it| &it.value) != Some(&NodeValue::Bool(false))
+                named.value.get("enabled").map(|enabled| &enabled.value)
+                    != Some(&NodeValue::Bool(false))
             };
             entries
                 .iter()
@@ -157,7 +158,7 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
     let place = hooks.map_or(&root.span, |it| &it.key_span);
     let others = entries
         .iter()
-        .filter(|it| it.key != HOOKS && file.at == HOOKS);
+        .filter(|entry| entry.key != HOOKS && file.at == HOOKS);
     let hooks = make_entry(HOOKS, place, NodeValue::Map(events));
     Node {
         span: root.span.clone(),
@@ -185,11 +186,14 @@ fn in_form(file: &HookFile, item: &Node) -> Node {
     let mut own: Vec<Entry> = Vec::new();
     for member in members
         .iter()
-        .filter(|it| file.event.as_ref() != Some(&it.key))
+        .filter(|member| file.event.as_ref() != Some(&member.key))
     {
         match (member.key.as_str(), &member.value.value) {
             (HOOKS, NodeValue::Seq(handlers)) => {
-                let handlers = handlers.iter().map(|it| in_form(file, it)).collect();
+                let handlers = handlers
+                    .iter()
+                    .map(|handler| in_form(file, handler))
+                    .collect();
                 own.push(make_entry(
                     HOOKS,
                     &member.key_span,
@@ -198,13 +202,13 @@ fn in_form(file: &HookFile, item: &Node) -> Node {
             }
             // Kiro's commands are within one, and what it calls an agent is the one that asks.
             ("action", NodeValue::Map(action)) => {
-                own.extend(action.iter().map(|it| match it.value.text() {
-                    Some("agent") if it.key == TYPE => make_entry(
+                own.extend(action.iter().map(|named| match named.value.text() {
+                    Some("agent") if named.key == TYPE => make_entry(
                         TYPE,
-                        &it.value.span,
+                        &named.value.span,
                         text_value("prompt for the agent itself"),
                     ),
-                    _ => it.clone(),
+                    _ => named.clone(),
                 }))
             }
             ("working_directory", _) => own.push(rename_entry(member, "cwd")),
@@ -291,7 +295,7 @@ fn read_settings(
         }
     }
     // The rest of the file is for the agent only.
-    let is_own = |it: &&Entry| matches!(it.key.as_str(), "dialect" | "defaults");
+    let is_own = |entry: &&Entry| matches!(entry.key.as_str(), "dialect" | "defaults");
     let mut native: Vec<Entry> = entries.iter().filter(is_own).cloned().collect();
     native.push(make_entry("hooks", &hooks.span, NodeValue::Seq(found)));
     Node {
@@ -334,7 +338,7 @@ impl Reading<'_> {
         for member in group
             .entries()
             .iter()
-            .filter(|it| it.key != "matcher" && closest(&it.key, ["matcher"]).is_some())
+            .filter(|entry| entry.key != "matcher" && closest(&entry.key, ["matcher"]).is_some())
         {
             let message = format!(
                 "unknown field `{}`: these hooks are for every tool",
@@ -352,7 +356,7 @@ impl Reading<'_> {
         );
         let sequential = group
             .entry("sequential")
-            .filter(|it| it.value.value == NodeValue::Bool(true));
+            .filter(|entry| entry.value.value == NodeValue::Bool(true));
         if let (Some(it), true) = (sequential, found.len() > first + 1) {
             let message =
                 "these hooks run one after another there; here none sees what another one changed";
@@ -364,15 +368,15 @@ impl Reading<'_> {
         let matcher = group
             .unwrap_or(item)
             .entry("matcher")
-            .filter(|it| it.value.value != NodeValue::Null);
+            .filter(|entry| entry.value.value != NodeValue::Null);
         self.name = match item.get("name").and_then(Node::text) {
             Some(name) if !name.trim().is_empty() => name.to_string(),
-            _ => self.free_name(event, matcher.and_then(|it| it.value.text())),
+            _ => self.free_name(event, matcher.and_then(|matcher| matcher.value.text())),
         };
         let mut native = vec![self.name_entry(&item.span), on_entry(event)];
         native.extend(matcher.cloned());
         if let Some(matcher) =
-            matcher.filter(|it| self.is_by_command(event) && it.value.text() != Some(""))
+            matcher.filter(|matcher| self.is_by_command(event) && matcher.value.text() != Some(""))
         {
             let message = format!(
                 "{} holds a matcher at {} against the command",
@@ -424,11 +428,11 @@ impl Reading<'_> {
         if let Some((slip, event)) =
             misspelt_member(item, member).and_then(|it| Some((it, it.value.text()?)))
         {
-            let meant = |it: &Entry| {
-                if it.key == slip.key {
-                    rename_entry(it, member)
+            let meant = |entry: &Entry| {
+                if entry.key == slip.key {
+                    rename_entry(entry, member)
                 } else {
-                    it.clone()
+                    entry.clone()
                 }
             };
             let members = item.entries().iter().map(meant).collect();
@@ -488,13 +492,13 @@ impl Reading<'_> {
                 .file
                 .fails_closed
                 .as_ref()
-                .is_some_and(|it| it.member == key) =>
+                .is_some_and(|fails_closed| fails_closed.member == key) =>
             {
                 let is_closed = self
                     .file
                     .fails_closed
                     .as_ref()
-                    .is_some_and(|it| it.value == member.value.to_json());
+                    .is_some_and(|fails_closed| fails_closed.value == member.value.to_json());
                 is_closed.then(|| make_entry("fail", &member.value.span, text_value("closed")))
             }
             "asyncRewake" if *value == NodeValue::Bool(true) => {
@@ -618,7 +622,7 @@ impl Reading<'_> {
             return None;
         }
         let mut run = command.to_string();
-        if let Some(NodeValue::Seq(args)) = item.get("args").map(|it| &it.value) {
+        if let Some(NodeValue::Seq(args)) = item.get("args").map(|args| &args.value) {
             let words = [command]
                 .into_iter()
                 .chain(args.iter().filter_map(Node::text))
@@ -641,7 +645,7 @@ impl Reading<'_> {
         }
         let env = item
             .entry("env")
-            .filter(|it| it.value.value != NodeValue::Null);
+            .filter(|entry| entry.value.value != NodeValue::Null);
         let inherited = self.inherited_variables(&run, item, place);
         let value = match (env, &inherited[..]) {
             (None, []) if run == command => return Some(rename_entry(written, "command")),
@@ -719,13 +723,13 @@ impl Reading<'_> {
                 return None;
             };
             let mut used = Vec::new();
-            let header = |it: &Entry| match it.value.text() {
+            let header = |entry: &Entry| match entry.value.text() {
                 Some(value) => make_entry(
-                    &it.key,
-                    &it.value.span,
+                    &entry.key,
+                    &entry.value.span,
                     text_value(expand_header(value, &allowed, &mut used)),
                 ),
-                None => it.clone(),
+                None => entry.clone(),
             };
             let list: Vec<Entry> = list.iter().map(header).collect();
             members.push(make_entry(
@@ -748,7 +752,10 @@ impl Reading<'_> {
 
     /// A prompt for a model, or a task for a sub-agent.
     fn read_prompt(&mut self, item: &Node, kind: &str, member: &str) -> Option<Entry> {
-        let Some(prompt) = item.entry("prompt").filter(|it| it.value.text().is_some()) else {
+        let Some(prompt) = item
+            .entry("prompt")
+            .filter(|entry| entry.value.text().is_some())
+        else {
             let message = format!("a hook of type `{kind}` needs a `prompt`");
             self.report_problem(error_at(&item.span, "missing-handler", message, None));
             return None;
@@ -798,7 +805,7 @@ impl Reading<'_> {
     }
 
     fn free_name(&mut self, event: &Entry, matcher: Option<&str>) -> String {
-        let base = match matcher.filter(|it| !it.is_empty()) {
+        let base = match matcher.filter(|matcher| !matcher.is_empty()) {
             Some(matcher) => format!("{}/{matcher}", event.key),
             None => event.key.clone(),
         };
@@ -928,7 +935,10 @@ mod tests {
         .to_json();
         (
             native["hooks"].clone(),
-            problems.into_iter().map(|it| it.message).collect(),
+            problems
+                .into_iter()
+                .map(|problem| problem.message)
+                .collect(),
         )
     }
 

@@ -36,7 +36,7 @@ fn no_reply_shows_what_only_observes() {
             "generation": 1, "hash": "h", "eventId": "e"});
         serde_json::from_value(verdict).unwrap()
     };
-    for dialect in DIALECTS.iter().filter(|it| it.name() != NATIVE) {
+    for dialect in DIALECTS.iter().filter(|dialect| dialect.name() != NATIVE) {
         for row in dialect.events {
             let event =
                 json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {}}});
@@ -60,7 +60,7 @@ fn nothing_foreign_is_read_as_native() {
         json!([1, "a"]),
         json!({"name": 3, "x": []}),
     ];
-    for dialect in DIALECTS.iter().filter(|it| it.name() != NATIVE) {
+    for dialect in DIALECTS.iter().filter(|dialect| dialect.name() != NATIVE) {
         let pairs = dialect
             .members
             .iter()
@@ -110,7 +110,7 @@ fn nothing_foreign_is_read_as_native() {
 #[test]
 fn an_agents_payload_goes_there_and_back() {
     let mut held = Vec::new();
-    for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
+    for dialect in DIALECTS.iter().filter(|dialect| dialect.agent.is_some()) {
         let path = repo(format!(
             "tests/data/agents/{}/session.jsonl",
             dialect.name()
@@ -173,7 +173,7 @@ fn commands_are_understood_as_the_agent_does() {
         let canonical = dialect
             .rows_named(&row.event)
             .next()
-            .map_or(&*row.event, |it| it.canonical);
+            .map_or(&*row.event, |named| named.canonical);
         let event =
             Event::from_json(json!({"event": canonical, "tool": {"name": "t", "input": {"a": 1}}}))
                 .unwrap();
@@ -192,11 +192,11 @@ fn commands_are_understood_as_the_agent_does() {
                     .iter()
                     .chain(&it.additional_context)
                     .map(|text| format!("said {text}"));
-                let decision = it.decision.map(|it| it.as_str().to_string());
+                let decision = it.decision.map(|decision| decision.as_str().to_string());
                 let parts = decision
                     .into_iter()
                     .chain(it.reason)
-                    .chain(it.subject.map(|it| it.to_string()));
+                    .chain(it.subject.map(|subject| subject.to_string()));
                 let remark = (!it.remarks.is_empty()).then(|| "with a remark".to_string());
                 parts
                     .chain(said)
@@ -247,7 +247,7 @@ fn an_agent_is_told_no_in_the_words_that_it_obeys() {
 #[test]
 fn no_agent_is_left_without_a_word() {
     let mut table = String::new();
-    for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
+    for dialect in DIALECTS.iter().filter(|dialect| dialect.agent.is_some()) {
         for name in dialect.asked_events() {
             let row = dialect.rows_named(name).next().unwrap();
             let event = json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {"a": 1}}});
@@ -316,7 +316,7 @@ fn shown(said: &Said) -> String {
 #[test]
 fn whatever_form_a_payload_has_it_is_judged() {
     let big = "x".repeat(3 << 20);
-    for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
+    for dialect in DIALECTS.iter().filter(|dialect| dialect.agent.is_some()) {
         let call = json!({"event": "PreToolUse", "session": "s", "cwd": "/p", "tool": {"name": "t", "input": {"command": big}}});
         let mut payload = (dialect.contract.payload)(&Event::from_json(call).unwrap());
         payload["neverHeardOf"] = json!({"a": [1]});
@@ -416,7 +416,7 @@ fn a_command_denies_by_its_exit_where_nothing_else_is_a_no() {
 
 #[test]
 fn an_agent_is_not_blocked_by_what_is_not_known() {
-    for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
+    for dialect in DIALECTS.iter().filter(|dialect| dialect.agent.is_some()) {
         for (name, expected) in [
             ("Never-Heard-Of", "custom:Never-Heard-Of"),
             ("CwdChanged", "CwdChanged"),
@@ -561,7 +561,7 @@ fn every_agent_has_its_dialect() {
     let docs = std::fs::read_to_string(repo("docs/dialects.md")).unwrap();
     let agents: Vec<&str> = DIALECTS
         .iter()
-        .filter_map(|it| Some(it.facts()?.name))
+        .filter_map(|dialect| Some(dialect.facts()?.name))
         .collect();
     assert_eq!(
         agents,

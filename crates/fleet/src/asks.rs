@@ -282,7 +282,10 @@ pub(crate) fn read_answer(
     if (&host, &instance, &answered, of) != (&who.host, &who.instance, ask, digest) {
         return Err(wrong(&"it is the answer to another question"));
     }
-    if reason.as_ref().is_some_and(|it| it.len() > MAX_REASON) {
+    if reason
+        .as_ref()
+        .is_some_and(|reason| reason.len() > MAX_REASON)
+    {
         return Err(wrong(&"its reason is too long"));
     }
     let by = by
@@ -402,7 +405,7 @@ impl Waiting {
         }
         answered.iter().for_each(|key| drop(self.open.remove(key)));
         let mut waiting: Vec<Question> = self.open.values().cloned().collect();
-        waiting.sort_by_key(|it| it.at);
+        waiting.sort_by_key(|waiting| waiting.at);
         Ok(waiting)
     }
 
@@ -419,7 +422,8 @@ impl Waiting {
             None => {
                 let question =
                     read_question(who.clone(), ask.clone(), message).filter(|it| it.expires > now);
-                self.open.extend(question.map(|it| ((who, ask), it)));
+                self.open
+                    .extend(question.map(|question| ((who, ask), question)));
             }
         }
     }
@@ -483,7 +487,7 @@ pub async fn answer_question(
             public.id()
         )));
     }
-    if reason.is_some_and(|it| it.len() > MAX_REASON) {
+    if reason.is_some_and(|reason| reason.len() > MAX_REASON) {
         return Err(ServerError::Other(format!(
             "a reason has at most {MAX_REASON} bytes"
         )));
@@ -513,7 +517,7 @@ pub async fn answer_question(
             let stored = server
                 .last_message(streams::ANSWER, &subject, PATIENCE)
                 .await?;
-            let is_ours = stored.is_some_and(|it| it.payload == bytes);
+            let is_ours = stored.is_some_and(|stored| stored.payload == bytes);
             Ok(if is_ours {
                 Answered::First
             } else {

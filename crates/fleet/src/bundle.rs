@@ -197,7 +197,7 @@ fn check_path(path: &str) -> Result<(), BadBundle> {
     }
     if path
         .chars()
-        .any(|it| it.is_control() || it == '\\' || it == ':')
+        .any(|character| character.is_control() || character == '\\' || character == ':')
     {
         return bad("it has a control character, a backslash or a colon");
     }
@@ -364,7 +364,7 @@ pub fn read_verified(dir: &Path, manifest: &Manifest) -> Result<Files, String> {
     let wanted: BTreeMap<&str, &Entry> = manifest
         .files
         .iter()
-        .map(|it| (it.path.as_str(), it))
+        .map(|file| (file.path.as_str(), file))
         .collect();
     for entry in &found.entries {
         match wanted.get(entry.path.as_str()) {
@@ -373,7 +373,7 @@ pub fn read_verified(dir: &Path, manifest: &Manifest) -> Result<Files, String> {
             Some(_) => {}
         }
     }
-    let is_there = |path: &str| found.entries.iter().any(|it| it.path == path);
+    let is_there = |path: &str| found.entries.iter().any(|entry| entry.path == path);
     match wanted.keys().find(|path| !is_there(path)) {
         Some(path) => Err(format!("{path} is missing")),
         None => Ok(found),
@@ -417,7 +417,7 @@ mod tests {
             executable: false,
         };
         let all = |paths: &[&str]| {
-            check_files(&paths.iter().map(|it| entry(it, 1)).collect::<Vec<_>>()).is_ok()
+            check_files(&paths.iter().map(|path| entry(path, 1)).collect::<Vec<_>>()).is_ok()
         };
         assert!(all(&["a", "b/a", "b/c"]));
         assert!(

@@ -38,9 +38,9 @@ impl FromStr for Sha256 {
     type Err = NotADigest;
 
     fn from_str(text: &str) -> Result<Sha256, NotADigest> {
-        let digit = |it: u8| match it {
-            b'0'..=b'9' => Ok(it - b'0'),
-            b'a'..=b'f' => Ok(it - b'a' + 10),
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Ok(byte - b'0'),
+            b'a'..=b'f' => Ok(byte - b'a' + 10),
             _ => Err(NotADigest),
         };
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();

@@ -211,7 +211,11 @@ impl Follower {
     /// following.
     async fn verify_current(&mut self) {
         // What it finds belongs to the time that it began in.
-        if self.verifying.as_ref().is_some_and(|it| !it.is_finished()) {
+        if self
+            .verifying
+            .as_ref()
+            .is_some_and(|verifying| !verifying.is_finished())
+        {
             return;
         }
         let (store, judge, mut status) = (
@@ -297,7 +301,7 @@ impl Follower {
                     .borrow()
                     .in_force
                     .as_ref()
-                    .is_some_and(|it| it.revision > revision)
+                    .is_some_and(|in_force| in_force.revision > revision)
             {
                 break;
             }
@@ -350,11 +354,13 @@ impl Follower {
         let current = self.status.borrow().bundle.clone();
         if current
             .as_ref()
-            .is_some_and(|it| it.believed.digest == believed.digest)
+            .is_some_and(|current| current.believed.digest == believed.digest)
         {
             return Ok(Ok(()));
         }
-        if let Err(reason) = self.may_follow(&believed, current.as_ref().map(|it| &it.believed)) {
+        if let Err(reason) =
+            self.may_follow(&believed, current.as_ref().map(|current| &current.believed))
+        {
             return Ok(Err(reason.into()));
         }
         let mut contents = BTreeMap::new();
@@ -364,7 +370,7 @@ impl Follower {
             }
             let known = current
                 .as_ref()
-                .and_then(|it| it.files.contents.get(&entry.sha256).cloned());
+                .and_then(|current| current.files.contents.get(&entry.sha256).cloned());
             let content = match known {
                 Some(content) => content,
                 None => match fetch_file(server, entry).await? {
@@ -465,9 +471,9 @@ fn after_highest(
         .highest()
         .map_err(|error| format!("nobody knows which revisions were in force here: {error}"))?;
     let revision = believed.manifest.revision;
-    let of_current = current.map(|it| (it.manifest.revision, it.digest));
+    let of_current = current.map(|current| (current.manifest.revision, current.digest));
     for (known, digest) in highest
-        .map(|it| (it.revision, it.digest))
+        .map(|highest| (highest.revision, highest.digest))
         .into_iter()
         .chain(of_current)
     {
@@ -530,7 +536,11 @@ fn swap_set(
         Current::Good(current) | Current::Older(current, _) => Some(current),
         Current::Nothing | Current::Broken(_) => None,
     };
-    after_highest(store, believed, current.as_ref().map(|it| &it.believed))?;
+    after_highest(
+        store,
+        believed,
+        current.as_ref().map(|current| &current.believed),
+    )?;
     store.adopt_staged(believed, staged)
 }
 
@@ -705,11 +715,11 @@ mod tests {
         fn started(&self) -> Result<u64, String> {
             let pins = Machine::pins(&self.key);
             let follower = Follower::open(self.dir.path(), pins, Arc::new(Simple))
-                .map_err(|it| it.to_string())?;
+                .map_err(|error| error.to_string())?;
             let status = follower.status.borrow().clone();
             status
                 .in_force
-                .map(|it| it.revision)
+                .map(|in_force| in_force.revision)
                 .ok_or_else(|| status.broken.unwrap_or_default())
         }
 
@@ -721,9 +731,9 @@ mod tests {
                     let sets = fs::read_dir(dir.join("sets"))
                         .unwrap()
                         .map(|it| it.unwrap().file_name());
-                    let mut names = sets.map(|it| it.into_string().unwrap());
+                    let mut names = sets.map(|set| set.into_string().unwrap());
                     let name = names
-                        .find(|it| it.starts_with(&format!("{revision}-")))
+                        .find(|name| name.starts_with(&format!("{revision}-")))
                         .unwrap();
                     fs::remove_file(dir.join("current")).unwrap();
                     symlink(Path::new("sets").join(name), dir.join("current")).unwrap();
@@ -794,7 +804,7 @@ mod tests {
             };
             let mut status = Status::default();
             status.swap_bundle(*bundle);
-            changes.iter().for_each(|it| machine.change(it));
+            changes.iter().for_each(|change| machine.change(change));
             let said = machine.started();
             match started {
                 "" => assert_eq!(said, Ok(2), "{changes:?}"),

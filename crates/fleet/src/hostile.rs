@@ -394,7 +394,7 @@ fn within(text: &str, most: usize) -> bool {
 
 /// Whether the files of a manifest stay in their directory and within the limits.
 fn is_sound(manifest: &Manifest) -> bool {
-    let total: u64 = manifest.files.iter().map(|it| it.size).sum();
+    let total: u64 = manifest.files.iter().map(|file| file.size).sum();
     let is_plain = |path: &str| {
         !path.starts_with('/')
             && path
@@ -412,7 +412,7 @@ fn is_sound(manifest: &Manifest) -> bool {
 fn parted(bytes: &[u8]) -> (String, &[u8]) {
     let end = bytes
         .iter()
-        .position(|it| *it == b'\n')
+        .position(|byte| *byte == b'\n')
         .unwrap_or(bytes.len());
     (
         String::from_utf8_lossy(&bytes[..end]).into_owned(),
@@ -452,7 +452,7 @@ fn make_message(reply: &str, of: &[(&str, &str)], payload: &[u8]) -> Message {
 fn stored(subject: &str, numbers: Option<&str>, payload: &[u8]) -> StreamMessage {
     let headers = headers(
         &numbers
-            .map(|it| (NUMBERS, it))
+            .map(|number| (NUMBERS, number))
             .into_iter()
             .collect::<Vec<_>>(),
     );
@@ -502,7 +502,7 @@ fn nasty(valid: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     // What each byte is, is the sender's matter in a counter, in records and in a pool; elsewhere
     // these are no message.
     let is_free = |name: &str| match name {
-        "a number of a megabyte" => text.bytes().all(|it| it.is_ascii_digit()),
+        "a number of a megabyte" => text.bytes().all(|byte| byte.is_ascii_digit()),
         "bytes that aren't UTF-8" | "a deep nest behind the subject" => head > 0,
         "the valid one twice" => !text.starts_with('{'),
         "a member twice" => head > 0 && !text.contains("nonce"),

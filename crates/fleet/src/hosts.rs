@@ -89,7 +89,7 @@ impl Report {
     fn bounded(mut self) -> Report {
         let short = |text: &str| {
             text.chars()
-                .filter(|it| !it.is_control())
+                .filter(|character| !character.is_control())
                 .take(MAX_TEXT)
                 .collect::<String>()
         };
@@ -97,7 +97,9 @@ impl Report {
         self.hash = short(&self.hash);
         self.errors.truncate(MAX_ERRORS);
         self.judged.truncate(MAX_JUDGED);
-        self.errors.iter_mut().for_each(|it| *it = short(it));
+        self.errors
+            .iter_mut()
+            .for_each(|error| *error = short(error));
         if let Some(refused) = &mut self.refused {
             refused.reason = short(&refused.reason);
         }

@@ -184,7 +184,9 @@ impl SecretKey {
     /// # Errors
     /// The file is there already or can't be written.
     pub fn write_file(&self, path: &Path, passphrase: Option<&str>) -> Result<(), KeyError> {
-        let sealed = passphrase.map(|it| self.seal_with(it)).transpose()?;
+        let sealed = passphrase
+            .map(|passphrase| self.seal_with(passphrase))
+            .transpose()?;
         let plain = sealed.is_none().then(|| BASE64.encode(self.seed));
         let file = KeyFile {
             public: self.public(),

@@ -112,10 +112,10 @@ fn read_credentials(file: &Path) -> Result<Shown, String> {
     let text = read_secret(file, MAX_CREDENTIALS)?;
     let behind = |begin: &str| {
         let mut lines = text.lines().map(str::trim);
-        lines.find(|it| *it == begin)?;
+        lines.find(|line| *line == begin)?;
         lines
             .next()
-            .filter(|it| !it.is_empty() && !it.starts_with('-'))
+            .filter(|line| !line.is_empty() && !line.starts_with('-'))
     };
     let (Some(token), Some(seed)) = (behind(BEGIN_TOKEN), behind(BEGIN_SEED)) else {
         let what = format!(

@@ -21,11 +21,13 @@ impl Name {
     /// The nearest name to a text that people chose, such as a machine's: other characters become
     /// `-`.
     pub fn nearest(text: &str) -> Name {
-        let allowed = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+        let allowed = |character: char| {
+            character.is_ascii_alphanumeric() || character == '_' || character == '-'
+        };
         let name: String = text
             .chars()
             .take(MAX_LENGTH)
-            .map(|it| if allowed(it) { it } else { '-' })
+            .map(|character| if allowed(character) { character } else { '-' })
             .collect();
         Name(if name.is_empty() {
             "unnamed".into()
@@ -48,7 +50,7 @@ impl FromStr for Name {
             && text.len() <= MAX_LENGTH
             && text
                 .bytes()
-                .all(|it| it.is_ascii_alphanumeric() || it == b'_' || it == b'-');
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
         if is_name {
             Ok(Name(text.into()))
         } else {

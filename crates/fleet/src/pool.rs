@@ -287,7 +287,7 @@ pub(crate) fn read_reply(message: Message) -> Said {
         message
             .headers
             .as_ref()
-            .and_then(|it| it.get(name))
+            .and_then(|headers| headers.get(name))
             .map(|it| it.as_str())
     };
     match header(STATE) {
@@ -297,7 +297,7 @@ pub(crate) fn read_reply(message: Message) -> Said {
             let reason = String::from_utf8_lossy(&message.payload);
             let reason = reason
                 .chars()
-                .filter(|it| !it.is_control())
+                .filter(|character| !character.is_control())
                 .take(MAX_REASON)
                 .collect();
             Said::Refused {
@@ -475,11 +475,11 @@ impl Member {
 /// Whether a subject is an inbox: a member with the right to reply must not be made to publish a
 /// verdict, an answer or a report by a client that names that as the place for its reply.
 pub(crate) fn is_inbox(subject: &str) -> bool {
-    let is_token = |it: &str| {
-        !it.is_empty()
-            && it
+    let is_token = |text: &str| {
+        !text.is_empty()
+            && text
                 .bytes()
-                .all(|it| it.is_ascii_graphic() && it != b'*' && it != b'>')
+                .all(|byte| byte.is_ascii_graphic() && byte != b'*' && byte != b'>')
     };
     subject.len() <= 256 && subject.starts_with("_INBOX.") && subject.split('.').all(is_token)
 }
@@ -489,12 +489,12 @@ impl Request {
     pub(crate) fn from_message(message: Message) -> Option<Request> {
         let reply = message
             .reply
-            .map(|it| it.to_string())
+            .map(|reply| reply.to_string())
             .filter(|it| is_inbox(it))?;
         let wait = message
             .headers
             .as_ref()
-            .and_then(|it| it.get(WAIT)?.as_str().parse().ok());
+            .and_then(|headers| headers.get(WAIT)?.as_str().parse().ok());
         let wait = wait
             .map_or(DEFAULT_WAIT, Duration::from_millis)
             .min(MAX_WAIT);

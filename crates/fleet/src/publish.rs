@@ -86,7 +86,11 @@ impl Channel {
                 "what the channel has for all hosts can't be believed: {problem}"
             ));
         }
-        let of = |slot: &Slot| slot.published.as_ref().map_or(0, |it| it.manifest.revision);
+        let of = |slot: &Slot| {
+            slot.published
+                .as_ref()
+                .map_or(0, |published| published.manifest.revision)
+        };
         let last = of(&self.all).max(of(&self.canary));
         last.checked_add(1)
             .ok_or_else(|| "the channel has used up all revisions".into())
@@ -382,11 +386,13 @@ impl Reports {
                 if report
                     .in_force
                     .as_ref()
-                    .is_some_and(|it| it.digest == sent.digest)
+                    .is_some_and(|in_force| in_force.digest == sent.digest)
                 {
                     return Some(Became::InForce(who, Box::new(report)));
                 }
-                let refused = report.refused.filter(|it| it.digest == sent.envelope);
+                let refused = report
+                    .refused
+                    .filter(|refused| refused.digest == sent.envelope);
                 if let Some(refused) = refused {
                     return Some(Became::Refused(who, refused.reason));
                 }

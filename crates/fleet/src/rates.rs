@@ -107,14 +107,14 @@ impl Compared {
         canary: u64,
         before: &Sha256,
     ) -> Compared {
-        judged.fold(Compared::default(), |sum, it| {
-            match (it.revision == canary, it.content == *before) {
+        judged.fold(Compared::default(), |sum, judged| {
+            match (judged.revision == canary, judged.content == *before) {
                 (true, _) => Compared {
-                    canary: sum.canary.plus(it.counts),
+                    canary: sum.canary.plus(judged.counts),
                     ..sum
                 },
                 (false, true) => Compared {
-                    before: sum.before.plus(it.counts),
+                    before: sum.before.plus(judged.counts),
                     ..sum
                 },
                 (false, false) => sum,

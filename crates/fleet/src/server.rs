@@ -100,11 +100,11 @@ impl Settings {
     /// It is no such list, or it has a password in it.
     pub fn from_urls(text: &str) -> Result<Settings, ServerError> {
         let scheme = text.split_once("://").map_or("nats", |(scheme, _)| scheme);
-        let with_scheme = |it: &str| {
-            if it.contains("://") {
-                it.to_string()
+        let with_scheme = |address: &str| {
+            if address.contains("://") {
+                address.to_string()
             } else {
-                format!("{scheme}://{it}")
+                format!("{scheme}://{address}")
             }
         };
         let settings = Settings {
@@ -387,8 +387,8 @@ impl Told {
         complaints
             .iter()
             .rev()
-            .find(|(at, it)| *at >= since && it.contains(subject))
-            .map(|(_, it)| it.clone())
+            .find(|(at, complaint)| *at >= since && complaint.contains(subject))
+            .map(|(_, complaint)| complaint.clone())
     }
 }
 
@@ -766,8 +766,8 @@ impl Server {
         let answers = async {
             asked.await.map_err(|error| other(&error))?;
             while let Some(message) = replies.next().await {
-                let before = page.last().map_or(0, |it| it.sequence);
-                let is_part = message.status.is_none_or(|it| it.as_u16() == 204);
+                let before = page.last().map_or(0, |page| page.sequence);
+                let is_part = message.status.is_none_or(|status| status.as_u16() == 204);
                 if is_part && comes_behind(&message) != Some(before) {
                     return Err(ServerError::TimedOut(api.clone()));
                 }
@@ -853,7 +853,7 @@ fn note_event(event: &Event, told: &Told, link: &watch::Sender<Link>) {
         Event::ServerError(Complaint::Other(text)) => {
             let text: String = text
                 .chars()
-                .filter(|it| !it.is_control())
+                .filter(|character| !character.is_control())
                 .take(400)
                 .collect();
             if Pace::may_log(&told.logged) {
@@ -869,7 +869,7 @@ fn note_event(event: &Event, told: &Told, link: &watch::Sender<Link>) {
         Event::ClientError(error) => {
             let news = error.to_string();
             // Each attempt to connect that fails says why.
-            let is_news = link.send_if_modified(|it| match it {
+            let is_news = link.send_if_modified(|link| match link {
                 Link::Away(reason) if *reason != news => {
                     reason.clone_from(&news);
                     true
@@ -896,7 +896,7 @@ fn refusal_error(
     use std::error::Error as _;
     let told = error
         .source()
-        .and_then(|it| it.downcast_ref::<async_nats::jetstream::Error>());
+        .and_then(|source| source.downcast_ref::<async_nats::jetstream::Error>());
     let Some(told) = told else {
         return ServerError::Other(format!("{subject}: {error}"));
     };
@@ -936,7 +936,7 @@ pub(crate) fn is_at_least(version: &str, least: [u64; 3]) -> bool {
 pub(crate) fn version_numbers(version: &str) -> Option<[u64; 3]> {
     let (numbers, _) = version.split_once(['-', '+']).unwrap_or((version, ""));
     let mut parts = numbers.split('.');
-    let mut number = || parts.next().and_then(|it| it.parse().ok());
+    let mut number = || parts.next().and_then(|parts| parts.parse().ok());
     let found = [number()?, number()?, number()?];
     parts.next().is_none().then_some(found)
 }
@@ -988,7 +988,8 @@ mod tests {
             if let Err(error) = &read {
                 assert!(!error.to_string().contains("secret"), "{error}");
             }
-            let expected = servers.map(|it| it.into_iter().map(str::to_string).collect::<Vec<_>>());
+            let expected =
+                servers.map(|servers| servers.into_iter().map(str::to_string).collect::<Vec<_>>());
             assert_eq!(read.ok().map(|it| it.servers), expected, "{urls}");
         }
     }

@@ -347,7 +347,7 @@ impl Spender {
         let wrong = || {
             let said: String = said
                 .chars()
-                .filter(|it| !it.is_control())
+                .filter(|character| !character.is_control())
                 .take(40)
                 .collect();
             ServerError::Other(format!(
@@ -381,13 +381,13 @@ impl Spender {
 /// used up. `None`: it is no sum of what hosts have spent. Below zero, somebody has given back more
 /// than was given out, and each lease would be granted.
 pub(crate) fn read_counter(text: &str) -> Option<i64> {
-    let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(i64::MAX))
 }
 
 impl Lease {
     fn has_ended(&self) -> bool {
-        self.ended.is_some_and(|it| it.elapsed() < BELIEVED)
+        self.ended.is_some_and(|ended| ended.elapsed() < BELIEVED)
     }
 
     /// What the next lease is to be. The less is left, the smaller, so that few hosts don't hold

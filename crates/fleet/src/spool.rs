@@ -185,7 +185,7 @@ impl Spool {
                 });
             }
         }
-        segments.sort_by_key(|it| it.first);
+        segments.sort_by_key(|segment| segment.first);
         let mut next = sent + 1;
         if let Some(last) = segments.last_mut() {
             let file = file::open_as(
@@ -249,7 +249,7 @@ impl Spool {
             self.is_torn = false;
         }
         let (mut lines, mut appended) = (Vec::new(), Appended::default());
-        let held: u64 = self.segments.iter().map(|it| it.bytes).sum();
+        let held: u64 = self.segments.iter().map(|segment| segment.bytes).sum();
         for record in records {
             let is_fit = !record.is_empty()
                 && record.len() <= self.limits.record
@@ -282,7 +282,7 @@ impl Spool {
         if let Some(segment) = self
             .segments
             .last()
-            .filter(|it| it.bytes < self.limits.segment)
+            .filter(|segment| segment.bytes < self.limits.segment)
         {
             let file = file::open_as(
                 private_options().append(true),
@@ -351,7 +351,7 @@ impl Spool {
             .segments
             .iter()
             .rev()
-            .find(|it| it.first <= number)
+            .find(|segment| segment.first <= number)
             .ok_or_else(lost)?;
         if number == segment.first {
             return Ok((segment, 0));
@@ -452,7 +452,7 @@ pub(crate) fn is_id(name: &str) -> bool {
     name.len() == 16
         && name
             .bytes()
-            .all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
+            .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 /// A file of one short line, if it is there.
@@ -546,7 +546,7 @@ mod tests {
 
     fn append(spool: &mut Spool, records: &[&str]) -> Appended {
         spool
-            .append(records.iter().map(|it| it.as_bytes()))
+            .append(records.iter().map(|record| record.as_bytes()))
             .unwrap()
     }
 

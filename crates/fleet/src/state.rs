@@ -88,18 +88,20 @@ pub async fn update_value(
         let (sequence, present) = read_value(server, key, left()).await?;
         // This change was made, and its acknowledgement lost. What was there before isn't known any
         // more.
-        if present.as_ref().is_some_and(|it| it.by == by) {
+        if present.as_ref().is_some_and(|present| present.by == by) {
             return Ok(None);
         }
-        let wanted = change(present.as_ref().map(|it| &it.value)).map_err(ServerError::Other)?;
+        let wanted =
+            change(present.as_ref().map(|present| &present.value)).map_err(ServerError::Other)?;
         let (value, ttl) = match wanted {
-            Change::None => return Ok(present.map(|it| it.value)),
+            Change::None => return Ok(present.map(|present| present.value)),
             Change::Remove if present.is_none() => return Ok(None),
             Change::Remove => (None, Some(MARK)),
             Change::Set(value, ttl) => (Some(value), ttl),
             Change::Count(value, ttl) => {
-                let kept = present.as_ref().map(|it| {
-                    it.expires
+                let kept = present.as_ref().map(|present| {
+                    present
+                        .expires
                         .map(|at| Duration::from_millis(at.saturating_sub(unix_now())))
                 });
                 (Some(value), kept.unwrap_or(ttl))
@@ -146,7 +148,7 @@ pub async fn update_value(
         )
         .await
         {
-            Ok(_) => return Ok(present.map(|it| it.value)),
+            Ok(_) => return Ok(present.map(|present| present.value)),
             Err(ServerError::Conflict(_)) if left() > pause => {
                 tokio::time::sleep(pause.mul_f64(0.5 + jitter())).await;
                 pause = (pause * 2).min(MAX_PAUSE);

@@ -339,7 +339,7 @@ impl Store {
         let unique = staging
             .path()
             .file_name()
-            .and_then(|it| it.to_str()?.strip_prefix(STAGING))
+            .and_then(|name| name.to_str()?.strip_prefix(STAGING))
             .unwrap_or_default();
         let name = OsString::from(format!("{name}-{unique}"));
         let set = sets.join(&name);
@@ -381,8 +381,10 @@ impl Store {
         let mut sets: Vec<_> = entries
             .flatten()
             // What others write at the moment, or left an hour ago when they were killed.
-            .filter(|it| it.file_name() != current && (!is_staging(&it.file_name()) || is_old(it)))
-            .filter_map(|it| Some((it.metadata().ok()?.modified().ok()?, it.path())))
+            .filter(|entry| {
+                entry.file_name() != current && (!is_staging(&entry.file_name()) || is_old(entry))
+            })
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .collect();
         sets.sort();
         let n = sets.len().saturating_sub(KEPT);
@@ -432,7 +434,7 @@ fn is_staging(name: &OsStr) -> bool {
 fn is_old(entry: &fs::DirEntry) -> bool {
     let age = entry
         .metadata()
-        .and_then(|it| it.modified())
+        .and_then(|metadata| metadata.modified())
         .ok()
         .and_then(|it| it.elapsed().ok());
     age.is_some_and(|age| age > Duration::from_secs(3600))

@@ -166,7 +166,7 @@ impl Outbound {
         let (mut stored, mut n_failed) = (None, 0);
         let mut looked: Option<tokio::time::Instant> = None;
         loop {
-            let is_due = looked.is_none_or(|it| it.elapsed() >= LOOK);
+            let is_due = looked.is_none_or(|looked| looked.elapsed() >= LOOK);
             if let Some(beside) = beside
                 .as_deref()
                 .filter(|_| is_due && matches!(*link.borrow(), Link::Up(_)))
@@ -194,8 +194,8 @@ impl Outbound {
                 }
             };
             let is_failed = trouble.is_some();
-            self.0.progress.send_if_modified(|it| {
-                std::mem::replace(&mut it.trouble, trouble.clone()) != trouble
+            self.0.progress.send_if_modified(|progress| {
+                std::mem::replace(&mut progress.trouble, trouble.clone()) != trouble
             });
             if is_failed {
                 let pause = Duration::from_millis(50 << n_failed.min(7))
@@ -614,10 +614,10 @@ impl Backwards {
             .server
             .read_page(streams::AUDIT, &self.subject, from, PATIENCE)
             .await?;
-        let is_within = |it: &StreamMessage| it.sequence < self.before;
+        let is_within = |message: &StreamMessage| message.sequence < self.before;
         if let Some(last) = messages
             .last()
-            .filter(|it| it.sequence.saturating_add(1) < self.before)
+            .filter(|message| message.sequence.saturating_add(1) < self.before)
         {
             // A page may end because there is no room in it, so the next one is looked at.
             let rest = self

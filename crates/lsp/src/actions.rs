@@ -54,8 +54,9 @@ pub(super) fn code_actions(
         {
             let range = lines.range(&diagnostic.span);
             let code = NumberOrString::String(diagnostic.code.clone());
-            let solved =
-                |it: &&ls_types::Diagnostic| it.range == range && it.code.as_ref() == Some(&code);
+            let solved = |diagnostic: &&ls_types::Diagnostic| {
+                diagnostic.range == range && diagnostic.code.as_ref() == Some(&code)
+            };
             let solves: Vec<_> = params
                 .context
                 .diagnostics
@@ -82,7 +83,7 @@ pub(super) fn code_actions(
             .context
             .diagnostics
             .iter()
-            .filter(|it| it.code.as_ref() == Some(&code))
+            .filter(|diagnostic| diagnostic.code.as_ref() == Some(&code))
             .cloned();
         let (title, argument) = (
             "Review and trust these definitions".to_string(),
@@ -230,7 +231,7 @@ fn tested_fixes<'d>(
         .checked()
         .diagnostics
         .iter()
-        .filter(|it| is_at(it, place));
+        .filter(|diagnostic| is_at(diagnostic, place));
     let fixes = here
         .flat_map(|diagnostic| mending.fixes(diagnostic))
         .take(MAX_FIXES);
@@ -309,7 +310,9 @@ mod tests {
     fn fixed(name: &str, text: &str, code: &str) -> Vec<(String, String)> {
         let document = document(name, text);
         let diagnostics = &document.checked().diagnostics;
-        let wrong = diagnostics.iter().find(|it| it.code == code);
+        let wrong = diagnostics
+            .iter()
+            .find(|diagnostic| diagnostic.code == code);
         let wrong = wrong.unwrap_or_else(|| panic!("no {code} in {text}: {diagnostics:?}"));
         let of_it = |(diagnostic, ..): &WrittenFix<'_>| std::ptr::eq(*diagnostic, wrong);
         let file = document.file();
@@ -326,11 +329,11 @@ mod tests {
             let same = checked
                 .diagnostics
                 .iter()
-                .filter(|it| it.code == code && it.message == wrong.message)
+                .filter(|diagnostic| diagnostic.code == code && diagnostic.message == wrong.message)
                 .count();
             let before = diagnostics
                 .iter()
-                .filter(|it| it.code == code && it.message == wrong.message)
+                .filter(|diagnostic| diagnostic.code == code && diagnostic.message == wrong.message)
                 .count();
             assert!(same < before, "{after}");
             (

@@ -142,7 +142,7 @@ fn only_argument<T: DeserializeOwned>(mut arguments: Vec<Value>) -> Answer<T> {
     }
     let given = arguments
         .pop()
-        .filter(|it| !it.is_null())
+        .filter(|argument| !argument.is_null())
         .unwrap_or_else(|| json!({}));
     decode(&Node::from_json(&given)).map_err(|error| {
         let path = if error.path.is_empty() {
@@ -169,7 +169,7 @@ fn show_matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Va
     let quoted = one_line(hook, MAX_QUOTED);
     if document
         .readable()
-        .is_none_or(|it| it.document.hook(hook).is_none())
+        .is_none_or(|readable| readable.document.hook(hook).is_none())
     {
         return Err(Refusal::Failed(format!(
             "no hook `{quoted}` is in this file"
@@ -203,7 +203,7 @@ fn show_matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Va
     server
         .editor
         .show_message(MessageType::INFO, &lines.join("\n"));
-    let is_redacted = |it: &Judged| redacting.has_redacted(&it.folder, &it.verdict);
+    let is_redacted = |judged: &Judged| redacting.has_redacted(&judged.folder, &judged.verdict);
     let events: Vec<_> = ran
         .iter()
         .map(|(judged, _)| listed_event(judged, is_redacted(judged)))
@@ -236,7 +236,7 @@ fn outcome_of<'j>(judged: &'j Judged, hook: &str) -> Option<&'j Outcome> {
         .verdict
         .outcomes
         .iter()
-        .find(|it| *it.hook == *hook && it.status != Status::Skipped)
+        .find(|outcome| *outcome.hook == *hook && outcome.status != Status::Skipped)
 }
 
 fn outcome_line(judged: &Judged, outcome: &Outcome, subject: &str) -> String {
@@ -250,11 +250,13 @@ fn outcome_line(judged: &Judged, outcome: &Outcome, subject: &str) -> String {
 
 fn list_hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
     let server = &snapshot.server;
-    let judged = event.map(|it| it.find_event(&server.live)).transpose()?;
+    let judged = event
+        .map(|event| event.find_event(&server.live))
+        .transpose()?;
     let is_wanted = |hook: &Hook| {
         judged
             .as_ref()
-            .is_none_or(|it| hook.enabled && hook.on.includes(&it.event.name))
+            .is_none_or(|judged| hook.enabled && hook.on.includes(&judged.event.name))
     };
     let root = |project: &Project| {
         let set = project.hooks();
@@ -273,7 +275,7 @@ fn list_hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
     let of_event = |project: &&Project| {
         judged
             .as_ref()
-            .is_none_or(|it| *it.folder == *project.key())
+            .is_none_or(|judged| *judged.folder == *project.key())
     };
     Ok(json!({ "roots": roots.iter().filter(of_event).map(root).collect::<Vec<_>>() }))
 }

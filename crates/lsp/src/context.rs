@@ -45,7 +45,7 @@ pub(super) fn place_at(root: &Node, offset: usize) -> Option<Place<'_>> {
 // The parser bounds the depth. A TOML table's members are outside of its span: each is looked at.
 fn find_place<'t>(node: &'t Node, offset: usize, path: &mut Vec<Step<'t>>) -> Option<What<'t>> {
     let holds = |span: &Span| span.start <= offset && offset <= span.end && !span.is_empty();
-    if let Some(entry) = node.entries().iter().find(|it| holds(&it.key_span)) {
+    if let Some(entry) = node.entries().iter().find(|entry| holds(&entry.key_span)) {
         return Some(What::Key(entry));
     }
     if !matches!(node.value, NodeValue::Map(_) | NodeValue::Seq(_)) {
@@ -156,7 +156,11 @@ impl<'t> Here<'t> {
     /// Of these events those that the hook is for.
     pub(super) fn relevant_events<'s>(&self, events: &'s [Arc<Event>]) -> Vec<&'s Event> {
         let names = self.events();
-        let is_for = |event: &&Arc<Event>| names.as_ref().is_none_or(|it| it.contains(&event.name));
+        let is_for = |event: &&Arc<Event>| {
+            names
+                .as_ref()
+                .is_none_or(|names| names.contains(&event.name))
+        };
         events.iter().filter(is_for).map(|event| &**event).collect()
     }
 }

@@ -27,11 +27,16 @@ pub(super) fn find_definition(
     let targets: Vec<Location> = match asked.names {
         Names::Hook(name) => same_name(document, &asked.origin, &name, around),
         Names::Code(names) => {
-            let root = around.project.as_ref().map(|it| it.root().to_path_buf());
-            let is_projects = around.layer_of(&document.path).is_none_or(|it| match it {
-                Layer::Project | Layer::Session => true,
-                Layer::Managed | Layer::Fleet | Layer::User | Layer::Hooks => false,
-            });
+            let root = around
+                .project
+                .as_ref()
+                .map(|project| project.root().to_path_buf());
+            let is_projects = around
+                .layer_of(&document.path)
+                .is_none_or(|layer| match layer {
+                    Layer::Project | Layer::Session => true,
+                    Layer::Managed | Layer::Fleet | Layer::User | Layer::Hooks => false,
+                });
             let dir = document
                 .path
                 .parent()
@@ -174,7 +179,7 @@ fn named_code(kind: TextKind, text: &str, hook: &Node) -> Option<Code> {
         TextKind::PythonFunction => {
             let venv = hook
                 .get("callable")
-                .and_then(|it| it.get("venv")?.text())
+                .and_then(|callable| callable.get("venv")?.text())
                 .map(String::from);
             Some(Code::Python { text, venv })
         }
@@ -446,8 +451,9 @@ mod tests {
                 {
                     // An escape may be longer than what it stands for.
                     assert!(origin.start <= at && at <= origin.end + 1, "{code:?}");
-                    files.extend(code.find_location(&around).map(|it| {
-                        it.uri
+                    files.extend(code.find_location(&around).map(|location| {
+                        location
+                            .uri
                             .path()
                             .as_str()
                             .rsplit('/')

@@ -34,7 +34,7 @@ pub(super) async fn publish_changes(server: Arc<Server>) {
             let is_newest = server
                 .documents()
                 .get(&uri)
-                .is_some_and(|it| it.version == version);
+                .is_some_and(|documents| documents.version == version);
             if let (Ok(params), true) = (checked, is_newest) {
                 publish_diagnostics(&server, &params);
             }
@@ -100,8 +100,8 @@ fn files_of(published: &Published) -> HashSet<String> {
     published
         .diagnostics
         .iter()
-        .filter(|it| !is_about_trust(it))
-        .map(|it| it.file.clone())
+        .filter(|diagnostic| !is_about_trust(diagnostic))
+        .map(|diagnostic| diagnostic.file.clone())
         .collect()
 }
 
@@ -131,7 +131,10 @@ fn params_of_closed(server: &Server, uri: &str) -> Option<PublishDiagnosticsPara
         text.to_string(),
         server.abilities.encoding,
     );
-    let diagnostics = published.diagnostics.iter().filter(|it| it.file == file);
+    let diagnostics = published
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.file == file);
     Some(PublishDiagnosticsParams {
         uri,
         diagnostics: as_lsp(server, &document, diagnostics),
@@ -158,15 +161,15 @@ fn params_of_open(server: &Server, document: &Document) -> PublishDiagnosticsPar
     let distrust = server
         .surroundings_in(&documents, workspace.clone())
         .distrust(&document.path);
-    diagnostics.extend(distrust.map(|it| diagnostic::Diagnostic {
+    diagnostics.extend(distrust.map(|distrust| diagnostic::Diagnostic {
         span: lines.first(),
         // Whoever edits a file knows that it isn't as it was.
-        severity: if it.code == CHANGED_SINCE {
+        severity: if distrust.code == CHANGED_SINCE {
             Severity::Hint
         } else {
-            it.severity
+            distrust.severity
         },
-        ..it
+        ..distrust
     }));
     let diagnostics = as_lsp(server, document, &diagnostics);
     PublishDiagnosticsParams {
@@ -204,8 +207,9 @@ fn as_lsp<'d>(
             let others = places.entry(name).or_insert_with(find).iter();
             let mut others =
                 others.filter(|it| (&it.uri, it.range) != (&document.uri, shown.range));
-            let is_it = |it: &&Location| {
-                it.uri
+            let is_it = |location: &&Location| {
+                location
+                    .uri
                     .to_file_path()
                     .is_some_and(|path| other.starts_with(&format!("{}:", path.display())))
             };
@@ -219,7 +223,7 @@ fn as_lsp<'d>(
             // The place is a click away, so its directory is left out.
             let root = workspace
                 .as_ref()
-                .map(|it| format!(" {}/", it.root().display()));
+                .map(|workspace| format!(" {}/", workspace.root().display()));
             if let Some(root) = root.filter(|_| shown.related_information.is_some()) {
                 shown.message = shown.message.replace(&root, " ");
             }

@@ -109,11 +109,11 @@ impl<'s> Docs<'s> {
         let mut has_forms = reference.is_some();
         for list in ["anyOf", "oneOf"] {
             // An alternative that only lists required keys is no form of its own.
-            let is_form = |it: &&Value| {
-                it["type"] != "null"
-                    && it
+            let is_form = |value: &&Value| {
+                value["type"] != "null"
+                    && value
                         .get("required")
-                        .is_none_or(|_| it.get("properties").is_some())
+                        .is_none_or(|_| value.get("properties").is_some())
             };
             let forms: Vec<_> = schema[list]
                 .as_array()
@@ -151,7 +151,7 @@ impl<'s> Docs<'s> {
                     .is_some_and(|it| it.iter().any(|it| it == key))
             };
             for (key, schema) in form["properties"].as_object().into_iter().flatten() {
-                if !members.iter().any(|it| it.name == key) {
+                if !members.iter().any(|member| member.name == key) {
                     members.push(Member {
                         name: key,
                         is_required: required(key),
@@ -172,7 +172,7 @@ impl<'s> Docs<'s> {
                 .filter(|_| form.get("const").is_some());
             let listed = form["enum"].as_array().into_iter().flatten();
             for value in form.get("const").into_iter().chain(listed) {
-                if !choices.iter().any(|it| it.value == value) {
+                if !choices.iter().any(|choice| choice.value == value) {
                     choices.push(Choice { value, about });
                 }
             }
@@ -213,7 +213,7 @@ impl<'s> Docs<'s> {
     pub(super) fn default(&self) -> Option<&'s Value> {
         self.forms
             .iter()
-            .find_map(|form| form.get("default").filter(|it| !it.is_null()))
+            .find_map(|form| form.get("default").filter(|default| !default.is_null()))
     }
 
     /// How soon it is thought of, as far as the schema tells: amounts, then what is said or not,
@@ -235,13 +235,13 @@ impl<'s> Docs<'s> {
         let choices = self
             .choices()
             .iter()
-            .filter_map(|it| it.value.as_str().map(|it| format!("`{it}`")))
+            .filter_map(|choice| choice.value.as_str().map(|value| format!("`{value}`")))
             .collect::<Vec<_>>();
         let default = self.default();
-        let is_said = |it: &&Value| !matches!(it, Value::Array(it) if it.is_empty());
+        let is_said = |value: &&Value| !matches!(value, Value::Array(value) if value.is_empty());
         let default = default
             .filter(is_said)
-            .map(|it| format!("; default `{it}`"))
+            .map(|default| format!("; default `{default}`"))
             .unwrap_or_default();
         let kinds = match &choices[..] {
             [] if kinds.is_empty() => return None,

@@ -63,61 +63,63 @@ impl Abilities {
         let encodings = capabilities
             .general
             .as_ref()
-            .and_then(|it| it.position_encodings.as_deref());
+            .and_then(|general| general.position_encodings.as_deref());
         let counts_bytes = encodings
             .unwrap_or_default()
             .contains(&PositionEncodingKind::UTF8);
         let workspace = capabilities.workspace.as_ref();
         let text = capabilities.text_document.as_ref();
-        let outline = text.and_then(|it| it.document_symbol.as_ref());
-        let definition = text.and_then(|it| it.definition.as_ref());
-        let edit = workspace.and_then(|it| it.workspace_edit.as_ref());
+        let outline = text.and_then(|text| text.document_symbol.as_ref());
+        let definition = text.and_then(|text| text.definition.as_ref());
+        let edit = workspace.and_then(|workspace| workspace.workspace_edit.as_ref());
         let completion = capabilities
             .text_document
             .as_ref()
-            .and_then(|it| it.completion.as_ref());
-        let item = completion.and_then(|it| it.completion_item.as_ref());
+            .and_then(|text_document| text_document.completion.as_ref());
+        let item = completion.and_then(|completion| completion.completion_item.as_ref());
         let own = capabilities
             .experimental
             .as_ref()
-            .and_then(|it| it.get("hookwire"));
+            .and_then(|experimental| experimental.get("hookwire"));
         let hover = capabilities
             .text_document
             .as_ref()
-            .and_then(|it| it.hover.as_ref());
-        let diagnostics = text.and_then(|it| it.publish_diagnostics.as_ref());
+            .and_then(|text_document| text_document.hover.as_ref());
+        let diagnostics = text.and_then(|text| text.publish_diagnostics.as_ref());
         let renders = |formats: Option<&Vec<MarkupKind>>| {
-            formats.is_some_and(|it| it.contains(&MarkupKind::Markdown))
+            formats.is_some_and(|formats| formats.contains(&MarkupKind::Markdown))
         };
         Abilities {
-            markdown_hovers: renders(hover.and_then(|it| it.content_format.as_ref())),
-            markdown_completions: renders(item.and_then(|it| it.documentation_format.as_ref())),
+            markdown_hovers: renders(hover.and_then(|hover| hover.content_format.as_ref())),
+            markdown_completions: renders(item.and_then(|item| item.documentation_format.as_ref())),
             encoding: if counts_bytes {
                 Encoding::Utf8
             } else {
                 Encoding::Utf16
             },
             refreshes_lenses: workspace
-                .and_then(|it| it.code_lens.as_ref())
+                .and_then(|workspace| workspace.code_lens.as_ref())
                 .and_then(|it| it.refresh_support)
                 == Some(true),
             refreshes_hints: workspace
-                .and_then(|it| it.inlay_hint.as_ref())
+                .and_then(|workspace| workspace.inlay_hint.as_ref())
                 .and_then(|it| it.refresh_support)
                 == Some(true),
-            snippets: item.and_then(|it| it.snippet_support) == Some(true),
+            snippets: item.and_then(|item| item.snippet_support) == Some(true),
             adjusts_indentation: item
-                .and_then(|it| it.insert_text_mode_support.as_ref())
+                .and_then(|item| item.insert_text_mode_support.as_ref())
                 .is_some_and(|it| it.value_set.contains(&InsertTextMode::ADJUST_INDENTATION)),
-            nested_symbols: outline.and_then(|it| it.hierarchical_document_symbol_support)
+            nested_symbols: outline
+                .and_then(|outline| outline.hierarchical_document_symbol_support)
                 == Some(true),
-            location_links: definition.and_then(|it| it.link_support) == Some(true),
-            versioned_edits: edit.and_then(|it| it.document_changes) == Some(true),
-            related_places: diagnostics.and_then(|it| it.related_information) == Some(true),
+            location_links: definition.and_then(|definition| definition.link_support) == Some(true),
+            versioned_edits: edit.and_then(|edit| edit.document_changes) == Some(true),
+            related_places: diagnostics.and_then(|diagnostics| diagnostics.related_information)
+                == Some(true),
             shows_documents: capabilities
                 .window
                 .as_ref()
-                .and_then(|it| it.show_document.as_ref())
+                .and_then(|window| window.show_document.as_ref())
                 .is_some_and(|it| it.support),
             live: own.and_then(|it| it.get("live")) == Some(&Value::Bool(true)),
             panel: own.and_then(|it| it.get("panel")) == Some(&Value::Bool(true)),
@@ -143,7 +145,10 @@ pub(super) fn path_of(uri: &Uri) -> Option<PathBuf> {
         .to_file_path()
         .filter(|_| uri.scheme().as_str() == "file")?
         .into_owned();
-    let is_plain = path.is_absolute() && path.components().all(|it| it != Component::ParentDir);
+    let is_plain = path.is_absolute()
+        && path
+            .components()
+            .all(|component| component != Component::ParentDir);
     is_plain.then_some(path)
 }
 

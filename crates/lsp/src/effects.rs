@@ -110,8 +110,9 @@ fn describe_programs(text: &str) -> String {
         && script.names_all()
         && text.get(call.span.clone()) == Some(text.trim())
         && text.chars().count() <= MAX_CALL
-        && !call.words.first().is_some_and(|it| {
-            it.as_constant()
+        && !call.words.first().is_some_and(|words| {
+            words
+                .as_constant()
                 .is_some_and(|name| HARMLESS.contains(&name))
         })
     {
@@ -121,7 +122,7 @@ fn describe_programs(text: &str) -> String {
     for name in script
         .commands()
         .iter()
-        .filter_map(|it| it.words.first()?.as_constant())
+        .filter_map(|command| command.words.first()?.as_constant())
     {
         let name = one_line(name.rsplit('/').next().unwrap_or(name), MAX_NAME);
         if !names.contains(&name) && !HARMLESS.contains(&name.as_str()) {
@@ -131,7 +132,10 @@ fn describe_programs(text: &str) -> String {
     // What can't be read can start anything.
     if names.is_empty()
         || !script.names_all()
-        || script.commands().iter().any(|it| it.words.is_empty())
+        || script
+            .commands()
+            .iter()
+            .any(|command| command.words.is_empty())
     {
         return match text.trim().lines().count() {
             0 | 1 => "a shell command".into(),

@@ -37,7 +37,7 @@ pub(super) fn inlay_hints(
     };
     let hooks = readable.document.hooks().iter();
     let hooks: Vec<_> = hooks
-        .filter_map(|it| Some((it, readable.part(&it.span)?)))
+        .filter_map(|hook| Some((hook, readable.part(&hook.span)?)))
         .collect();
     let line_of = |at: usize| lines.index.utf8(at).0;
     let mut per_line: HashMap<usize, usize> = HashMap::new();
@@ -112,7 +112,7 @@ fn in_force(project: Option<&Project>, document: &Document, layer: Option<Layer>
                 .cloned(),
         );
     }
-    hooks.extend(document.hooks().iter().filter_map(|it| it.hook.clone()));
+    hooks.extend(document.hooks().iter().filter_map(|hook| hook.hook.clone()));
     // As the loader hands them over: by directory, file and position.
     hooks.sort_by_cached_key(|hook| {
         let file = Path::new(&*hook.source.file);
@@ -182,7 +182,7 @@ pub(super) fn events_of(hook: &Hook, set: &HookSet) -> Vec<Arc<str>> {
         On::Names(names) => names.iter().take(MAX_EVENTS).cloned().collect(),
         On::Every => {
             let mut named: HashSet<&Arc<str>> = HashSet::new();
-            for hook in set.hooks.iter().filter(|it| it.enabled) {
+            for hook in set.hooks.iter().filter(|hook| hook.enabled) {
                 if let On::Names(names) = &hook.on {
                     named.extend(names);
                 }
@@ -190,7 +190,7 @@ pub(super) fn events_of(hook: &Hook, set: &HookSet) -> Vec<Arc<str>> {
             let rank = |name: &str| {
                 EVENTS
                     .iter()
-                    .position(|it| it.name == name)
+                    .position(|event| event.name == name)
                     .unwrap_or(EVENTS.len())
             };
             let mut named: Vec<_> = named.into_iter().cloned().collect();

@@ -180,8 +180,8 @@ impl Token<'_> {
         let about = docs
             .choices()
             .into_iter()
-            .find(|it| it.value == self.said)
-            .and_then(|it| it.about)?;
+            .find(|choice| choice.value == self.said)
+            .and_then(|choice| choice.about)?;
         let field = docs.about.first().copied().unwrap_or_default();
         Some(format!("{}: {about}\n\n{field}", code_span(self.said)))
     }
@@ -270,7 +270,7 @@ impl Token<'_> {
             return None;
         }
         if placeholders.style == Style::Paths {
-            let of_calls = OF_CALLS.iter().find(|(it, _)| *it == name);
+            let of_calls = OF_CALLS.iter().find(|(call, _)| *call == name);
             let about = of_calls.map(|(_, about)| format!("{}\n\n{about}", code_span(name)));
             return Some((span, about.unwrap_or_else(|| self.hover_path(name))));
         }
@@ -343,7 +343,7 @@ fn describe_unspoken(path: &str, events: &[&Event]) -> Option<String> {
     let names: Vec<_> = members
         .members()
         .iter()
-        .map(|it| code_span(it.name))
+        .map(|member| code_span(member.name))
         .collect();
     (second.is_none() && !names.is_empty())
         .then(|| format!("A member of the event, with {}.", names.join(", ")))
@@ -363,11 +363,11 @@ fn about_field(path: &[Step<'_>]) -> Option<String> {
     }
     let line = line.map(|line| format!(": {line}")).unwrap_or_default();
     let choices = docs.choices();
-    let listed = choices.iter().filter_map(|it| {
+    let listed = choices.iter().filter_map(|choice| {
         Some(format!(
             "- {}: {}",
-            code_span(it.value.as_str()?),
-            it.about?
+            code_span(choice.value.as_str()?),
+            choice.about?
         ))
     });
     // Events are told one at a time.
@@ -382,7 +382,7 @@ fn about_field(path: &[Step<'_>]) -> Option<String> {
     } else {
         docs.about
             .first()
-            .map(|it| it.to_string())
+            .map(|about| about.to_string())
             .unwrap_or_default()
     };
     let parts = [
@@ -393,7 +393,7 @@ fn about_field(path: &[Step<'_>]) -> Option<String> {
     Some(
         parts
             .into_iter()
-            .filter(|it| !it.is_empty())
+            .filter(|part| !part.is_empty())
             .collect::<Vec<_>>()
             .join("\n\n"),
     )
@@ -418,7 +418,7 @@ fn about_one(name: &str, canonical: &str) -> Option<String> {
     };
     let subject = spec
         .subject
-        .map(|it| code_span(&it.trim_start_matches('/').replace('/', ".")));
+        .map(|subject| code_span(&subject.trim_start_matches('/').replace('/', ".")));
     let may = match (spec.phase, subject) {
         (Phase::Gate, Some(subject)) => {
             format!("A gate: hooks may block it and rewrite {subject}.")
@@ -432,7 +432,7 @@ fn about_one(name: &str, canonical: &str) -> Option<String> {
     };
     let rows = DIALECTS
         .iter()
-        .filter(|it| it.name() != "sample")
+        .filter(|dialect| dialect.name() != "sample")
         .flat_map(|dialect| {
             let rows = dialect.events.iter().filter(|row| row.meant() == canonical);
             rows.map(|row| {
@@ -547,9 +547,11 @@ fn about_hook(document: &Document, name: &str, counts: Counts) -> Option<String>
         return Some(format!("{}: its definition is broken", code_span(name)));
     };
     let reading = Reading::of_document(document);
-    let node = reading
-        .as_ref()
-        .and_then(|it| it.hooks().find(|(it, _)| std::ptr::eq(*it, compiled)));
+    let node = reading.as_ref().and_then(|reading| {
+        reading
+            .hooks()
+            .find(|(hook, _)| std::ptr::eq(*hook, compiled))
+    });
     Some(hook_in_words(hook, counts, |key| {
         node.and_then(|(_, node)| node.get(key)?.text())
             .map(str::to_string)
@@ -598,9 +600,9 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
         ("unless", written("unless")),
         ("when", hook.when.as_ref().map(|it| it.source().to_string())),
     ];
-    let conditions = conditions
-        .into_iter()
-        .filter_map(|(key, it)| Some(format!("{key}: {}", code_span(&clipped_text(&it?)))));
+    let conditions = conditions.into_iter().filter_map(|(key, condition)| {
+        Some(format!("{key}: {}", code_span(&clipped_text(&condition?))))
+    });
     lines.extend(conditions);
     lines.push(format!("handler: {handler}"));
     lines.extend(
@@ -649,7 +651,7 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     let about = hook
         .description
         .as_deref()
-        .map(|it| format!("\n\n{}", code_span(&clipped_text(it))))
+        .map(|description| format!("\n\n{}", code_span(&clipped_text(description))))
         .unwrap_or_default();
     format!(
         "{}{about}\n\n{}",

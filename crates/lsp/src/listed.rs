@@ -141,7 +141,7 @@ impl ListedEvent<'_> {
         } = self;
         let by = self
             .decided_by
-            .map(|it| format!(" by {}", escape_markdown(it)))
+            .map(|decided_by| format!(" by {}", escape_markdown(decided_by)))
             .unwrap_or_default();
         let mut parts = vec![format!("**{}**{by}", self.decision.as_str())];
         parts.extend(self.reason.as_deref().map(escape_markdown));
@@ -181,7 +181,7 @@ fn outcome_in_a_line(outcome: &Outcome) -> String {
     ];
     parts
         .into_iter()
-        .filter(|it| !it.is_empty())
+        .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join(" · ")
 }
@@ -244,7 +244,7 @@ pub(super) fn listed_hook(
     let open = around
         .documents
         .values()
-        .find(|it| *it.file() == *source.file);
+        .find(|document| *document.file() == *source.file);
     let place = |document: &Document| {
         let readable = document.readable()?;
         let span = readable.part(&readable.document.hook(&hook.name)?.span)?;
@@ -377,7 +377,7 @@ impl ListedHook {
         let about = self
             .description
             .as_deref()
-            .map(|it| format!("{}\n\n", escape_markdown(it)))
+            .map(|description| format!("{}\n\n", escape_markdown(description)))
             .unwrap_or_default();
         format!(
             "**{}**\n\n{about}| | |\n|---|---|\n{}",
@@ -441,18 +441,18 @@ struct ListedBroken {
 /// Hooks by file, in the order of the paths.
 pub(super) fn group_by_file(project: &Project, hooks: &[ListedHook]) -> Vec<ListedFile> {
     let mut files: Vec<ListedFile> = Vec::new();
-    let mut at = |uri: Option<Uri>| match files.iter().position(|it| it.uri == uri) {
+    let mut at = |uri: Option<Uri>| match files.iter().position(|file| file.uri == uri) {
         Some(at) => at,
         None => {
             let path = uri.as_ref().and_then(path_of);
             let inside = path
                 .as_ref()
-                .and_then(|it| it.strip_prefix(project.root()).ok());
+                .and_then(|path| path.strip_prefix(project.root()).ok());
             let label = inside
                 .or(path.as_deref())
                 .map(|it| it.display().to_string());
-            let label = label.map_or("registered by a client".into(), |it| {
-                one_line(&it, MAX_QUOTED)
+            let label = label.map_or("registered by a client".into(), |label| {
+                one_line(&label, MAX_QUOTED)
             });
             files.push(ListedFile {
                 uri,
@@ -469,9 +469,9 @@ pub(super) fn group_by_file(project: &Project, hooks: &[ListedHook]) -> Vec<List
     let errors = published
         .diagnostics
         .iter()
-        .filter(|it| it.severity == Severity::Error);
+        .filter(|diagnostic| diagnostic.severity == Severity::Error);
     let errors: Vec<_> = errors
-        .map(|it| (at(Uri::from_file_path(&it.file)), it))
+        .map(|error| (at(Uri::from_file_path(&error.file)), error))
         .collect();
     for (n, place) in places.into_iter().enumerate() {
         files
@@ -488,12 +488,12 @@ pub(super) fn group_by_file(project: &Project, hooks: &[ListedHook]) -> Vec<List
             known.tooltip.push_str(&format!("\n- {said}"));
             continue;
         }
-        let name = error.hook.as_deref().map(|it| one_line(it, MAX_QUOTED));
+        let name = error.hook.as_deref().map(|hook| one_line(hook, MAX_QUOTED));
         let start = error.range.start;
         file.broken.push(ListedBroken {
             label: name
                 .as_deref()
-                .map_or("the file".into(), |it| both_ends(it, MAX_LABEL)),
+                .map_or("the file".into(), |name| both_ends(name, MAX_LABEL)),
             range: start_at(start.line, start.column),
             message: one_line(&plain_quotes(&error.message), MAX_QUOTED),
             tooltip: format!(
@@ -624,7 +624,7 @@ mod tests {
         let group = |event: &str, hooks: &[usize], places: &[&str]| Group {
             event: event.into(),
             hooks: hooks.into(),
-            places: places.iter().map(|it| it.to_string()).collect(),
+            places: places.iter().map(|place| place.to_string()).collect(),
             summary: number_of(hooks.len(), "hook"),
         };
         let expected = [

@@ -107,14 +107,14 @@ impl Live {
             .filter(|it| it.is_here)
             .map(|it| it.host.clone())
             .collect();
-        hosts.sort_by_key(|it| it.pid);
+        hosts.sort_by_key(|host| host.pid);
         hosts
     }
 
     /// The last events of a folder that are known whole, newest first.
     pub(super) fn recent_events(&self, folder: &str) -> Vec<Arc<Judged>> {
         let mut events = self.timeline();
-        events.retain(|it| !it.truncated && *it.folder == *folder);
+        events.retain(|event| !event.truncated && *event.folder == *folder);
         events
     }
 
@@ -248,13 +248,13 @@ impl Told {
             recent
                 .hooks
                 .iter()
-                .for_each(|it| known.tally.raise(&it.hook, it.counts));
+                .for_each(|hook| known.tally.raise(&hook.hook, hook.counts));
         });
-        self.remember_tools(recent.tools.iter().map(|it| &**it));
+        self.remember_tools(recent.tools.iter().map(|tool| &**tool));
     }
 
     fn remember_tools<'a>(&mut self, tools: impl Iterator<Item = &'a str>) {
-        for tool in tools.filter(|it| it.len() <= MAX_NAME) {
+        for tool in tools.filter(|tool| tool.len() <= MAX_NAME) {
             if self.tools.len() < MAX_TOOLS && !self.tools.contains(tool) {
                 self.tools.insert(tool.to_string());
             }
@@ -264,7 +264,7 @@ impl Told {
 
 /// An event as it was told, and its size. What can't be read is left out.
 fn read_record(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc<Judged>)> {
-    let bytes = record.params.map_or(0, |it| it.get().len()) + record.verdict.get().len();
+    let bytes = record.params.map_or(0, |params| params.get().len()) + record.verdict.get().len();
     let judged = || {
         if bytes > MAX_WHOLE || record.event.len() > MAX_NAME && record.params.is_none() {
             return None;
@@ -486,7 +486,8 @@ mod tests {
             let text = record(1, params, more);
             let judged =
                 read_record(&serde_json::from_str(&text).unwrap(), &"".into(), 7).map(|(_, it)| it);
-            let original = |it: &Arc<Judged>| it.event.original.as_ref().map(|it| it.dialect);
+            let original =
+                |it: &Arc<Judged>| it.event.original.as_ref().map(|original| original.dialect);
             assert_eq!(
                 judged.as_ref().map(|it| (original(it), it.truncated)),
                 expected,
@@ -512,7 +513,7 @@ mod tests {
         let seqs = |live: &Live| {
             live.recent_events(&here)
                 .iter()
-                .map(|it| (it.host, it.seq))
+                .map(|event| (event.host, event.seq))
                 .collect::<Vec<_>>()
         };
         let lines: Vec<_> = (0..9).map(|seq| record(seq, native(), json!({}))).collect();

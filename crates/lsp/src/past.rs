@@ -53,7 +53,7 @@ pub(super) fn newest_event<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p Past
     let newest = *named.peek()?;
     Some(
         named
-            .find(|it| hook.applies(&it.facts).is_ok())
+            .find(|named| hook.applies(&named.facts).is_ok())
             .unwrap_or(newest),
     )
 }
@@ -153,7 +153,7 @@ impl Runs {
         let is_there = |name: &str| {
             document
                 .readable()
-                .is_some_and(|it| it.document.hook(name).is_some())
+                .is_some_and(|readable| readable.document.hook(name).is_some())
         };
         of_document.retain(|name, _| is_there(name));
         of_document.insert(hook.to_string(), run);

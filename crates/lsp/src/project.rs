@@ -113,7 +113,7 @@ impl Project {
         published
             .diagnostics
             .iter()
-            .find(|it| is_about_trust(it) && Path::new(&it.file) == home)
+            .find(|diagnostic| is_about_trust(diagnostic) && Path::new(&diagnostic.file) == home)
             .cloned()
     }
 

@@ -57,7 +57,10 @@ pub(super) fn rename_at(
             "another hook has this name already, at {other}"
         )));
     }
-    let hook = readable.document.hook(old).and_then(|it| it.hook.as_ref());
+    let hook = readable
+        .document
+        .hook(old)
+        .and_then(|hook| hook.hook.as_ref());
     let is_counting = hook.is_some_and(|hook| is_counting(hook));
     let message = is_counting.then(|| format!("{new_name} counts under its new name from zero"));
     let changes = changes
@@ -88,7 +91,7 @@ fn where_taken(
         let shown = around
             .project
             .as_ref()
-            .and_then(|it| path.strip_prefix(it.root()).ok())
+            .and_then(|project| path.strip_prefix(project.root()).ok())
             .unwrap_or(&path)
             .display();
         is_rival.then(|| format!("{shown}:{}", other.range.start.line + 1))
@@ -118,7 +121,7 @@ fn name_at(document: &Document, offset: usize) -> Answer<Named<'_>> {
     for hook in readable.document.hooks() {
         let Some(span) = readable
             .part(&hook.span)
-            .filter(|it| it.start <= offset && offset <= it.end)
+            .filter(|part| part.start <= offset && offset <= part.end)
         else {
             continue;
         };

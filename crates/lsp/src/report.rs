@@ -165,13 +165,15 @@ impl Report {
                 &mut self.changes,
             );
             if is_redacted {
-                self.changes.iter_mut().for_each(|it| it.before = None);
+                self.changes
+                    .iter_mut()
+                    .for_each(|change| change.before = None);
             }
         }
         let context = verdict
             .context
             .as_ref()
-            .filter(|it| it.as_object().is_some_and(|it| !it.is_empty()));
+            .filter(|context| context.as_object().is_some_and(|it| !it.is_empty()));
         let sections: [(&str, Vec<String>); 6] = [
             ("Told the model", verdict.additional_context.clone()),
             ("Told the person", verdict.user_messages.clone()),
@@ -183,7 +185,11 @@ impl Report {
             ("Granted", verdict.grant.iter().map(pretty_json).collect()),
             (
                 "Errors",
-                verdict.errors.iter().map(|it| plain_quotes(it)).collect(),
+                verdict
+                    .errors
+                    .iter()
+                    .map(|error| plain_quotes(error))
+                    .collect(),
             ),
         ];
         let notes = sections.into_iter().filter(|(_, texts)| !texts.is_empty());
@@ -202,7 +208,7 @@ impl Report {
         title.extend(
             event
                 .tool_name()
-                .map(|it| format!("  {}", one_line(it, MAX_TITLE))),
+                .map(|name| format!("  {}", one_line(name, MAX_TITLE))),
         );
         let report = Report {
             title,
@@ -211,10 +217,13 @@ impl Report {
             about: verdict
                 .decided_by
                 .as_deref()
-                .map(|it| format!("by {}", one_line(it, MAX_TITLE)))
+                .map(|decided_by| format!("by {}", one_line(decided_by, MAX_TITLE)))
                 .unwrap_or_default(),
             at: Some(at.clone()),
-            reason: verdict.reason.as_deref().map(|it| text(&plain_quotes(it))),
+            reason: verdict
+                .reason
+                .as_deref()
+                .map(|reason| text(&plain_quotes(reason))),
             subject: text(&main_argument(event, None)),
             heading: "Hooks",
             ..Report::default()
@@ -253,7 +262,7 @@ pub(super) fn verdict_in_words(verdict: &Verdict, is_redacted: bool) -> String {
     let failed = verdict
         .outcomes
         .iter()
-        .filter(|it| it.error.is_some())
+        .filter(|outcome| outcome.error.is_some())
         .count();
     words.extend((failed > 0).then(|| format!("{failed} failed")));
     words.join(", ")
@@ -265,7 +274,14 @@ pub(super) fn verdict_tone(verdict: &Verdict) -> Tone {
         Decision::Allow if verdict.subject.is_some() => Tone::Changed,
         // Nobody has allowed what nobody judged.
         Decision::Allow if verdict.outcomes.is_empty() => Tone::None,
-        Decision::Allow if verdict.outcomes.iter().any(|it| it.error.is_some()) => Tone::Error,
+        Decision::Allow
+            if verdict
+                .outcomes
+                .iter()
+                .any(|outcome| outcome.error.is_some()) =>
+        {
+            Tone::Error
+        }
         decision => tone_of(decision),
     }
 }
@@ -309,7 +325,7 @@ pub(super) fn outcome_in_words(outcome: &Outcome) -> String {
     let words = [said, if outcome.rewrote { "rewrote" } else { "" }];
     words
         .into_iter()
-        .filter(|it| !it.is_empty())
+        .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join(", ")
 }
@@ -321,7 +337,10 @@ fn outcome_row(outcome: &Outcome) -> Row {
     } else {
         String::new()
     };
-    let observed = outcome.observed.as_ref().and_then(|it| it.reason.as_ref());
+    let observed = outcome
+        .observed
+        .as_ref()
+        .and_then(|observed| observed.reason.as_ref());
     let why = [
         outcome.error.as_ref(),
         outcome.reason.as_ref(),

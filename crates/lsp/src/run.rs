@@ -59,7 +59,7 @@ impl OfEvent {
     pub(super) fn find_event(self, live: &Live) -> Answer<Arc<Judged>> {
         let mut events = live.timeline().into_iter();
         events
-            .find(|it| it.host == self.host && it.seq == self.seq)
+            .find(|event| event.host == self.host && event.seq == self.seq)
             .ok_or_else(|| self.is_gone())
     }
 
@@ -93,7 +93,7 @@ fn find_hook(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
             .checked()
             .diagnostics
             .first()
-            .map(|it| it.message.clone())
+            .map(|diagnostic| diagnostic.message.clone())
             .unwrap_or_default();
         return Err(failed(format!(
             "`{quoted}` can't be read: {}",
@@ -104,15 +104,15 @@ fn find_hook(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
         let problems = file.problems.get(range).unwrap_or_default();
         problems
             .iter()
-            .find(|it| it.severity == Severity::Error)
-            .map(|it| one_line(&it.message, MAX_QUOTED))
+            .find(|problem| problem.severity == Severity::Error)
+            .map(|problem| one_line(&problem.message, MAX_QUOTED))
     };
     let Some(compiled) = file
         .hooks
         .iter()
-        .find(|it| it.name.as_deref() == Some(name))
+        .find(|hook| hook.name.as_deref() == Some(name))
     else {
-        let names = file.hooks.iter().filter_map(|it| it.name.as_deref());
+        let names = file.hooks.iter().filter_map(|hook| hook.name.as_deref());
         let nearest = did_you_mean(closest(name, names).map(|it| one_line(it, MAX_QUOTED)));
         return Err(failed(format!(
             "no hook `{quoted}` is in this file{nearest}"
@@ -125,10 +125,14 @@ fn find_hook(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
     let position = file
         .hooks
         .iter()
-        .position(|it| std::ptr::eq(it, compiled))
+        .position(|hook| std::ptr::eq(hook, compiled))
         .unwrap_or_default();
     let why = first_error(compiled.problems.clone());
-    let hook = file.hooks.into_iter().nth(position).and_then(|it| it.hook);
+    let hook = file
+        .hooks
+        .into_iter()
+        .nth(position)
+        .and_then(|hook| hook.hook);
     let hook =
         hook.ok_or_else(|| failed(format!("`{quoted}` is broken: {}", why.unwrap_or_default())))?;
     Ok(Found {
@@ -146,7 +150,7 @@ pub(super) fn closed_document(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Docu
     if let Some(open) = snapshot
         .documents
         .values()
-        .find(|it| Some(&it.path) == path.as_ref())
+        .find(|document| Some(&document.path) == path.as_ref())
     {
         return Ok(open.clone());
     }
@@ -154,7 +158,7 @@ pub(super) fn closed_document(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Docu
         server
             .workspaces()
             .iter()
-            .any(|it| it.layer_of(path).is_some())
+            .any(|workspace| workspace.layer_of(path).is_some())
     };
     let Some(path) = path.filter(|path| is_loaded(path)) else {
         return Err(Refusal::Failed(
@@ -323,17 +327,19 @@ pub(super) async fn run_hook(snapshot: Snapshot, OfRun { uri, hook, event }: OfR
             let person = Arc::new(Person(server.clone()));
             let is_redacting = hook.handler.is_redacting();
             let verdict = project.run_alone(hook, &chosen.event, counts, person).await;
-            let outcome = verdict.outcomes.iter().find(|it| it.hook == name);
-            ran.ran = outcome.is_some_and(|it| it.status != Status::Skipped);
-            ran.decision = outcome.and_then(|it| it.decision).filter(|_| !is_detached);
+            let outcome = verdict.outcomes.iter().find(|outcome| outcome.hook == name);
+            ran.ran = outcome.is_some_and(|outcome| outcome.status != Status::Skipped);
+            ran.decision = outcome
+                .and_then(|outcome| outcome.decision)
+                .filter(|_| !is_detached);
             let told = Told {
                 is_detached,
                 counts,
             };
             ran.summary = outcome
-                .map(|it| summarize_run(it, &verdict, &chosen.event, told))
+                .map(|outcome| summarize_run(outcome, &verdict, &chosen.event, told))
                 .unwrap_or_default();
-            if outcome.is_some_and(|it| it.error.is_some()) {
+            if outcome.is_some_and(|outcome| outcome.error.is_some()) {
                 kind = MessageType::ERROR;
             }
             let is_redacted = is_redacting && verdict.subject.is_some();
@@ -479,10 +485,14 @@ fn summarize_run(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told
         ));
     }
     let changed = verdict.context.as_ref().and_then(Value::as_object);
-    does.extend(changed.filter(|it| !it.is_empty()).map(|it| {
-        let members: Vec<_> = it.keys().map(String::as_str).collect();
-        format!("changes {}", one_line(&members.join(", "), MAX_QUOTED))
-    }));
+    does.extend(
+        changed
+            .filter(|changed| !changed.is_empty())
+            .map(|changed| {
+                let members: Vec<_> = changed.keys().map(String::as_str).collect();
+                format!("changes {}", one_line(&members.join(", "), MAX_QUOTED))
+            }),
+    );
     does.extend(
         verdict
             .additional_context
@@ -495,8 +505,8 @@ fn summarize_run(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told
             .first()
             .map(|text| format!("says: {}", one_line(text, MAX_QUOTED))),
     );
-    does.extend(verdict.retry.as_ref().and_then(|it| {
-        serde_json::to_value(it.action)
+    does.extend(verdict.retry.as_ref().and_then(|retry| {
+        serde_json::to_value(retry.action)
             .ok()?
             .as_str()
             .map(str::to_string)
@@ -507,9 +517,12 @@ fn summarize_run(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told
             .as_ref()
             .map(|why| format!("ends the run: {}", one_line(why, MAX_QUOTED))),
     );
-    let reason = outcome.reason.as_deref().filter(|it| !it.trim().is_empty());
+    let reason = outcome
+        .reason
+        .as_deref()
+        .filter(|reason| !reason.trim().is_empty());
     let reason = reason
-        .map(|it| format!(": {}", one_line(it, MAX_QUOTED)))
+        .map(|reason| format!(": {}", one_line(reason, MAX_QUOTED)))
         .unwrap_or_default();
     let opinion = match outcome.decision {
         Some(decision) if told.is_detached => Some(format!(
@@ -692,7 +705,9 @@ mod tests {
             let told = match Chosen::new(&hook, &past, pinned, Path::new("/p")) {
                 Ok(chosen) => {
                     let subject = Some(event_subject(&chosen.event)).filter(|it| !it.is_empty());
-                    let subject = subject.map(|it| format!(" ({it})")).unwrap_or_default();
+                    let subject = subject
+                        .map(|subject| format!(" ({subject})"))
+                        .unwrap_or_default();
                     let applies = chosen
                         .applies
                         .as_ref()

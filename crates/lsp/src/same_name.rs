@@ -38,13 +38,13 @@ pub(super) fn same_name(
             range: lines.range(&hook.span),
         })
         .collect();
-    let set = workspace.map(|it| it.hooks());
+    let set = workspace.map(|workspace| workspace.hooks());
     let files = set
         .iter()
         .flat_map(|set| &set.hooks)
         .filter(|hook| *hook.name == *name);
     let mut files: Vec<&str> = files.map(|hook| &*hook.source.file).collect();
-    let root = workspace.map(|it| it.root());
+    let root = workspace.map(|workspace| workspace.root());
     let unsaved: Vec<String> = open
         .values()
         .filter(|it| root.is_some_and(|root| it.path.starts_with(root)) && it.hook(name).is_some())

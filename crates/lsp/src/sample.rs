@@ -127,8 +127,12 @@ fn quoted_texts(expression: &str) -> Vec<String> {
 
 /// The names of tools, or of whatever else the matcher is about, the likeliest first.
 fn likely_tools(hook: &Hook) -> Vec<String> {
-    let of_parts = matched_parts(hook)
-        .and_then(|parts| parts.into_iter().next_back().filter(|it| !it.is_empty()));
+    let of_parts = matched_parts(hook).and_then(|parts| {
+        parts
+            .into_iter()
+            .next_back()
+            .filter(|part| !part.is_empty())
+    });
     let of_rules = hook
         .tools
         .rules
@@ -487,7 +491,7 @@ mod tests {
         for event in EVENTS {
             for dialect in hookwire_dialects::DIALECTS
                 .iter()
-                .filter(|it| it.name() != "sample")
+                .filter(|dialect| dialect.name() != "sample")
             {
                 let hook = hook(&format!(
                     "on: {}, dialect: {}, command: x",

@@ -85,7 +85,7 @@ impl Server {
         let documents = self.documents();
         let of_documents = documents
             .values()
-            .filter_map(|it| project_of(&it.path))
+            .filter_map(|document| project_of(&document.path))
             .map(Path::to_path_buf);
         let of_folders = self
             .folders
@@ -108,7 +108,7 @@ impl Server {
         let is_loaded = || {
             self.workspaces()
                 .iter()
-                .any(|it| it.layer_of(path).is_some())
+                .any(|workspace| workspace.layer_of(path).is_some())
         };
         language.starts_with("hookwire") || at_home || is_loaded() || named()
     }
@@ -182,7 +182,10 @@ pub(super) fn did_change(server: &Arc<Server>, params: DidChangeTextDocumentPara
         return Ok(());
     }
     let changes = params.content_changes;
-    let added = changes.iter().map(|it| it.text.len()).sum::<usize>();
+    let added = changes
+        .iter()
+        .map(|change| change.text.len())
+        .sum::<usize>();
     let size = document.text.len().saturating_add(added);
     if size > MAX_TEXT || size.saturating_mul(changes.len()) > MAX_WORK {
         tracing::warn!(
@@ -225,7 +228,7 @@ pub(super) fn did_change_folders(
         .collect();
     {
         let mut folders = server.folders.lock();
-        folders.retain(|it| !removed.contains(it));
+        folders.retain(|folder| !removed.contains(folder));
         folders.extend(added.iter().cloned());
     }
     added

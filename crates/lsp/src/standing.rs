@@ -106,12 +106,12 @@ impl Standing {
         let attached = if self.hosts.is_empty() {
             "no host attached: no agent runs `hookwire serve --live` here".into()
         } else {
-            let host = |it: &LiveHost| {
+            let host = |host: &LiveHost| {
                 format!(
                     "- {}: process {}, generation {}",
-                    escape_markdown(&it.root),
-                    it.pid,
-                    it.generation
+                    escape_markdown(&host.root),
+                    host.pid,
+                    host.generation
                 )
             };
             let hosts: Vec<_> = self.hosts.iter().map(host).collect();

@@ -43,7 +43,7 @@ impl Surroundings<'_> {
         let project = self
             .project
             .as_ref()
-            .filter(|it| file.starts_with(home_of(it.root())))?;
+            .filter(|project| file.starts_with(home_of(project.root())))?;
         project.distrust()
     }
 
@@ -53,7 +53,7 @@ impl Surroundings<'_> {
             .recent_events(&self.key())
             .iter()
             .take(MAX_EVENTS)
-            .map(|it| it.event.clone())
+            .map(|event| event.event.clone())
             .collect()
     }
 

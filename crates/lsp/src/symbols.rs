@@ -70,13 +70,13 @@ fn document_outline(document: &Document) -> Vec<DocumentSymbol> {
         .root
         .entries()
         .iter()
-        .filter(|it| matches!(it.key.as_str(), "policy" | "defaults"))
+        .filter(|entry| matches!(entry.key.as_str(), "policy" | "defaults"))
     {
         let keys: Vec<&str> = entry
             .value
             .entries()
             .iter()
-            .map(|it| it.key.as_str())
+            .map(|entry| entry.key.as_str())
             .collect();
         let Some(selection) = readable.part(&entry.key_span) else {
             continue;
@@ -427,7 +427,7 @@ mod tests {
                 let detail = symbol
                     .detail
                     .as_ref()
-                    .map(|it| format!(" ({it})"))
+                    .map(|detail| format!(" ({detail})"))
                     .unwrap_or_default();
                 let (range, selection) = (symbol.range, symbol.selection_range);
                 assert!(

@@ -57,9 +57,12 @@ impl Only {
             Only::Judged => !verdict.outcomes.is_empty(),
             Only::Stopped => verdict.decision != Decision::Allow,
             Only::Changed => {
-                verdict.subject.is_some() || verdict.outcomes.iter().any(|it| it.rewrote)
+                verdict.subject.is_some() || verdict.outcomes.iter().any(|outcome| outcome.rewrote)
             }
-            Only::Failed => verdict.outcomes.iter().any(|it| it.error.is_some()),
+            Only::Failed => verdict
+                .outcomes
+                .iter()
+                .any(|outcome| outcome.error.is_some()),
         }
     }
 }
@@ -94,7 +97,10 @@ impl By {
             By::Hook => or(judged.verdict.decided_by.as_deref(), "no hook decided"),
             By::Tool => or(judged.event.tool_name(), "no tool"),
             By::Session => or(
-                judged.event.text("/session").filter(|it| !it.is_empty()),
+                judged
+                    .event
+                    .text("/session")
+                    .filter(|text| !text.is_empty()),
                 "no session",
             ),
         }
@@ -146,8 +152,8 @@ impl Redacting {
             let redacting = set
                 .hooks
                 .iter()
-                .filter(|it| it.handler.is_redacting())
-                .map(|it| (key.clone(), it.name.clone()));
+                .filter(|hook| hook.handler.is_redacting())
+                .map(|hook| (key.clone(), hook.name.clone()));
             redacting.collect::<Vec<_>>()
         };
         Redacting(projects.iter().flat_map(hooks).collect())
@@ -169,7 +175,7 @@ impl Redacting {
             && verdict
                 .outcomes
                 .iter()
-                .any(|it| it.rewrote && is_one(&it.hook))
+                .any(|outcome| outcome.rewrote && is_one(&outcome.hook))
     }
 }
 
@@ -180,7 +186,7 @@ pub(super) fn build_timeline<'j>(
     wanted: &OfEvents,
 ) -> Timeline<'j> {
     let OfEvents { limit, only, by } = *wanted;
-    let is_redacted = |it: &Judged| redacting.has_redacted(&it.folder, &it.verdict);
+    let is_redacted = |judged: &Judged| redacting.has_redacted(&judged.folder, &judged.verdict);
     let shown: Vec<&Arc<Judged>> = all
         .iter()
         .filter(|it| only.takes(&it.verdict))
@@ -189,7 +195,7 @@ pub(super) fn build_timeline<'j>(
     let mut groups: Vec<Group> = Vec::new();
     for (n, judged) in shown.iter().enumerate().filter(|_| by != By::Time) {
         let label = by.group_name(judged, is_redacted(judged));
-        match groups.iter_mut().find(|it| it.label == label) {
+        match groups.iter_mut().find(|group| group.label == label) {
             Some(group) => group.events.push(n),
             None => {
                 let tone = if by == By::Verdict {
@@ -208,7 +214,7 @@ pub(super) fn build_timeline<'j>(
     }
     groups
         .iter_mut()
-        .for_each(|it| it.summary = number_of(it.events.len(), "event"));
+        .for_each(|group| group.summary = number_of(group.events.len(), "event"));
     let n_of = |only: Only| all.iter().filter(|it| only.takes(&it.verdict)).count();
     let filters = FILTERS.map(|(id, label)| Choice {
         id,
@@ -224,14 +230,14 @@ pub(super) fn build_timeline<'j>(
     });
     let mut summary: Vec<String> = filters
         .iter()
-        .filter(|it| it.is_chosen && only != Only::All)
-        .map(|it| it.label.to_lowercase())
+        .filter(|filter| filter.is_chosen && only != Only::All)
+        .map(|filter| filter.label.to_lowercase())
         .collect();
     summary.extend(
         groupings
             .iter()
-            .filter(|it| it.is_chosen && by != By::Time)
-            .map(|it| it.label.to_lowercase()),
+            .filter(|grouping| grouping.is_chosen && by != By::Time)
+            .map(|grouping| grouping.label.to_lowercase()),
     );
     Timeline {
         events: shown
@@ -328,10 +334,15 @@ mod tests {
                 &redacting,
                 &serde_json::from_value(wanted.clone()).unwrap(),
             );
-            let told_labels: Vec<&str> = told.events.iter().map(|it| it.label.as_str()).collect();
+            let told_labels: Vec<&str> = told
+                .events
+                .iter()
+                .map(|event| event.label.as_str())
+                .collect();
             assert_eq!(told_labels, labels, "{wanted}");
-            let members = |it: &Group| {
-                it.events
+            let members = |group: &Group| {
+                group
+                    .events
                     .iter()
                     .map(usize::to_string)
                     .collect::<Vec<_>>()
@@ -340,7 +351,7 @@ mod tests {
             let told_groups: Vec<String> = told
                 .groups
                 .iter()
-                .map(|it| format!("{}: {}", it.label, members(it)))
+                .map(|group| format!("{}: {}", group.label, members(group)))
                 .collect();
             assert_eq!(told_groups, groups, "{wanted}");
         }

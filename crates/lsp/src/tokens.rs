@@ -93,7 +93,7 @@ fn tokens_in(document: &Document) -> Vec<(Span, Kind)> {
     for (compiled, hook) in reading.hooks() {
         let own = hook
             .get("dialect")
-            .and_then(|it| dialects::by_name(it.text()?).ok());
+            .and_then(|dialect| dialects::by_name(dialect.text()?).ok());
         let known = own
             .or_else(|| dialects::by_name(reading.dialect).ok())
             .map(|it| &it.contract.placeholders);

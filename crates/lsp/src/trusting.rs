@@ -72,7 +72,10 @@ async fn review_project(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, St
         ));
     }
     if let Err(trust::Refusal(problem)) = review.sound() {
-        let mistakes: Vec<_> = review.errors().map(|it| safe(&it.one_line())).collect();
+        let mistakes: Vec<_> = review
+            .errors()
+            .map(|error| safe(&error.one_line()))
+            .collect();
         return Err(failed(format!("{problem}\n{}", mistakes.join("\n"))));
     }
     let showing = review.clone();
@@ -109,18 +112,18 @@ fn find_project(snapshot: &Snapshot, OfProject { uri }: &OfProject) -> Answer<Pr
     if let Some(uri) = uri {
         let path: PathBuf = uri
             .to_file_path()
-            .map(|it| it.into_owned())
+            .map(|path| path.into_owned())
             .unwrap_or_default();
         let of = projects
             .into_iter()
-            .filter(|it| path.starts_with(home_of(it.root())));
+            .filter(|project| path.starts_with(home_of(project.root())));
         let innermost = of.max_by_key(|it| it.root().components().count());
         return innermost
             .ok_or_else(|| Refusal::Failed("this file is in no project's `.hookwire`".into()));
     }
     let mut distrusted: Vec<Project> = projects
         .into_iter()
-        .filter(|it| it.distrust().is_some())
+        .filter(|project| project.distrust().is_some())
         .collect();
     match (distrusted.pop(), distrusted.is_empty()) {
         (Some(only), true) => Ok(only),

@@ -58,7 +58,7 @@ impl Workspaces {
     pub(super) fn project_around(&self, file: &Path) -> Option<Project> {
         let open = self.open.lock();
         let around = open.iter().filter(|it| file.starts_with(it.project.root()));
-        let innermost = around.max_by_key(|it| it.project.root().components().count());
+        let innermost = around.max_by_key(|around| around.project.root().components().count());
         innermost.or(open.first()).map(|it| it.project.clone())
     }
 
@@ -82,10 +82,10 @@ impl Workspaces {
 
     /// Leaves every folder but those.
     pub(super) fn retain(&self, is_wanted: impl Fn(&Path) -> bool) {
-        self.open.lock().retain(|it| {
-            let stays = is_wanted(it.project.root());
+        self.open.lock().retain(|open| {
+            let stays = is_wanted(open.project.root());
             if !stays {
-                it.left.cancel();
+                open.left.cancel();
             }
             stays
         });
@@ -110,6 +110,6 @@ pub(super) fn projects_of_folder(folder: &Path) -> Vec<PathBuf> {
 /// The project that a definition file is of, by where it is.
 pub(super) fn project_of(file: &Path) -> Option<&Path> {
     file.ancestors()
-        .find(|dir| dir.file_name().is_some_and(|it| it == DEFINITIONS))?
+        .find(|dir| dir.file_name().is_some_and(|name| name == DEFINITIONS))?
         .parent()
 }

@@ -47,7 +47,7 @@ impl Options {
         self.data
             .iter()
             .cloned()
-            .chain(of_host.map(|it| PathBuf::from(&it[1])))
+            .chain(of_host.map(|of_host| PathBuf::from(&of_host[1])))
             .collect()
     }
 }

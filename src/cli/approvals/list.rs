@@ -79,7 +79,7 @@ fn waiting_lists(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<ApprovalList>, 
         .collect();
     lists
         .iter_mut()
-        .for_each(|list| list.approvals.retain(|it| is_wanted(&it.id)));
+        .for_each(|list| list.approvals.retain(|approval| is_wanted(&approval.id)));
     Ok(lists)
 }
 
@@ -93,8 +93,9 @@ fn show_new(
     let mut n_shown = 0;
     let before = std::mem::take(known);
     for mut list in lists {
-        known.extend(list.approvals.iter().map(|it| it.id.clone()));
-        list.approvals.retain(|it| !before.contains(&it.id));
+        known.extend(list.approvals.iter().map(|approval| approval.id.clone()));
+        list.approvals
+            .retain(|approval| !before.contains(&approval.id));
         n_shown += list.approvals.len();
         match out.json {
             true if list.approvals.is_empty() => {}

@@ -107,7 +107,7 @@ fn find_question(id: Option<&str>) -> Result<(Client, String, ApprovalRequest), 
     for (host, mut list) in hosts_with_questions()? {
         list.approvals
             .retain(|approval| id.is_none_or(|id| approval.id == id));
-        ids.extend(list.approvals.iter().map(|it| it.id.clone()));
+        ids.extend(list.approvals.iter().map(|approval| approval.id.clone()));
         found = list
             .approvals
             .pop()

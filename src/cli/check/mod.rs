@@ -93,7 +93,7 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     let count = |severity| {
         diagnostics
             .iter()
-            .filter(|it| it.severity == severity)
+            .filter(|diagnostic| diagnostic.severity == severity)
             .count()
     };
     let (errors, warnings, hints) = (
@@ -162,7 +162,7 @@ impl CheckArgs {
     /// beside them.
     fn with_directories(&self) -> CheckArgs {
         let (dirs, files): (Vec<_>, Vec<_>) =
-            self.files.iter().cloned().partition(|it| it.is_dir());
+            self.files.iter().cloned().partition(|file| file.is_dir());
         let is_own = |dir: &PathBuf| {
             dir.canonicalize().ok() == self.hooks.root.join(DEFINITIONS).canonicalize().ok()
         };
@@ -245,10 +245,10 @@ impl CheckArgs {
                 .iter()
                 .chain(&unasked)
                 .chain(published.diagnostics.iter())
-                .map(|it| Diagnostic {
-                    file: given(&it.file),
-                    message: given(&it.message),
-                    ..it.clone()
+                .map(|diagnostic| Diagnostic {
+                    file: given(&diagnostic.file),
+                    message: given(&diagnostic.message),
+                    ..diagnostic.clone()
                 }),
         );
         sources.extend(
@@ -262,7 +262,7 @@ impl CheckArgs {
             && found
                 .diagnostics
                 .iter()
-                .all(|it| it.severity != Severity::Error);
+                .all(|diagnostic| diagnostic.severity != Severity::Error);
         // Where definitions are named, or left out, nobody wonders why the project has none.
         let is_wondered =
             !found.is_otherwise_in_force && !self.hooks.isolated && self.hooks.hooks.is_empty();
@@ -350,7 +350,7 @@ fn no_definitions(hooks: &DefinitionArgs) -> Diagnostic {
     let names = |dir: &Path| {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries
-            .filter_map(|it| it.file_name().into_string().ok())
+            .filter_map(|entry| entry.file_name().into_string().ok())
             .collect();
         names.sort();
         names
@@ -368,7 +368,10 @@ fn no_definitions(hooks: &DefinitionArgs) -> Diagnostic {
             Problem::error(&(0..0), "not-definitions", message).help("write one below `hooks:`");
         return problem.to_diagnostic(&dir.join(first).display().to_string(), &LineIndex::new(""));
     }
-    let near: Vec<_> = names(root).into_iter().filter(|it| is_near(it)).collect();
+    let near: Vec<_> = names(root)
+        .into_iter()
+        .filter(|name| is_near(name))
+        .collect();
     let message = match dir.is_dir() {
         true => format!("no hook of {DEFINITIONS} is in force"),
         false if dir.exists() => format!("{DEFINITIONS} is no directory"),

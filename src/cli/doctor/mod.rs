@@ -115,7 +115,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
         let places = InstallArgs::for_each_place(agent, &args.hooks.definitions.root);
         let found: Vec<_> = places
             .iter()
-            .filter_map(|it| Some((it.path().ok()?, it.entry()?)))
+            .filter_map(|place| Some((place.path().ok()?, place.entry()?)))
             .collect();
         let program = on_path(&agent.program);
         let is_wanted = args.agents.iter().any(|it| it.name == agent.name);
@@ -327,7 +327,7 @@ fn look_at(
         for command in commands {
             for hooks in command
                 .flag_values("--hooks")
-                .filter(|it| !root.join(it).exists())
+                .filter(|value| !root.join(value).exists())
             {
                 report.say_health(
                     Health::Bad,
@@ -509,7 +509,7 @@ fn probe_entry(
 fn check_version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
     let ended = ask_program(program, &["--version"])?;
     let said = ended
-        .map(|it| String::from_utf8_lossy(&it.stdout).into_owned())
+        .map(|ended| String::from_utf8_lossy(&ended.stdout).into_owned())
         .unwrap_or_default();
     let Some(found) = version_numbers(&said) else {
         report.say_health(
@@ -737,7 +737,7 @@ fn describe_difference(host: &About, own: &Host, guarded: &Host) -> Option<(Heal
     let here: Vec<(Layer, PathBuf)> = own
         .dirs()
         .into_iter()
-        .map(|it| (it.layer, it.path))
+        .map(|dir| (dir.layer, dir.path))
         .collect();
     let lacks = |of: &[(Layer, PathBuf)], other: &[(Layer, PathBuf)]| {
         let lacking = of.iter().filter(|it| !other.contains(it) && it.1.exists());

@@ -105,7 +105,7 @@ fn print_speaker(speaker: &Speaker, out: &mut Output) {
             "what": what, "version": version, "protocol": protocol, "place": place, "fits": speaker.fits(),
         }));
     }
-    let protocol = protocol.map_or_else(|| "?".into(), |it| it.to_string());
+    let protocol = protocol.map_or_else(|| "?".into(), |protocol| protocol.to_string());
     let line = format!(
         "{what:<8} {:<8} protocol {protocol:<3} {}",
         safe(version),

@@ -172,8 +172,9 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     // The hook that decides comes first, then the others that run, then those that nearly would
     // have.
     let mut hooks: Vec<&Explanation> = result.hooks.iter().collect();
-    hooks.sort_by_key(|it| rank_explanation(it, decided_by.as_deref()));
-    let (near, mut far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));
+    hooks.sort_by_key(|hook| rank_explanation(hook, decided_by.as_deref()));
+    let (near, mut far): (Vec<_>, Vec<_>) =
+        hooks.into_iter().partition(|hook| !is_for_others(hook));
     near.into_iter().for_each(|it| print_hook(it, out));
     far.retain(|it| &*it.source.file != BUILT_IN);
     if !far.is_empty() {
@@ -233,10 +234,10 @@ const MAX_MISSES: usize = 3;
 /// Prints a hook. What the call doesn't show is the same for all rules, so it stands at the end and
 /// not in each line.
 fn print_hook(it: &Explanation, out: &mut Output) {
-    let decision = it.decision.map(|it| it.as_str().to_string());
+    let decision = it.decision.map(|decision| decision.as_str().to_string());
     let (mark, why) = match (&it.kept_out_by, &it.opaque) {
         (None, doubt) if it.observe => {
-            let would = decision.map(|it| format!("would {it} (observe)"));
+            let would = decision.map(|decision| format!("would {decision} (observe)"));
             let doubt = doubt
                 .as_ref()
                 .map(|doubt| format!(", {doubt}"))

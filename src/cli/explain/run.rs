@@ -107,12 +107,12 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
     for outcome in &verdict.outcomes {
         let decision = outcome
             .decision
-            .map(|it| format!(" {}", it.as_str()))
+            .map(|decision| format!(" {}", decision.as_str()))
             .unwrap_or_default();
         let would = outcome
             .observed
             .as_ref()
-            .map(|it| format!(", would {} (observe)", it.would().as_str()));
+            .map(|observed| format!(", would {} (observe)", observed.would().as_str()));
         let decision = would.unwrap_or(decision);
         // The reason above says it already.
         let is_new = |why: &&str| {

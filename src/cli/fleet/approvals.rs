@@ -112,7 +112,7 @@ fn answer_question(
     let (server, question): (Server, Question) = runtime.block_on(async {
         let (server, _) = server.connect().await?;
         let mut waiting = asks::waiting_questions(&server).await?;
-        waiting.retain(|it| id.is_none_or(|id| is_named(it, id)));
+        waiting.retain(|waiting| id.is_none_or(|id| is_named(waiting, id)));
         match (waiting.len(), waiting.pop(), id) {
             (1, Some(question), _) => Ok((server, question)),
             (_, Some(last), _) => {

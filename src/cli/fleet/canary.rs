@@ -46,8 +46,8 @@ impl<'a> Pair<'a> {
     pub(super) fn compare_hosts(&self, hosts: &[Reported]) -> Compared {
         let of_channel = hosts
             .iter()
-            .filter(|it| it.is_there() && it.report.channel.as_ref() == Some(self.channel));
-        let judged = of_channel.flat_map(|it| &it.report.judged);
+            .filter(|host| host.is_there() && host.report.channel.as_ref() == Some(self.channel));
+        let judged = of_channel.flat_map(|of_channel| &of_channel.report.judged);
         Compared::from_judged(
             judged,
             self.canary.manifest.revision,

@@ -87,7 +87,7 @@ pub(super) async fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Fa
         out.line(&format!("{name:<14} {word}"));
         differences
             .iter()
-            .for_each(|it| out.line(&format!("  {}", safe(it))));
+            .for_each(|difference| out.line(&format!("  {}", safe(difference))));
     }
     if finding == Finding::Found && !out.json {
         out.line("`--update` changes what differs; what a smaller limit has no room for is lost.");

@@ -105,5 +105,5 @@ pub(in crate::cli) fn find_published(
         return Ok(None);
     };
     let followed = Followed::open(&settings, try_cases).map_err(Failure)?;
-    Ok(followed.map(|it| it.signed))
+    Ok(followed.map(|followed| followed.signed))
 }

@@ -168,7 +168,7 @@ fn hurry_params(mut params: Value, time: Duration) -> Value {
     let sent = params.get(DEADLINE);
     if let (Some(object), true) = (
         params.as_object(),
-        sent.is_none_or(|it| it.as_u64().is_some_and(|it| it > most)),
+        sent.is_none_or(|sent| sent.as_u64().is_some_and(|it| it > most)),
     ) {
         let mut object = object.clone();
         object.insert(DEADLINE.into(), most.max(1).into());

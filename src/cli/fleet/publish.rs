@@ -351,10 +351,10 @@ impl Sender<'_> {
         sent: &Sent,
     ) -> Vec<Became> {
         let (known, _) = all_hosts(self.server).await.unwrap_or_default();
-        let is_meant = |it: &Reported| {
-            it.is_there()
-                && it.report.channel.as_ref() == Some(self.channel)
-                && manifest.is_for(it.who.host.as_str())
+        let is_meant = |reported: &Reported| {
+            reported.is_there()
+                && reported.report.channel.as_ref() == Some(self.channel)
+                && manifest.is_for(reported.who.host.as_str())
         };
         let mut missing: BTreeSet<Identity> = known
             .into_iter()
@@ -507,12 +507,12 @@ async fn earlier_manifest(
         .all
         .published
         .as_ref()
-        .map_or(0, |it| it.manifest.revision);
+        .map_or(0, |published| published.manifest.revision);
     let canary = seen
         .canary
         .published
         .clone()
-        .filter(|it| it.manifest.revision > newest);
+        .filter(|published| published.manifest.revision > newest);
     let Some(wanted) = roll_back else {
         if let Some(problem) = &seen.canary.problem {
             return Err(Failure(format!(

@@ -47,7 +47,11 @@ pub(super) async fn compare_verdicts(
     since: Duration,
     out: &mut Output,
 ) -> Result<Finding, Failure> {
-    let published = seen.all.published.as_ref().map(|it| &it.manifest);
+    let published = seen
+        .all
+        .published
+        .as_ref()
+        .map(|published| &published.manifest);
     let before = match published {
         Some(manifest) => Some(files_of(server, manifest).await?),
         None => None,
@@ -69,7 +73,11 @@ pub(super) async fn compare_verdicts(
         .as_millis();
     let mut reader = start_reader(server, None, Some(begin)).await?;
     while let Some(stored) = reader.next_stored().await {
-        if out.is_gone() || stored.as_ref().is_ok_and(|it| u128::from(it.at) > end) {
+        if out.is_gone()
+            || stored
+                .as_ref()
+                .is_ok_and(|stored| u128::from(stored.at) > end)
+        {
             break;
         }
         match read_stored(stored)? {
@@ -77,7 +85,9 @@ pub(super) async fn compare_verdicts(
             None => found.left_out.other += 1,
         }
     }
-    let against = published.map_or("nothing".into(), |it| format!("revision {}", it.revision));
+    let against = published.map_or("nothing".into(), |published| {
+        format!("revision {}", published.revision)
+    });
     found.print_found(&against, since, out);
     Ok(if found.n_changed > 0 {
         Finding::Found
@@ -193,7 +203,7 @@ impl Found {
         for outcome in by_new
             .outcomes
             .iter()
-            .filter(|it| it.reason.as_deref() == Some(NOT_RUN))
+            .filter(|outcome| outcome.reason.as_deref() == Some(NOT_RUN))
         {
             *self.not_run.entry(outcome.hook.clone()).or_default() += 1;
         }
@@ -238,7 +248,7 @@ impl Found {
 
     fn print_found(&self, against: &str, since: Duration, out: &mut Output) {
         let mut kinds: Vec<&Changed> = self.kinds.values().collect();
-        kinds.sort_by_key(|it| std::cmp::Reverse(it.n));
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.n));
         let LeftOut {
             truncated,
             redacted,
@@ -261,7 +271,7 @@ impl Found {
             let counts = |counts: &BTreeMap<Decision, usize>| {
                 counts
                     .iter()
-                    .map(|(it, n)| (it.as_str().to_string(), json!(n)))
+                    .map(|(count, n)| (count.as_str().to_string(), json!(n)))
                     .collect::<serde_json::Map<_, _>>()
             };
             out.json(&json!({ "judged": self.n_judged, "changed": self.n_changed, "before": counts(&self.before),
@@ -344,7 +354,8 @@ impl Found {
         let counts = counts
             .into_iter()
             .filter(|(_, before, after)| before + after > 0);
-        let words = counts.map(|(it, before, after)| format!("{} {before} → {after}", it.as_str()));
+        let words =
+            counts.map(|(count, before, after)| format!("{} {before} → {after}", count.as_str()));
         words.collect::<Vec<_>>().join(", ")
     }
 
@@ -399,7 +410,7 @@ fn has_redacted(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(has_redacted),
         Value::Object(members) => members
             .iter()
-            .any(|(name, it)| name.contains(REDACTED) || has_redacted(it)),
+            .any(|(name, member)| name.contains(REDACTED) || has_redacted(member)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

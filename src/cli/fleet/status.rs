@@ -34,15 +34,16 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
     if let Some(named) = &args.forget {
         return take_out(&server, named, &hosts, out).await;
     }
-    let named = args
-        .channel
-        .clone()
-        .or_else(|| followed.as_ref().map(|it| it.pins.channel.clone()));
+    let named = args.channel.clone().or_else(|| {
+        followed
+            .as_ref()
+            .map(|followed| followed.pins.channel.clone())
+    });
     let name = named.unwrap_or_else(|| Name::nearest(CHANNEL));
     let hosts: Vec<Reported> = match &args.channel {
         Some(channel) => hosts
             .into_iter()
-            .filter(|it| it.report.channel.as_ref() == Some(channel))
+            .filter(|host| host.report.channel.as_ref() == Some(channel))
             .collect(),
         None => hosts,
     };
@@ -76,7 +77,7 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
     }
     let newest = channel
         .as_ref()
-        .and_then(|it| it.all.published.as_ref())
+        .and_then(|channel| channel.all.published.as_ref())
         .map(|it| it.manifest.revision);
     let mut finding = Finding::Fine;
     for host in &hosts {
@@ -114,7 +115,9 @@ async fn take_out(
     hosts: &[Reported],
     out: &mut Output,
 ) -> Result<Finding, Failure> {
-    let is_named = |it: &&Reported| it.who.host.as_str() == named || it.who.to_string() == named;
+    let is_named = |reported: &&Reported| {
+        reported.who.host.as_str() == named || reported.who.to_string() == named
+    };
     let found: Vec<&Reported> = hosts.iter().filter(is_named).collect();
     if found.is_empty() {
         return Err(Failure(format!(
@@ -154,17 +157,18 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
             _,
         ) => {
             // One that isn't heard of is one of them; it has ended only if it has said so.
-            let is_of_channel = |it: &&Reported| {
-                it.presence() != Presence::Ended && it.report.channel.as_ref() == Some(name)
+            let is_of_channel = |reported: &&Reported| {
+                reported.presence() != Presence::Ended
+                    && reported.report.channel.as_ref() == Some(name)
             };
             let of_channel = hosts.iter().filter(is_of_channel);
-            let has = |it: &&Reported| {
-                it.is_there()
-                    && it
+            let has = |reported: &&Reported| {
+                reported.is_there()
+                    && reported
                         .report
                         .in_force
                         .as_ref()
-                        .is_some_and(|it| it.digest == *digest)
+                        .is_some_and(|in_force| in_force.digest == *digest)
             };
             let (n, there) = (of_channel.clone().filter(has).count(), of_channel.count());
             let expires = match manifest.expires.checked_sub(unix_now()) {
@@ -182,7 +186,7 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
             let message = manifest
                 .message
                 .as_ref()
-                .map(|it| format!("; {}", safe(it)))
+                .map(|message| format!("; {}", safe(message)))
                 .unwrap_or_default();
             let share = match manifest.stage {
                 Stage::All => String::new(),

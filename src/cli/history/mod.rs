@@ -50,7 +50,7 @@ mod kept {
         Ok(gaps
             .into_iter()
             .rev()
-            .map(|it| (rfc3339(it.at), it.run, it.events))
+            .map(|gap| (rfc3339(gap.at), gap.run, gap.events))
             .collect())
     }
 

@@ -46,7 +46,8 @@ impl Coverage {
                 );
             }
             if let (None, Some(fail)) = (hook.handler.fixed(), hook.fail) {
-                let has_failed = |it: &Outcome| it.hook == hook.name && it.error.is_some();
+                let has_failed =
+                    |outcome: &Outcome| outcome.hook == hook.name && outcome.error.is_some();
                 reach(
                     format!("fail: {}", fail.as_str()),
                     verdict.outcomes.iter().any(has_failed),

@@ -89,7 +89,7 @@ impl Tested {
     fn from_unread(file: &Path, Unread { problem, mistakes }: &Unread) -> Tested {
         let tried = |mistake: Option<&Diagnostic>| Tried {
             name: "its cases are read".into(),
-            line: mistake.map_or(1, |it| it.range.start.line),
+            line: mistake.map_or(1, |mistake| mistake.range.start.line),
             took: Duration::ZERO,
             mismatch: Some(mistake.map_or_else(|| problem.clone(), Diagnostic::one_line)),
             is_broken: false,
@@ -98,7 +98,10 @@ impl Tested {
         };
         let results = match mistakes.is_empty() {
             true => vec![tried(None)],
-            false => mistakes.iter().map(|it| tried(Some(it))).collect(),
+            false => mistakes
+                .iter()
+                .map(|mistake| tried(Some(mistake)))
+                .collect(),
         };
         let (broken, untouched) = (Vec::new(), Vec::new());
         Tested {
@@ -196,10 +199,10 @@ fn file_stamps(given: &[PathBuf]) -> Stamps {
         .filter_map(|fd| File::from(fd).metadata().ok());
     let outputs: Vec<_> = outputs.map(|about| (about.dev(), about.ino())).collect();
     let is_report = |path: &Path, about: &Metadata| {
-        path.extension().is_some_and(|it| {
+        path.extension().is_some_and(|extension| {
             ["xml", "tap", "log"]
                 .iter()
-                .any(|report| it.eq_ignore_ascii_case(report))
+                .any(|report| extension.eq_ignore_ascii_case(report))
         }) || outputs.contains(&(about.dev(), about.ino()))
     };
     let mut found = BTreeSet::new();
@@ -318,7 +321,7 @@ fn missing_path(path: &Path) -> Failure {
     };
     let known: Vec<(String, String)> = files
         .iter()
-        .filter_map(|it| Some((stem(it)?, it.display().to_string())))
+        .filter_map(|file| Some((stem(file)?, file.display().to_string())))
         .collect();
     let near = closest(&name, known.iter().map(|(stem, _)| &**stem));
     let near = near.and_then(|near| known.iter().find(|(stem, _)| stem == near));
@@ -481,7 +484,7 @@ async fn test_file(
         let news = judged
             .ok()
             .filter(|_| args.update && mismatch.is_some())
-            .and_then(|it| CameOut::new(case, &it));
+            .and_then(|judged| CameOut::new(case, &judged));
         let Case { name, line, .. } = case;
         let is_updated = news.is_some();
         came_out.extend(news.map(|news| (position, news)));

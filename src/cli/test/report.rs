@@ -43,7 +43,7 @@ pub(super) fn print_text(tested: &[Tested], out: &mut Output) {
     {
         let told: Vec<_> = results
             .iter()
-            .filter_map(|it| Some((it, it.mismatch.as_ref()?)))
+            .filter_map(|result| Some((result, result.mismatch.as_ref()?)))
             .collect();
         let n_updated = told.iter().filter(|(it, _)| it.is_updated).count();
         let tone = if told.len() == n_updated {
@@ -173,7 +173,7 @@ pub(super) fn write_junit(tested: &[Tested]) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"hookwire\">\n",
     );
     for Tested { file, results, .. } in tested {
-        let n_failed = results.iter().filter(|it| it.has_failed()).count();
+        let n_failed = results.iter().filter(|result| result.has_failed()).count();
         let file = escape_xml(file);
         let _ = writeln!(
             text,

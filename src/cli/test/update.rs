@@ -24,7 +24,7 @@ pub(super) fn update_cases(
         // A new member stands behind `expect`, or behind the member that was written before it.
         let mut at = if items
             .get(*position)
-            .is_some_and(|it| it.get("expect").is_some())
+            .is_some_and(|items| items.get("expect").is_some())
         {
             At::Behind("expect")
         } else {
@@ -50,7 +50,7 @@ pub(super) fn update_cases(
         cases
             .cases
             .get(*position)
-            .is_some_and(|it| it.expects(news))
+            .is_some_and(|cases| cases.expects(news))
     };
     if news.iter().all(is_written) {
         Ok(updated)

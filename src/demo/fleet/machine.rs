@@ -105,7 +105,10 @@ impl Machine {
         while let Some(dir) = dirs.pop() {
             for entry in fs::read_dir(dir)? {
                 let path = entry?.path();
-                match path.extension().is_some_and(|it| it == "jsonl") {
+                match path
+                    .extension()
+                    .is_some_and(|extension| extension == "jsonl")
+                {
                     true => {
                         n += file::read_small(&path, u64::MAX - 1)?
                             .iter()

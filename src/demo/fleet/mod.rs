@@ -180,9 +180,19 @@ impl Stage {
         self.type_command(PUBLISH, 2, out).await?;
         self.write_file("guard.yaml", &format!("{GUARD}{RUNS_CODE}"))?;
         self.type_command(PUBLISH, 1, out).await?;
-        let is_refused = |it: &Report| it.refused.as_ref().is_some_and(|it| it.revision == Some(2));
-        let refused =
-            |it: &Report| is_refused(it) && it.in_force.as_ref().is_some_and(|it| it.revision == 1);
+        let is_refused = |report: &Report| {
+            report
+                .refused
+                .as_ref()
+                .is_some_and(|refused| refused.revision == Some(2))
+        };
+        let refused = |report: &Report| {
+            is_refused(report)
+                && report
+                    .in_force
+                    .as_ref()
+                    .is_some_and(|in_force| in_force.revision == 1)
+        };
         // The first has been heard by the publisher; a host that reports again says it again.
         self.wait_everywhere("refuse it", refused).await?;
         let verdict = self.all_deny("git push --force").await?;
@@ -205,7 +215,12 @@ impl Stage {
         self.write_file("guard.yaml", &format!("{GUARD}{SHARED}"))?;
         self.type_command(PUBLISH, 0, out).await?;
         self.in_force(3).await?;
-        let agents = self.machines.iter().map(|it| &it.agent).cycle().take(ASKS);
+        let agents = self
+            .machines
+            .iter()
+            .map(|machine| &machine.agent)
+            .cycle()
+            .take(ASKS);
         let asks = agents.map(|agent| async { agent.ask_about("make deploy").await });
         let verdicts = join_all(asks)
             .await
@@ -213,7 +228,7 @@ impl Stage {
             .collect::<Result<Vec<Verdict>, Failure>>()?;
         let (allowed, denied): (Vec<_>, Vec<_>) = verdicts
             .iter()
-            .partition(|it| it.decision == Decision::Allow);
+            .partition(|verdict| verdict.decision == Decision::Allow);
         if allowed.len() != ADMITTED {
             return Err(demo_defect(&format!(
                 "{} of {ASKS} were admitted, and not {ADMITTED}",
@@ -270,7 +285,12 @@ impl Stage {
     async fn lose_the_server(&mut self, out: &mut Output) -> Result<(), Failure> {
         print_scene("The server is killed.", out);
         self.server.stop();
-        let work = join_all(self.machines.iter().map(|it| it.agent.ask_many(CALLS))).await;
+        let work = join_all(
+            self.machines
+                .iter()
+                .map(|machine| machine.agent.ask_many(CALLS)),
+        )
+        .await;
         let n: u64 = work.into_iter().sum::<Result<u64, Failure>>()?;
         let verdict = self.all_deny("git push --force").await?;
         print_asked("web-1 … web-5", "git push --force", &verdict, out);
@@ -316,7 +336,7 @@ impl Stage {
         let owed: BTreeMap<&str, u64> = self
             .machines
             .iter()
-            .map(|it| (&*it.name, it.owed()))
+            .map(|machine| (&*machine.name, machine.owed()))
             .collect();
         let mut stream = Stream::default();
         let all = async {
@@ -398,7 +418,7 @@ impl Stage {
         let ran = run_hookwire(&self.root, line).await?;
         // What stops a command is on stderr; what is there beside is said again by the hosts.
         let said = if code == 2 { &ran.stderr } else { &ran.stdout };
-        for said in said.lines().filter(|it| !it.trim().is_empty()) {
+        for said in said.lines().filter(|line| !line.trim().is_empty()) {
             let (head, rest) = wrap_text(said.trim(), WIDTH - 6);
             std::iter::once(head)
                 .chain(rest)
@@ -425,10 +445,11 @@ impl Stage {
 
     /// Waits until all hosts say that a revision is in force.
     async fn in_force(&mut self, revision: u64) -> Result<(), Failure> {
-        let has = |it: &Report| {
-            it.in_force
+        let has = |report: &Report| {
+            report
+                .in_force
                 .as_ref()
-                .is_some_and(|it| it.revision == revision)
+                .is_some_and(|in_force| in_force.revision == revision)
         };
         self.wait_everywhere(&format!("have revision {revision}"), has)
             .await
@@ -439,13 +460,22 @@ impl Stage {
         what: &str,
         is_so: impl Fn(&Report) -> bool,
     ) -> Result<(), Failure> {
-        let names: Vec<String> = self.machines.iter().map(|it| it.name.clone()).collect();
+        let names: Vec<String> = self
+            .machines
+            .iter()
+            .map(|machine| machine.name.clone())
+            .collect();
         wait_for_all(&mut self.reports, &names, what, is_so).await
     }
 
     /// Asks all hosts about a command that each of them must deny; gives the last verdict.
     async fn all_deny(&self, command: &str) -> Result<Verdict, Failure> {
-        let asks = join_all(self.machines.iter().map(|it| it.agent.ask_about(command))).await;
+        let asks = join_all(
+            self.machines
+                .iter()
+                .map(|machine| machine.agent.ask_about(command)),
+        )
+        .await;
         let mut last = None;
         for verdict in asks {
             let verdict = verdict?;
@@ -510,7 +540,7 @@ impl Stream {
         let counts = || all.into_iter().flat_map(BTreeMap::values);
         Counted {
             different: counts().count() as u64,
-            twice: counts().filter(|it| **it > 1).count() as u64,
+            twice: counts().filter(|count| **count > 1).count() as u64,
         }
     }
 }
@@ -553,7 +583,7 @@ async fn run_hookwire(root: &Path, line: &str) -> Result<Ran, Failure> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let child = command.process_group(0).kill_on_drop(true).spawn()?;
-    let mut group = Group(child.id().and_then(|it| Pid::from_raw(it.cast_signed())));
+    let mut group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
     let ran = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
     if ran.is_ok() {
         group.0 = None;

@@ -108,9 +108,11 @@ impl BusServer {
         accounts.push_str(after);
         let variables = accounts.split('$').filter(|it| it.starts_with("HOOKWIRE_"));
         let name = |text: &str| {
-            text.split(|it: char| !it.is_ascii_uppercase() && !it.is_ascii_digit() && it != '_')
-                .next()
-                .map(str::to_string)
+            text.split(|character: char| {
+                !character.is_ascii_uppercase() && !character.is_ascii_digit() && character != '_'
+            })
+            .next()
+            .map(str::to_string)
         };
         let passwords = variables
             .filter_map(name)
@@ -209,7 +211,7 @@ fn make_password() -> Result<String, Failure> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| Failure(error.to_string()))?;
     Ok(std::iter::once("p".to_string())
-        .chain(bytes.iter().map(|it| format!("{it:02x}")))
+        .chain(bytes.iter().map(|byte| format!("{byte:02x}")))
         .collect())
 }
 

@@ -185,7 +185,10 @@ impl Fleet {
         let channel = Channel::read_from(&self.source.server, &pins.channel, &pins.signers)
             .await
             .ok()?;
-        channel.all.published.map(|it| it.manifest.revision)
+        channel
+            .all
+            .published
+            .map(|published| published.manifest.revision)
     }
 
     /// A part can be read.
@@ -235,8 +238,11 @@ impl Fleet {
         let Source {
             server, given, key, ..
         } = &self.source;
-        let mut machines: BTreeMap<&Name, Vec<Value>> =
-            known.machines.iter().map(|it| (it, Vec::new())).collect();
+        let mut machines: BTreeMap<&Name, Vec<Value>> = known
+            .machines
+            .iter()
+            .map(|machine| (machine, Vec::new()))
+            .collect();
         for it in &known.reports {
             machines
                 .entry(&it.who.host)
@@ -267,7 +273,11 @@ impl Fleet {
     /// What a host reports, in words that `hookwire fleet status` has, too.
     fn describe_report(&self, reported: &Reported, newest: Option<u64>) -> Value {
         let Reported { who, report, .. } = reported;
-        let followed = self.source.followed.as_ref().map(|it| &it.pins.channel);
+        let followed = self
+            .source
+            .followed
+            .as_ref()
+            .map(|followed| &followed.pins.channel);
         // Other channels have other revisions.
         let newest = newest.filter(|_| report.channel.as_ref() == followed);
         let state = state(reported, newest);

@@ -73,8 +73,10 @@ impl Fleet {
                 .into_iter()
                 .filter_map(|it| stream::record(it.ok()?).ok());
             // The end of an `async` hook, or what was lost, is no verdict.
-            let records = records.filter(|it| it.get("verdict").is_some());
-            let records: Vec<_> = records.map(|it| (stream::name(&it), it)).collect();
+            let records = records.filter(|record| record.get("verdict").is_some());
+            let records: Vec<_> = records
+                .map(|record| (stream::name(&record), record))
+                .collect();
             if let Some((_, oldest)) = records.first() {
                 looked_back = oldest["of"]["storedAt"].clone();
                 is_over = since
@@ -107,7 +109,7 @@ impl Fleet {
         let mut all = known
             .reports
             .iter()
-            .map(|it| &it.who.host)
+            .map(|report| &report.who.host)
             .chain(&known.machines);
         all.find(|it| it.as_str().eq_ignore_ascii_case(host))
             .cloned()

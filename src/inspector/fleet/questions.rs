@@ -57,7 +57,7 @@ impl Fleet {
             .lock()
             .questions
             .iter()
-            .map(|it| self.describe_question(it))
+            .map(|question| self.describe_question(question))
             .collect()
     }
 
@@ -71,7 +71,7 @@ impl Fleet {
         let approvals = known
             .questions
             .iter()
-            .map(|it| self.describe_question(it))
+            .map(|question| self.describe_question(question))
             .collect();
         self.feed.tell_pages(
             "approvals",
@@ -144,10 +144,10 @@ impl Fleet {
             .lock()
             .questions
             .iter()
-            .find(|it| question_handle(it) == shown)
+            .find(|question| question_handle(question) == shown)
             .cloned();
         // The answer would be stored, and nobody would wait for it.
-        let is_open = |it: &Question| it.expires / 1000 >= unix_now();
+        let is_open = |question: &Question| question.expires / 1000 >= unix_now();
         let question = found.filter(is_open).ok_or_else(|| {
             Problem::refused(format!(
                 "the question `{id}` waits no more; it was answered, taken back or ran out of time"
@@ -170,7 +170,7 @@ impl Fleet {
             .lock()
             .questions
             .iter()
-            .filter(|it| question_handle(it) != shown)
+            .filter(|question| question_handle(question) != shown)
             .cloned()
             .collect();
         self.tell_questions(left);

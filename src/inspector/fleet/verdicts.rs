@@ -101,7 +101,11 @@ pub(super) fn judged_members(mut record: Value) -> Result<Map<String, Value>, St
             .map(drop)
     };
     check(&record).map_err(|error| format!("{id}: {error}"))?;
-    if record.get("params").is_some_and(|it| !it.is_object()) || !record["project"].is_string() {
+    if record
+        .get("params")
+        .is_some_and(|params| !params.is_object())
+        || !record["project"].is_string()
+    {
         return Err(format!(
             "{id}: its params or its project aren't what a host writes"
         ));

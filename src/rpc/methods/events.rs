@@ -108,7 +108,7 @@ pub(super) async fn answer(
                 asked.time_limit,
             )
             .await;
-            judged.map_err(|it| it.message)
+            judged.map_err(|error| error.message)
         }
         Err(problem) => Err(problem),
     };

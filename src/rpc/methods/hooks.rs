@@ -172,9 +172,13 @@ fn register_now(session: &Session, sent: &Value, may_start: bool) -> RpcResult<R
         .iter()
         .map(|problem| problem.to_diagnostic("session", &lines))
         .collect();
-    let can_never_work =
-        |it: &Diagnostic| it.severity == Severity::Error || it.code == Obstacle::UNREACHABLE;
-    if let Some(error) = diagnostics.iter().find(|it| can_never_work(it)) {
+    let can_never_work = |diagnostic: &Diagnostic| {
+        diagnostic.severity == Severity::Error || diagnostic.code == Obstacle::UNREACHABLE
+    };
+    if let Some(error) = diagnostics
+        .iter()
+        .find(|diagnostic| can_never_work(diagnostic))
+    {
         // All or nothing: a client that is told "registered" must not lack its guard.
         let hook = error
             .hook
@@ -198,7 +202,7 @@ fn register_now(session: &Session, sent: &Value, may_start: bool) -> RpcResult<R
     let mut new: Vec<_> = compiled
         .hooks
         .into_iter()
-        .filter_map(|it| it.hook)
+        .filter_map(|hook| hook.hook)
         .collect();
     session.may_register(&new)?;
     if new.is_empty() {

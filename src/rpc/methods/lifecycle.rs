@@ -17,10 +17,10 @@ use serde_json::{Map, Value, json};
 
 pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<InitializeResult> {
     let params: InitializeParams = decode_params(&without_nulls(&sent))?;
-    let capabilities = params
+    let capabilities = params.capabilities.hooks.or(params
         .capabilities
-        .hooks
-        .or(params.capabilities.experimental.and_then(|it| it.hooks));
+        .experimental
+        .and_then(|experimental| experimental.hooks));
     let editor = lsp::is_editor(&sent)
         .then(|| session.language_server(&sent))
         .transpose()?;
@@ -29,7 +29,7 @@ pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<Initialize
     params
         .client_info
         .as_ref()
-        .and_then(|it| it["name"].as_str())
+        .and_then(|client_info| client_info["name"].as_str())
         .into_iter()
         .for_each(|it| session.name_client(it));
     let mut features = json!({ "positionEncoding": "utf-16" });

@@ -234,7 +234,7 @@ fn read_file(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) 
 fn check_arguments(payload: &Value) -> Result<(), String> {
     let wrong = |key: &str, what: &str| Err(format!("`{key}` is not {what}"));
     let given = |key: &str| payload.get(key).filter(|it| !it.is_null());
-    let is_result = |it: &Value| it.get("Ok").is_some() || it.get("Err").is_some();
+    let is_result = |value: &Value| value.get("Ok").is_some() || value.get("Err").is_some();
     match payload["method"].as_str().unwrap_or_default() {
         "pre_turn" | "post_turn" | "on_turn_error"
             if given("input").is_some_and(|it| !it["message"].is_string()) =>
@@ -445,7 +445,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         };
         let reason = reason
             .as_deref()
-            .filter(|it| !it.is_empty())
+            .filter(|reason| !reason.is_empty())
             .unwrap_or("rejected without a reason");
         say("action", "Reject".into());
         say("reason", reason.into());

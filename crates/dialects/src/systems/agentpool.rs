@@ -279,12 +279,15 @@ fn read_answer(event: &Event, said: Map<String, Value>) -> Result<Answer, String
     answer.reason = text("reason");
     answer.additional_context = text("additional_context").into_iter().collect();
     let mut rewrite = None;
-    match said.get("modified_input").filter(|it| is_true(it)) {
+    match said
+        .get("modified_input")
+        .filter(|modified_input| is_true(modified_input))
+    {
         Some(Value::Object(changes)) => rewrite = Some(changes),
         Some(_) => unfit("modified_input", "an object"),
         None => {}
     }
-    if let Some(decision) = said.get("decision").filter(|it| is_true(it)) {
+    if let Some(decision) = said.get("decision").filter(|decision| is_true(decision)) {
         // It has no word for `defer`.
         answer.decision = decision
             .as_str()
@@ -407,21 +410,26 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     if verdict
         .outcomes
         .iter()
-        .filter_map(|it| it.decision)
+        .filter_map(|outcome| outcome.decision)
         .max()
         .unwrap_or(Decision::Allow)
         != decision
     {
         reasons = verdict.reason.as_deref().into_iter().collect();
     }
-    let said = || verdict.outcomes.iter().filter_map(|it| it.said.as_ref());
+    let said = || {
+        verdict
+            .outcomes
+            .iter()
+            .filter_map(|outcome| outcome.said.as_ref())
+    };
     let mut changes = Map::new();
     let mut refusals = Vec::new();
     let row = DIALECT.row(&event.name);
     if verdict
         .outcomes
         .iter()
-        .any(|it| it.rewrote && it.said.is_none())
+        .any(|outcome| outcome.rewrote && outcome.said.is_none())
         && let (Some(after), Some("pre_tool_use")) = (&verdict.subject, row.map(|row| row.name))
     {
         // Hooks of another vocabulary rewrote too: what came of it all.
@@ -484,16 +492,17 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 
 /// Why a hook of another vocabulary, or the host, ends the run.
 fn foreign_stop(verdict: &Verdict) -> Option<&str> {
-    let is_own = |it: &Outcome| {
-        it.said
+    let is_own = |outcome: &Outcome| {
+        outcome
+            .said
             .as_ref()
             .is_some_and(|said| said.get("continue_") == Some(&Value::Bool(false)))
     };
     let mut foreign = verdict
         .outcomes
         .iter()
-        .filter(|it| !is_own(it))
-        .filter_map(|it| it.stop.as_deref());
+        .filter(|outcome| !is_own(outcome))
+        .filter_map(|outcome| outcome.stop.as_deref());
     let other = verdict
         .stop
         .as_deref()

@@ -559,11 +559,11 @@ mod tests {
             Ok(answer) => {
                 let decision = answer
                     .decision
-                    .map(|it| format!("{} ", it.as_str()))
+                    .map(|decision| format!("{} ", decision.as_str()))
                     .unwrap_or_default();
                 let subject = answer
                     .subject
-                    .map(|it| format!(" = {it}"))
+                    .map(|subject| format!(" = {subject}"))
                     .unwrap_or_default();
                 let context = answer
                     .additional_context
@@ -577,7 +577,7 @@ mod tests {
                 let remarks = answer
                     .remarks
                     .iter()
-                    .map(|it| format!(" ! {it}"))
+                    .map(|remark| format!(" ! {remark}"))
                     .collect::<String>();
                 format!(
                     "{decision}{}{subject}{context}{stop}{remarks}",

@@ -315,7 +315,7 @@ fn complete_event(theirs: &Value, ours: &mut Value) {
         let messages = state("messages")?.as_array()?;
         messages
             .iter()
-            .rfind(|it| it["role"] == role)?
+            .rfind(|message| message["role"] == role)?
             .get("content")
             .cloned()
     };
@@ -363,7 +363,7 @@ fn write_context(event: &Event) -> Value {
         let errors = context["errorList"].as_array_mut();
         errors
             .into_iter()
-            .for_each(|errors| errors.retain(|it| it["type"] != BLOCKED));
+            .for_each(|errors| errors.retain(|error| error["type"] != BLOCKED));
     }
     context["hasErrors"] = context["errorList"]
         .as_array()
@@ -390,7 +390,7 @@ fn block_reason(event: &Event) -> Option<String> {
         .get("errorList")
         .and_then(Value::as_array)
         .filter(|_| &*event.name == "PreToolUse");
-    let exception = errors.and_then(|errors| errors.iter().find(|it| it["type"] == BLOCKED));
+    let exception = errors.and_then(|errors| errors.iter().find(|error| error["type"] == BLOCKED));
     if theirs.get("isToolExecutionBlocked") != Some(&Value::Bool(true)) && exception.is_none() {
         return None;
     }
@@ -463,7 +463,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
                 // An exception of this kind blocks, flag or no flag.
                 let new = errors
                     .iter()
-                    .find(|it| it["type"] == BLOCKED && !contains_item(before, it));
+                    .find(|error| error["type"] == BLOCKED && !contains_item(before, error));
                 if let Some(new) = new.filter(|_| &*event.name == "PreToolUse") {
                     blocks = true;
                     let text = error_text(new).unwrap_or_default();
@@ -510,7 +510,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
                 let message = expect_object(value, "toolExecution")?
                     .get("error")
                     .and_then(error_text);
-                if let Some(message) = message.filter(|it| before["error"] != **it) {
+                if let Some(message) = message.filter(|message| before["error"] != **message) {
                     blocks |= given["isToolExecutionBlocked"] == true;
                     answer.reason = Some(message);
                 }
@@ -696,7 +696,7 @@ fn block_patch(event: &Event, message: Option<&str>) -> Value {
     let arguments = event
         .at("/tool/input")
         .map_or("{}".into(), Value::to_string);
-    let message = message.filter(|it| !it.is_empty()).map(str::to_string).unwrap_or_else(|| {
+    let message = message.filter(|message| !message.is_empty()).map(str::to_string).unwrap_or_else(|| {
         let errors = event.at("/errors").and_then(Value::as_array).map_or(0, Vec::len);
         format!(
             "Execution blocked by hook: HookContext(triggerType=BeforeToolUse, toolCall={tool}({arguments}), \
@@ -736,7 +736,7 @@ fn trace_patch(event: &Event, answer: &Answer) -> Option<Value> {
 /// The word of another vocabulary that ends a run. There it keeps the tool from running, what a
 /// signal doesn't.
 fn foreign_stop<'a>(stop: Option<&'a str>, signals: &[StopSignal]) -> Option<&'a str> {
-    stop.filter(|stop| !signals.iter().any(|it| it.text() == *stop))
+    stop.filter(|stop| !signals.iter().any(|signal| signal.text() == *stop))
 }
 
 /// Those of the state and new ones.
@@ -825,7 +825,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let stop = verdict
         .outcomes
         .iter()
-        .find_map(|it| foreign_stop(it.stop.as_deref(), &it.stop_signals));
+        .find_map(|outcome| foreign_stop(outcome.stop.as_deref(), &outcome.stop_signals));
     if is_gate_of_tool && (denied || stop.is_some()) {
         let mark = block_patch(
             event,
@@ -889,7 +889,10 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             }
             let mut context = write_context(&after);
             // A client that sends the subject as a member of its own reads it there again.
-            let own = event.spec.subject.map(|it| it.trim_start_matches('/'));
+            let own = event
+                .spec
+                .subject
+                .map(|subject| subject.trim_start_matches('/'));
             if let (Some(key @ ("lastMessage" | "result")), Some(subject)) = (own, &verdict.subject)
                 && context.get(key).is_some()
             {
@@ -911,7 +914,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         }
     };
     let strength =
-        |it: &Value| StopReason::deserialize(&it["reason"]).unwrap_or(StopReason::Unknown);
+        |value: &Value| StopReason::deserialize(&value["reason"]).unwrap_or(StopReason::Unknown);
     let mut strongest = all;
     strongest.sort_by_key(strength);
     say("stopSignals", strongest.into());
@@ -968,7 +971,9 @@ fn write_subject(event: &Event, after: &mut Event, subject: &Value) {
         Some("/lastMessage" | "/result") => {
             let last = |event: &Event| {
                 let messages = event.at("/messages")?.as_array()?;
-                messages.iter().rposition(|it| it["role"] == "assistant")
+                messages
+                    .iter()
+                    .rposition(|message| message["role"] == "assistant")
             };
             let given = last(event).and_then(|at| event.at("/messages")?.get(at)?.get("content"));
             let is_subject = given.is_some() && given == event.subject();

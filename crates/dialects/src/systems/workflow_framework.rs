@@ -162,10 +162,11 @@ fn text_of(value: &Value) -> String {
 fn tool_args(event: &Event) -> Option<String> {
     let input = event.at("/tool/input").filter(|input| !input.is_null())?;
     let own = DIALECT.original_payload(event);
-    let own = own.and_then(|it| {
-        it.get("ToolArgs")
+    let own = own.and_then(|context| {
+        context
+            .get("ToolArgs")
             .filter(|it| !it.is_null())
-            .or(it.get("toolArgs"))?
+            .or(context.get("toolArgs"))?
             .as_str()
     });
     Some(
@@ -416,15 +417,16 @@ fn write_reply(_: &Event, verdict: &Verdict) -> Value {
     let modified = verdict.subject.as_ref().filter(|_| !denied);
     // What a hook says at an event whose result nobody reads is an error in its outcome, and in the
     // reply all the same.
-    let is_unheard = |it: &&Outcome| {
-        let denies = it
+    let is_unheard = |outcome: &&Outcome| {
+        let denies = outcome
             .said
             .as_ref()
             .is_some_and(|said| said["Decision"] == DENY);
-        it.status == Status::NonBlockingError && (it.reason.is_some() || denies)
+        outcome.status == Status::NonBlockingError && (outcome.reason.is_some() || denies)
     };
-    let ran = |it: &&Outcome| {
-        (it.status == Status::Success || is_unheard(it)) && (modified.is_none() || it.rewrote)
+    let ran = |outcome: &&Outcome| {
+        (outcome.status == Status::Success || is_unheard(outcome))
+            && (modified.is_none() || outcome.rewrote)
     };
     let said = || {
         verdict

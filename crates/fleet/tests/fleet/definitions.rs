@@ -145,19 +145,21 @@ impl Host {
     }
 
     async fn revision(&self, revision: u64) -> Status {
-        self.wait(|it| {
-            it.in_force
+        self.wait(|status| {
+            status
+                .in_force
                 .as_ref()
-                .is_some_and(|it| it.revision == revision)
+                .is_some_and(|in_force| in_force.revision == revision)
         })
         .await
     }
 
     async fn refusal(&self, reason: &str) -> Status {
-        self.wait(|it| {
-            it.refused
+        self.wait(|status| {
+            status
+                .refused
                 .as_ref()
-                .is_some_and(|it| it.reason.contains(reason))
+                .is_some_and(|refused| refused.reason.contains(reason))
         })
         .await
     }
@@ -312,7 +314,13 @@ async fn what_is_not_sound_is_refused_and_the_last_good_stays() {
     .await
     .unwrap();
     let status = host
-        .wait(|it| it.refused.is_none() && it.in_force.as_ref().is_some_and(|it| it.revision == 2))
+        .wait(|status| {
+            status.refused.is_none()
+                && status
+                    .in_force
+                    .as_ref()
+                    .is_some_and(|in_force| in_force.revision == 2)
+        })
         .await;
     assert_eq!((status.unread, host.text()), (None, "better".into()));
 }

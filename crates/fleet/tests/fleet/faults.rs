@@ -91,7 +91,7 @@ fn faults_are_survived() {
         println!("    {note}");
         broken.iter().for_each(|it| println!("    BROKEN: {it}"));
     }
-    let held = |it: &Account| it.lost + it.doubled == 0 && it.broken.is_empty();
+    let held = |account: &Account| account.lost + account.doubled == 0 && account.broken.is_empty();
     assert!(
         rows.iter().all(|it| it.account.as_ref().is_none_or(held)),
         "not all rows hold"
@@ -299,11 +299,11 @@ fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status
         .lines()
-        .find(|it| it.starts_with("VmRSS:"))
+        .find(|line| line.starts_with("VmRSS:"))
         .unwrap_or_default();
     line.split_whitespace()
         .nth(1)
-        .and_then(|it| it.parse().ok())
+        .and_then(|word| word.parse().ok())
         .unwrap_or_default()
 }
 

@@ -78,7 +78,7 @@ async fn ask(client: &Server, request: &str, deadline: Duration) -> Result<Strin
         deadline,
     )
     .await;
-    answer.map(|it| String::from_utf8(it.to_vec()).unwrap())
+    answer.map(|answer| String::from_utf8(answer.to_vec()).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,11 +22,11 @@ fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status
         .lines()
-        .find(|it| it.starts_with("VmRSS:"))
+        .find(|line| line.starts_with("VmRSS:"))
         .unwrap_or_default();
     line.split_whitespace()
         .nth(1)
-        .and_then(|it| it.parse().ok())
+        .and_then(|word| word.parse().ok())
         .unwrap_or_default()
 }
 
@@ -88,10 +88,11 @@ async fn an_edit_is_in_force_on_all_hosts() {
         let waits = hosts.iter().cloned().map(|mut status| {
             let revision = manifest.revision;
             tokio::spawn(async move {
-                let is_there = |it: &Status| {
-                    it.in_force
+                let is_there = |status: &Status| {
+                    status
+                        .in_force
                         .as_ref()
-                        .is_some_and(|it| it.revision == revision)
+                        .is_some_and(|in_force| in_force.revision == revision)
                 };
                 let waited = tokio::time::timeout(LONG, status.wait_for(is_there)).await;
                 waited.is_ok().then(|| began.elapsed())

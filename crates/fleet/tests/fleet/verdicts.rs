@@ -395,7 +395,7 @@ async fn three_servers_lose_their_leaders_and_nothing_else() {
                 if spender
                     .check_budget(&budget, PATIENCE)
                     .await
-                    .is_ok_and(|it| it.may_spend)
+                    .is_ok_and(|budget| budget.may_spend)
                 {
                     // What can't be counted now is counted later.
                     let _ = spender.spend(&budget, 3000, PATIENCE).await;

@@ -65,25 +65,31 @@ impl Writer<'_> {
             let values: Vec<&Value> = match base.filter(|_| !follows_value) {
                 Some(base) => events
                     .iter()
-                    .filter_map(|it| at_path(it.data(), base))
+                    .filter_map(|event| at_path(event.data(), base))
                     .collect(),
                 None => Vec::new(),
             };
-            let is_map = !values.is_empty() && values.iter().all(|it| it.is_object());
-            let fits = |it: &&Function| {
-                it.is_method
-                    && (values.is_empty() || is_map || values.iter().any(|value| (it.fits)(value)))
+            let is_map = !values.is_empty() && values.iter().all(|value| value.is_object());
+            let fits = |function: &&Function| {
+                function.is_method
+                    && (values.is_empty()
+                        || is_map
+                        || values.iter().any(|value| (function.fits)(value)))
             };
             items.extend(
                 FUNCTIONS
                     .iter()
                     .filter(fits)
-                    .filter_map(|it| self.function_item(it, &span, calls)),
+                    .filter_map(|function| self.function_item(function, &span, calls)),
             );
             return items;
         }
         if let Some(path) = compared_path(typed.get(..start).unwrap_or_default()) {
-            let quote = if self.reading.quote.is_some_and(|it| it.starts_with('"')) {
+            let quote = if self
+                .reading
+                .quote
+                .is_some_and(|quote| quote.starts_with('"'))
+            {
                 '\''
             } else {
                 '"'
@@ -124,8 +130,8 @@ impl Writer<'_> {
         items.extend(
             FUNCTIONS
                 .iter()
-                .filter(|it| !it.is_method)
-                .filter_map(|it| self.function_item(it, &span, calls)),
+                .filter(|function| !function.is_method)
+                .filter_map(|function| self.function_item(function, &span, calls)),
         );
         items
     }
@@ -155,7 +161,7 @@ impl Writer<'_> {
     fn known_texts(&self, path: &str, events: &[&Event]) -> Vec<String> {
         let said = events
             .iter()
-            .filter_map(|it| at_path(it.data(), path)?.as_str())
+            .filter_map(|event| at_path(event.data(), path)?.as_str())
             .filter(|it| is_word(it));
         let mut values: Vec<String> = said.map(str::to_string).collect();
         match path {
@@ -170,7 +176,7 @@ impl Writer<'_> {
             _ => {}
         }
         let mut told = BTreeSet::new();
-        values.retain(|it| !it.contains(['"', '\'', '\\']) && told.insert(it.clone()));
+        values.retain(|value| !value.contains(['"', '\'', '\\']) && told.insert(value.clone()));
         values
     }
 
@@ -197,21 +203,22 @@ impl Writer<'_> {
                 NodeValue::Seq(items) => items.iter().filter_map(Node::text).collect(),
                 _ => node.text().into_iter().collect::<Vec<_>>(),
             });
-        let rules: Option<Vec<_>> = rules.map(|it| {
-            it.into_iter()
+        let rules: Option<Vec<_>> = rules.map(|rules| {
+            rules
+                .into_iter()
                 .filter_map(|rule| ToolRule::new(rule).ok())
                 .collect()
         });
         let matcher = of_hook("matcher").filter(|it| !matches!(*it, "" | "*"));
-        let matcher = matcher.map(|it| {
-            RegexBuilder::new(&format!("^(?:{it})$"))
+        let matcher = matcher.map(|rules| {
+            RegexBuilder::new(&format!("^(?:{rules})$"))
                 .size_limit(MAX_MATCHER)
                 .build()
         });
         let is_of_rule = move |tool: &str| {
-            rules
-                .as_ref()
-                .is_none_or(|it| it.is_empty() || it.iter().any(|rule| rule.is_about(tool)))
+            rules.as_ref().is_none_or(|rules| {
+                rules.is_empty() || rules.iter().any(|rule| rule.is_about(tool))
+            })
         };
         move |tool| is_of_rule(tool) && !matches!(&matcher, Some(Ok(it)) if !it.is_match(tool))
     }
@@ -223,7 +230,7 @@ impl Writer<'_> {
             || self
                 .here
                 .events()
-                .is_none_or(|events| events.iter().any(|it| may_be_about_a_tool(it)))
+                .is_none_or(|events| events.iter().any(|event| may_be_about_a_tool(event)))
     }
 
     /// How many of the hook's events are about this member, and where it stands among all.
@@ -232,10 +239,10 @@ impl Writer<'_> {
         let is_meant = |name: &str| {
             events
                 .as_ref()
-                .is_none_or(|it| it.iter().any(|it| **it == *name))
+                .is_none_or(|events| events.iter().any(|event| **event == *name))
         };
         let is_about = |spec: &&EventSpec| {
-            let subject = spec.subject.and_then(|it| it.split('/').nth(1));
+            let subject = spec.subject.and_then(|subject| subject.split('/').nth(1));
             is_meant(spec.name) && (subject == Some(member) || member == "tool" && spec.tool)
         };
         let at = MEMBERS.iter().position(|it| *it == member);
@@ -321,7 +328,11 @@ impl Writer<'_> {
         if key.contains(['"', '\'', '\\']) || !is_word(key) {
             return None;
         }
-        let quote = if self.reading.quote.is_some_and(|it| it.starts_with('"')) {
+        let quote = if self
+            .reading
+            .quote
+            .is_some_and(|quote| quote.starts_with('"'))
+        {
             '\''
         } else {
             '"'
@@ -340,7 +351,11 @@ impl Writer<'_> {
     }
 
     fn function_item(&self, function: &Function, span: &Span, calls: bool) -> Option<Item> {
-        let quote = if self.reading.quote.is_some_and(|it| it.starts_with('\'')) {
+        let quote = if self
+            .reading
+            .quote
+            .is_some_and(|quote| quote.starts_with('\''))
+        {
             "\""
         } else {
             "'"
@@ -515,7 +530,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 /// A function of CEL: how it is called, and what it does.
 pub(crate) fn about_function(name: &str) -> Option<(String, &'static str)> {
-    let function = FUNCTIONS.iter().find(|it| it.name == name)?;
+    let function = FUNCTIONS.iter().find(|function| function.name == name)?;
     Some((function.call.replace('\u{1}', "…"), function.about))
 }
 

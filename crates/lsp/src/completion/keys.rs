@@ -25,7 +25,9 @@ impl Writer<'_> {
         let is_handler = |name: &str| is_hook && KINDS.iter().any(|kind| kind.key == name);
         let has_handler = there.iter().any(|key| is_handler(key));
         let mut members = docs.members();
-        members.retain(|it| !(there.contains(it.name) || has_handler && is_handler(it.name)));
+        members.retain(|member| {
+            !(there.contains(member.name) || has_handler && is_handler(member.name))
+        });
         if docs.is_tagged() && !there.is_empty() {
             members.clear();
         }
@@ -49,12 +51,12 @@ impl Writer<'_> {
         };
         members.sort_by_key(rank);
         // A new item of a list begins with what it can't do without.
-        if self.reading.lead == "- " && members.iter().any(|it| it.is_required) {
-            members.retain(|it| it.is_required);
+        if self.reading.lead == "- " && members.iter().any(|member| member.is_required) {
+            members.retain(|member| member.is_required);
         }
         let mut items: Vec<Item> = members
             .iter()
-            .map(|it| self.key_item(it.name, &it.docs, it.docs.text()))
+            .map(|member| self.key_item(member.name, &member.docs, member.docs.text()))
             .collect();
         if self.here.path.last() == Some(&Step::Key("hooks")) && self.here.dialect.files.is_some() {
             items.extend(self.event_keys(&there));
@@ -63,7 +65,7 @@ impl Writer<'_> {
             .text
             .get(..self.reading.token.start)
             .and_then(|it| it.rsplit('\n').next());
-        let begins_line = line.is_some_and(|it| it.trim().is_empty());
+        let begins_line = line.is_some_and(|line| line.trim().is_empty());
         if self.format == Format::Toml && !path_is_root && !self.reading.in_flow && begins_line {
             items.extend(self.tables());
         }
@@ -109,16 +111,16 @@ impl Writer<'_> {
                 .map(str::trim_start);
             let next = behind.find(|it| !it.is_empty() && !it.starts_with('#'));
             let has_members = next.is_some_and(|it| !it.starts_with('['));
-            let within = |it: Item| match has_members {
+            let within = |item: Item| match has_members {
                 true => Item {
                     span: header.clone(),
-                    text: it.label.clone(),
+                    text: item.label.clone(),
                     is_snippet: false,
-                    ..it
+                    ..item
                 },
                 false => Item {
                     span: header.clone(),
-                    ..it
+                    ..item
                 },
             };
             return self.tables().into_iter().map(within).collect();
@@ -130,14 +132,15 @@ impl Writer<'_> {
             (false, true) => "]]",
             (false, false) => "]",
         };
-        let is_table =
-            |it: &Member<'_>| it.docs.kinds().contains(&Kind::Map) && !there.contains(&it.name);
-        let item = |it: Member<'_>| Item {
-            text: format!("{}{close}", it.name),
+        let is_table = |member: &Member<'_>| {
+            member.docs.kinds().contains(&Kind::Map) && !there.contains(&member.name)
+        };
+        let item = |member: Member<'_>| Item {
+            text: format!("{}{close}", member.name),
             ..Item::named(
                 ItemKind::MODULE,
-                it.name,
-                it.docs.text(),
+                member.name,
+                member.docs.text(),
                 &self.reading.token,
             )
         };
@@ -153,17 +156,17 @@ impl Writer<'_> {
         let members = docs::FILE.docs_at(&[]).members();
         let mut members: Vec<_> = members
             .iter()
-            .filter_map(|it| Some((it, self.write_table(it.name, &it.docs)?)))
+            .filter_map(|member| Some((member, self.write_table(member.name, &member.docs)?)))
             .collect();
-        members.retain(|(it, _)| {
-            it.docs.is_only(Kind::List) || self.reading.root.get(it.name).is_none()
+        members.retain(|(member, _)| {
+            member.docs.is_only(Kind::List) || self.reading.root.get(member.name).is_none()
         });
-        members.sort_by_key(|(it, _)| it.name != "hooks");
-        let item = |(it, text): (&Member<'_>, String)| {
+        members.sort_by_key(|(member, _)| member.name != "hooks");
+        let item = |(member, text): (&Member<'_>, String)| {
             let header = text.lines().next().unwrap_or_default().to_string();
             let item = Item {
                 kind: Some(ItemKind::MODULE),
-                about: it.docs.text(),
+                about: member.docs.text(),
                 span: self.reading.token.clone(),
                 ..Item::default()
             };
@@ -304,13 +307,13 @@ impl Writer<'_> {
             let required: Vec<_> = docs
                 .members()
                 .into_iter()
-                .filter(|it| it.is_required)
+                .filter(|member| member.is_required)
                 .collect();
-            let lines = required.iter().map(|it| {
+            let lines = required.iter().map(|member| {
                 format!(
                     "\n{inner}{}:{}",
-                    it.name,
-                    self.write_skeleton(&it.docs, indent + 2, false)
+                    member.name,
+                    self.write_skeleton(&member.docs, indent + 2, false)
                 )
             });
             let lines: String = lines.collect();
@@ -322,12 +325,15 @@ impl Writer<'_> {
         }
         if docs.is_only(Kind::List) && docs.items().is_only(Kind::Map) {
             let items = docs.items();
-            let first = items.members().into_iter().find(|it| it.is_required);
-            let first = first.map(|it| {
+            let first = items
+                .members()
+                .into_iter()
+                .find(|member| member.is_required);
+            let first = first.map(|member| {
                 format!(
                     "{}:{}",
-                    it.name,
-                    self.write_skeleton(&it.docs, indent + 4, false)
+                    member.name,
+                    self.write_skeleton(&member.docs, indent + 4, false)
                 )
             });
             return format!("\n{inner}- {}", first.unwrap_or_else(|| STOP.to_string()));

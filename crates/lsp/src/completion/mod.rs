@@ -65,9 +65,9 @@ fn as_lsp(
     lines: &Lines<'_>,
     abilities: &Abilities,
 ) -> CompletionItem {
-    let details = |it| CompletionItemLabelDetails {
+    let details = |description| CompletionItemLabelDetails {
         detail: None,
-        description: Some(it),
+        description: Some(description),
     };
     let has_lines = item.text.contains('\n');
     let adjusts = abilities.adjusts_indentation;
@@ -131,8 +131,9 @@ fn completion_items(
     let mut told = BTreeSet::new();
     let mut readings = find_completing(text, format, offset);
     // Where a hook may begin, that is what is meant.
-    readings.sort_by_key(|it| {
-        !(it.lead == "- " && matches!(it.path()[..], [Step::Key("hooks"), Step::Index(_)]))
+    readings.sort_by_key(|reading| {
+        !(reading.lead == "- "
+            && matches!(reading.path()[..], [Step::Key("hooks"), Step::Index(_)]))
     });
     for reading in &readings {
         let path = reading.path();
@@ -236,7 +237,7 @@ mod tests {
     /// offered.
     fn taken(text: &str, label: &str, snippets: bool) -> String {
         let (source, items) = of(format_of(text), text, &seen(), snippets);
-        let Some(item) = items.iter().find(|it| it.label == label) else {
+        let Some(item) = items.iter().find(|item| item.label == label) else {
             return String::new();
         };
         let mut source = source;
@@ -300,7 +301,7 @@ mod tests {
         }
         rows::compare("lsp/offered.jsonl", |row: Row| {
             let (_, items) = of(format_of(&row.text), &row.text, &seen(), true);
-            let labels: Vec<String> = items.into_iter().map(|it| it.label).collect();
+            let labels: Vec<String> = items.into_iter().map(|item| item.label).collect();
             assert!(!labels.contains(&row.never), "{}: {labels:?}", row.text);
             (
                 labels.into_iter().take(row.first.len()).collect(),

@@ -88,7 +88,7 @@ impl Writer<'_> {
                     .members()
                     .into_iter()
                     .filter(|_| n == path.len())
-                    .flat_map(|it| it.docs.about);
+                    .flat_map(|member| member.docs.about);
                 docs.about
                     .iter()
                     .copied()
@@ -123,7 +123,7 @@ impl Writer<'_> {
                     _ => None,
                 });
         let names = parent
-            .and_then(|it| it.get("inheritEnv"))
+            .and_then(|parent| parent.get("inheritEnv"))
             .map(Node::items)
             .unwrap_or_default();
         names
@@ -157,7 +157,7 @@ impl Writer<'_> {
         ] {
             let members = events
                 .iter()
-                .filter_map(|it| it.at(pointer)?.as_object())
+                .filter_map(|event| event.at(pointer)?.as_object())
                 .flatten();
             names.extend(
                 members

@@ -52,14 +52,14 @@ impl Writer<'_> {
         let tool = tool.trim();
         let mut told = BTreeSet::new();
         let mut arguments = Vec::new();
-        for event in seen.events.iter().filter(|it| {
+        for event in seen.events.iter().filter(|event| {
             tool.split('|')
-                .any(|name| it.tool_name() == Some(name.trim()))
+                .any(|name| event.tool_name() == Some(name.trim()))
         }) {
             let argument = event
                 .at("/tool/input")
                 .and_then(|input| tools::main_argument(tool, input));
-            let Some((kind, argument)) = argument.filter(|(_, it)| is_word(it)) else {
+            let Some((kind, argument)) = argument.filter(|(_, argument)| is_word(argument)) else {
                 continue;
             };
             let argument = &*argument;

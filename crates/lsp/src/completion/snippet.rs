@@ -39,15 +39,15 @@ pub(super) fn inline_value(docs: &Docs<'_>, format: Format) -> String {
 
 /// The members that a map can't do without.
 pub(super) fn members_of(docs: &Docs<'_>, format: Format, joint: &str) -> String {
-    let written = |it: &Member<'_>| {
+    let written = |required: &Member<'_>| {
         member(
-            &key(it.name, format),
-            &inline_value(&it.docs, format),
+            &key(required.name, format),
+            &inline_value(&required.docs, format),
             format,
         )
     };
     // A file may have no hooks, but a new file is written for hooks.
-    let is_needed = |it: &&Member<'_>| it.is_required || it.name == "hooks";
+    let is_needed = |member: &&Member<'_>| member.is_required || member.name == "hooks";
     let required: Vec<_> = docs
         .members()
         .iter()

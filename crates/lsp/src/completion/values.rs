@@ -36,9 +36,12 @@ impl Writer<'_> {
         let docs = docs::FILE.docs_at(&self.here.path);
         let there: Vec<&str> = self.reading.neighbours().collect();
         let choices = docs.choices();
-        let choices = choices
-            .iter()
-            .filter(|it| it.value.as_str().is_none_or(|it| !there.contains(&it)));
+        let choices = choices.iter().filter(|choice| {
+            choice
+                .value
+                .as_str()
+                .is_none_or(|value| !there.contains(&value))
+        });
         let mut items: Vec<Item> = choices
             .filter_map(|choice| {
                 let (label, is_text) = match choice.value {
@@ -90,13 +93,13 @@ impl Writer<'_> {
         let dialects = of_product
             .iter()
             .filter_map(|it| dialects::by_name(it.value.as_str()?).ok());
-        let item = |it: &'static dialects::Dialect| {
+        let item = |dialect: &'static dialects::Dialect| {
             let item = Item {
                 kind: Some(ItemKind::MODULE),
-                about: it.about.into(),
+                about: dialect.about.into(),
                 ..Item::default()
             };
-            self.value_item(it.name(), item)
+            self.value_item(dialect.name(), item)
         };
         dialects.filter_map(item).collect()
     }
@@ -130,7 +133,7 @@ impl Writer<'_> {
         }
         let others = DIALECTS
             .iter()
-            .filter(|it| it.name() != own.name() && it.name() != "sample");
+            .filter(|dialect| dialect.name() != own.name() && dialect.name() != "sample");
         for dialect in others {
             for row in dialect.events {
                 let all = std::iter::once(row.name).chain(row.also.iter().copied());
@@ -150,7 +153,7 @@ impl Writer<'_> {
                 about: about_event(canonical),
                 // Editors sort by how well the start of this fits before they sort by rank.
                 filter: dialect
-                    .filter(|it| *it != own.name())
+                    .filter(|dialect| *dialect != own.name())
                     .map(|dialect| format!("{dialect} {name}")),
                 ..Item::default()
             };
@@ -173,7 +176,7 @@ impl Writer<'_> {
         let targets: Vec<(Option<Arc<str>>, Target)> = match &events {
             Some(events) => events
                 .iter()
-                .map(|it| (Some(it.clone()), (contract.matched)(it)))
+                .map(|event| (Some(event.clone()), (contract.matched)(event)))
                 .collect(),
             None => vec![(None, (contract.matched)("PreToolUse"))],
         };
@@ -183,7 +186,9 @@ impl Writer<'_> {
                 Target::Nothing => {}
                 Target::Member(_)
                     if target.is_tool()
-                        && event.as_ref().is_some_and(|it| !may_be_about_a_tool(it)) => {}
+                        && event
+                            .as_ref()
+                            .is_some_and(|event| !may_be_about_a_tool(event)) => {}
                 Target::Member(_) if target.is_tool() => {
                     let tools = seen.tool_names().into_iter();
                     names.extend(
@@ -196,7 +201,7 @@ impl Writer<'_> {
                         .iter()
                         .filter(|it| event.as_ref().is_none_or(|name| *name == it.name));
                     let texts = of_event
-                        .filter_map(|it| it.text(pointer))
+                        .filter_map(|of_event| of_event.text(pointer))
                         .filter(|text| is_word(text));
                     names.extend(texts.map(|text| (text.to_string(), Some("seen"))));
                 }
@@ -206,7 +211,7 @@ impl Writer<'_> {
                         .iter()
                         .filter(|it| event.as_ref().is_none_or(|name| *name == it.name));
                     let texts = of_event
-                        .flat_map(|it| texts(it))
+                        .flat_map(|of_event| texts(of_event))
                         .filter(|text| is_word(text));
                     names.extend(texts.map(|text| (text, Some("seen"))));
                 }
@@ -259,7 +264,10 @@ impl Writer<'_> {
                             ..item
                         },
                     )
-                    .map(|it| Item { label: name, ..it });
+                    .map(|item| Item {
+                        label: name,
+                        ..item
+                    });
             }
             let span = self.word_span(part, rest)?;
             Some(Item {
@@ -276,7 +284,7 @@ impl Writer<'_> {
         let names: BTreeSet<&str> = seen
             .events
             .iter()
-            .filter_map(|it| it.text("/agent/name"))
+            .filter_map(|event| event.text("/agent/name"))
             .filter(|it| is_word(it))
             .collect();
         let there: Vec<&str> = self.reading.neighbours().collect();

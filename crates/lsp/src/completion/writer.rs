@@ -29,7 +29,7 @@ impl Seen {
             .tools
             .iter()
             .map(String::as_str)
-            .chain(self.events.iter().filter_map(|it| it.tool_name()));
+            .chain(self.events.iter().filter_map(|event| event.tool_name()));
         let called: BTreeSet<&str> = called.filter(|name| is_word(name)).collect();
         let known = TOOLS
             .iter()

@@ -251,7 +251,8 @@ fn read_draft(
     let quote = ["\"\"\"", "'''", "\"", "'"]
         .into_iter()
         .find(|quote| source.starts_with(quote));
-    let is_closed = quote.is_some_and(|it| source.len() >= 2 * it.len() && source.ends_with(it));
+    let is_closed =
+        quote.is_some_and(|quote| source.len() >= 2 * quote.len() && source.ends_with(quote));
     let Form {
         lead,
         has_value,
@@ -440,7 +441,7 @@ impl Quoted<'_> {
         if wants_comma {
             after.push(',');
         }
-        let ends_value = |it: &Solid| !matches!(it.byte, b'{' | b'[' | b',' | b':' | b'=');
+        let ends_value = |solid: &Solid| !matches!(solid.byte, b'{' | b'[' | b',' | b':' | b'=');
         let comma = last
             .filter(|it| !open.is_empty() && ends_value(it))
             .map(|it| it.end);
@@ -490,8 +491,8 @@ mod tests {
     fn shown(text: &str, format: Format) -> Vec<String> {
         let (before, after) = text.split_once('¦').unwrap();
         let text = format!("{before}{after}");
-        let show = |it: &Completing| {
-            let path: String = it
+        let show = |completing: &Completing| {
+            let path: String = completing
                 .path()
                 .iter()
                 .map(|step| match step {
@@ -499,12 +500,12 @@ mod tests {
                     Step::Index(index) => format!("/{index}"),
                 })
                 .collect();
-            let kind = if it.is_key { "key" } else { "value" };
+            let kind = if completing.is_key { "key" } else { "value" };
             format!(
                 "{kind} {path} {}‹{}› ‹{}›",
-                it.lead,
-                it.typed,
-                &text[it.token.clone()]
+                completing.lead,
+                completing.typed,
+                &text[completing.token.clone()]
             )
         };
         find_completing(&text, format, before.len())

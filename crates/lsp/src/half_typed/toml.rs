@@ -26,9 +26,9 @@ fn is_header(line: &str) -> bool {
     let line = line.split('#').next().unwrap_or_default().trim();
     let inner = line.strip_prefix("[[").and_then(|it| it.strip_suffix("]]"));
     let inner = inner.or_else(|| line.strip_prefix('[').and_then(|it| it.strip_suffix(']')));
-    inner.is_some_and(|it| {
-        !it.trim().is_empty()
-            && it
+    inner.is_some_and(|header| {
+        !header.trim().is_empty()
+            && header
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' '))
     })

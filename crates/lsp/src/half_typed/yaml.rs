@@ -273,7 +273,7 @@ pub(super) fn hook_window(text: &str, offset: usize) -> Option<Window> {
         let is_said = !said.is_empty() && !said.starts_with('#');
         if line_start > here.start {
             // Ends before the next item, or where the list does.
-            if is_said && item_indent.is_some_and(|it| indent <= it) {
+            if is_said && item_indent.is_some_and(|item_indent| indent <= item_indent) {
                 return Some(Window {
                     span: start?..line_start,
                     before: "hooks:\n",
@@ -285,7 +285,10 @@ pub(super) fn hook_window(text: &str, offset: usize) -> Option<Window> {
         if is_said && indent == 0 && !is_item && line_start < here.start {
             below_hooks = said.starts_with("hooks:");
             (item_indent, start) = (None, None);
-        } else if below_hooks && is_item && item_indent.is_none_or(|it| it == indent) {
+        } else if below_hooks
+            && is_item
+            && item_indent.is_none_or(|item_indent| item_indent == indent)
+        {
             (item_indent, start) = (Some(indent), Some(line_start));
         }
     }

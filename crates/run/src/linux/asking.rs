@@ -139,12 +139,12 @@ impl Asking {
                 .map(|it| String::from_utf8_lossy(it).into_owned())
                 .collect::<Vec<_>>()
         };
-        let parent = |it: &Ancestor| {
-            let mut parent = json!({ "pid": it.pid, "argv": words(&it.argv) });
-            if it.is_same_program {
+        let parent = |ancestor: &Ancestor| {
+            let mut parent = json!({ "pid": ancestor.pid, "argv": words(&ancestor.argv) });
+            if ancestor.is_same_program {
                 parent["sameProgram"] = json!(true);
             }
-            if let Some(file) = &it.file {
+            if let Some(file) = &ancestor.file {
                 parent["realPath"] = json!(file.to_string_lossy());
             }
             parent

@@ -215,7 +215,7 @@ pub fn await_standing(command: &UnixStream) -> Standing {
     let fd = recvmsg::<()>(command.as_raw_fd(), &mut parts, Some(&mut space), flags)
         .ok()
         .and_then(|message| {
-            message.cmsgs().ok()?.find_map(|it| match it {
+            message.cmsgs().ok()?.find_map(|message| match message {
                 ControlMessageOwned::ScmRights(fds) => fds.first().copied(),
                 _ => None,
             })

@@ -175,7 +175,7 @@ fn read_message(body: &[u8]) -> Result<Option<Message>> {
         (Some(id), None) => {
             let error = message
                 .get("error")
-                .map(|it| it["message"].as_str().unwrap_or("an error").to_owned());
+                .map(|error| error["message"].as_str().unwrap_or("an error").to_owned());
             Some(Message::Reply(
                 id,
                 error.map_or_else(|| Ok(message["result"].take()), Err),

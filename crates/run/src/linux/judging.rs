@@ -98,7 +98,7 @@ impl Judge<'_> {
         let cwd = match self
             .directory
             .as_ref()
-            .map_err(|it| *it)
+            .map_err(|error| *error)
             .and_then(Seen::real_path)
         {
             Ok(cwd) => cwd,
@@ -144,7 +144,7 @@ impl Judge<'_> {
         for parent in parents
             .iter_mut()
             .take(MAX_LOOKED_AT)
-            .filter(|it| name(&it.argv) == name(&program.argv))
+            .filter(|parent| name(&parent.argv) == name(&program.argv))
         {
             parent.is_same_program = self.runs_as(parent.pid, file);
         }
@@ -166,7 +166,7 @@ impl Judge<'_> {
         else {
             return false;
         };
-        let named = |file: &ProgramFile| file.kind.named.as_ref().map(|it| it.path.clone());
+        let named = |file: &ProgramFile| file.kind.named.as_ref().map(|named| named.path.clone());
         running.key == file.key || named(file).is_some_and(|it| named(&running) == Some(it))
     }
 
@@ -179,7 +179,7 @@ impl Judge<'_> {
         let real_path = program
             .file
             .as_ref()
-            .map(|it| it.real_path.clone())
+            .map(|file| file.real_path.clone())
             .unwrap_or_default();
         let real_name = base_name(real_path.as_os_str().as_bytes());
         let mut names: Vec<(Vec<u8>, PathBuf)> = Vec::new();
@@ -195,7 +195,7 @@ impl Judge<'_> {
         let real = snapshot.has_name(real_name).then_some(&*real_path);
         let others = real
             .into_iter()
-            .chain(file.kind.named.as_ref().map(|it| &*it.path));
+            .chain(file.kind.named.as_ref().map(|named| &*named.path));
         let is_new = |path: &&Path| !is_among(&names, path.as_os_str().as_bytes());
         let others: Vec<&Path> = others.filter(is_new).collect();
         if others.is_empty() {

@@ -346,10 +346,10 @@ pub fn link_chain(path: &Path, to: FileKey) -> Option<Chain> {
 fn path_names(path: &Path) -> Vec<PathBuf> {
     let parts = path
         .components()
-        .filter(|it| matches!(it, Component::Normal(_) | Component::ParentDir));
+        .filter(|component| matches!(component, Component::Normal(_) | Component::ParentDir));
     parts
         .rev()
-        .map(|it| PathBuf::from(it.as_os_str()))
+        .map(|part| PathBuf::from(part.as_os_str()))
         .collect()
 }
 

@@ -102,7 +102,7 @@ impl Obeyed {
     pub fn may_start(&self, command: &[OsString]) -> bool {
         let is_known = command
             .first()
-            .is_some_and(|it| Path::new(it).is_absolute());
+            .is_some_and(|command| Path::new(command).is_absolute());
         !is_known || self.program().is_some()
     }
 

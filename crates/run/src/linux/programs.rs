@@ -139,7 +139,10 @@ impl Snapshot {
             .by_inode
             .extend(by_inode.map(|(key, path)| (*key, path.clone())));
         for (size, originals) in &known.by_size {
-            let originals = originals.iter().filter(|it| is_named(&it.path)).cloned();
+            let originals = originals
+                .iter()
+                .filter(|original| is_named(&original.path))
+                .cloned();
             files.by_size.entry(*size).or_default().extend(originals);
         }
         let copies = known.copies.iter().filter(|(_, path)| is_named(path));
@@ -247,7 +250,11 @@ impl Snapshot {
         since: Duration,
         runs: &Runs,
     ) -> bool {
-        let is_named = file.kind.named.as_ref().is_some_and(|it| it.is_target);
+        let is_named = file
+            .kind
+            .named
+            .as_ref()
+            .is_some_and(|named| named.is_target);
         // `python3.11` is what `python3` links to, by whatever name it is started.
         if name.is_empty() || is_named && base_name(file.real_path.as_os_str().as_bytes()) == name {
             return false;
@@ -270,7 +277,7 @@ impl Snapshot {
             .iter()
             .filter_map(|path| lookup::link_chain(path, file.key))
             .any(|chain| {
-                chain.files.iter().all(|it| held_from(*it).is_none())
+                chain.files.iter().all(|file| held_from(*file).is_none())
                     && chain.directories.iter().all(is_in_place)
             })
     }
@@ -292,9 +299,9 @@ impl Snapshot {
         if files.directories.is_empty() || !is_known(&files) {
             // As they were before it is looked, so that no change is missed.
             let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-            let directories = std::env::split_paths(&path).filter(|it| it.is_absolute());
+            let directories = std::env::split_paths(&path).filter(|path| path.is_absolute());
             let directories: Vec<_> = directories
-                .map(|it| (changed_at(&it), it))
+                .map(|directory| (changed_at(&directory), directory))
                 .map(|(at, it)| (it, at))
                 .collect();
             for (directory, _) in &directories {
@@ -496,7 +503,7 @@ mod tests {
             ("#!/bin/sh\t-e", "/bin/sh", Some("-e")),
         ] {
             let line = script_line(text.as_bytes()).unwrap();
-            let argument = argument.map(|it: &str| it.as_bytes().to_vec());
+            let argument = argument.map(|text: &str| text.as_bytes().to_vec());
             assert_eq!(
                 line,
                 ScriptLine {

@@ -51,7 +51,7 @@ pub struct Wanted {
 pub fn read_wanted(notification: &Notification) -> Result<Wanted, Errno> {
     let entry = ENTRIES
         .iter()
-        .find(|it| it.audit == notification.arch)
+        .find(|entry| entry.audit == notification.arch)
         .ok_or(Errno::ENOSYS)?;
     let args = notification.args;
     let is_at = notification.number == entry.execveat;

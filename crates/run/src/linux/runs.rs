@@ -151,7 +151,7 @@ impl Runs {
             .into_iter()
             .chain(self.earlier.iter().copied())
             .collect();
-        times.retain(|it| it.by != own.by);
+        times.retain(|time| time.by != own.by);
         times.push(own);
         let text = merge_times(times)
             .iter()
@@ -205,9 +205,9 @@ fn is_own_ground(place: &Path, error: &Error) -> bool {
     let own = nix::unistd::geteuid();
     let nearest = place
         .ancestors()
-        .find_map(|it| fs::symlink_metadata(it).ok());
+        .find_map(|ancestor| fs::symlink_metadata(ancestor).ok());
     error.kind() != ErrorKind::ReadOnlyFilesystem
-        && (own.is_root() || nearest.is_none_or(|it| it.uid() == own.as_raw()))
+        && (own.is_root() || nearest.is_none_or(|nearest| nearest.uid() == own.as_raw()))
 }
 
 impl Time {
@@ -272,9 +272,9 @@ fn merge_times(mut times: Vec<Time>) -> Vec<Time> {
     times.sort_unstable();
     times.dedup();
     let (under_way, ended): (Vec<Time>, Vec<Time>) =
-        times.into_iter().partition(|it| it.until.is_none());
+        times.into_iter().partition(|time| time.until.is_none());
     // One that has ended meanwhile is no longer under way.
-    let has_ended = |it: &Time| ended.iter().any(|ended| ended.by == it.by);
+    let has_ended = |time: &Time| ended.iter().any(|ended| ended.by == time.by);
     let under_way: Vec<Time> = under_way.into_iter().filter(|it| !has_ended(it)).collect();
     let mut all: Vec<Time> = Vec::new();
     for time in ended {

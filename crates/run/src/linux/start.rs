@@ -82,7 +82,7 @@ pub fn refuse_waiting(supervisor: &Supervisor) {
         poll(&mut ready, PollTimeout::ZERO) == Ok(1)
             && ready[0]
                 .revents()
-                .is_some_and(|it| it.contains(PollFlags::POLLIN))
+                .is_some_and(|revents| revents.contains(PollFlags::POLLIN))
     };
     while is_waiting() {
         let Ok(notification) = sys::receive_start(supervisor.listener()) else {
@@ -112,7 +112,7 @@ fn next(supervisor: &Supervisor) -> Option<Notification> {
 fn serve_start(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) {
     if ENTRIES
         .iter()
-        .any(|it| it.audit == notification.arch && it.prlimit == notification.number)
+        .any(|entry| entry.audit == notification.arch && entry.prlimit == notification.number)
     {
         return serve_limit(supervisor, notification);
     }
@@ -231,9 +231,9 @@ impl UnderWay<'_> {
                     reason,
                 });
             }
-            let (key, kind) = program.file.map(|it| (it.key, it.kind)).unzip();
-            let directory = directory.as_ref().ok().map(|it| it.key.inode);
-            let is_alike = kind.is_some_and(|it| it.is_alike);
+            let (key, kind) = program.file.map(|file| (file.key, file.kind)).unzip();
+            let directory = directory.as_ref().ok().map(|directory| directory.key.inode);
+            let is_alike = kind.is_some_and(|kind| kind.is_alike);
             expected = Expected {
                 argv: program.argv,
                 file: key,
@@ -329,7 +329,8 @@ impl UnderWay<'_> {
         let argv = tree::process_arguments(pid)
             .map_err(|error| refusal(describe_unseen("its words", error)))?;
         let directory = lookup::working_directory(pid);
-        let is_there = directory.as_ref().ok().map(|it| it.key.inode) == expected.directory;
+        let is_there =
+            directory.as_ref().ok().map(|directory| directory.key.inode) == expected.directory;
         if argv == expected.argv && is_there && expected.is_at(lookup::running_key(pid)) {
             return Ok(());
         }
@@ -349,7 +350,7 @@ impl UnderWay<'_> {
         };
         let path = file
             .as_ref()
-            .map(|it| it.real_path.clone().into_os_string().into_encoded_bytes())
+            .map(|file| file.real_path.clone().into_os_string().into_encoded_bytes())
             .unwrap_or_default();
         // A script that couldn't be found before is its interpreter's first or second word.
         let is_unknown = expected.file.is_none() && !snapshot.is_empty();
@@ -357,9 +358,9 @@ impl UnderWay<'_> {
             .filter(|_| is_unknown)
             .filter_map(|n| argv.get(n..).filter(|it| !it.is_empty()));
         let scripts: Vec<Program> = scripts
-            .map(|it| Program {
-                argv: it.to_vec(),
-                path: it[0].clone(),
+            .map(|script| Program {
+                argv: script.to_vec(),
+                path: script[0].clone(),
                 file: None,
             })
             .collect();
@@ -425,7 +426,7 @@ fn find_programs(
     let mut programs = vec![Program { argv, path, file }];
     while programs.len() <= MAX_INTERPRETERS {
         let last = &programs[programs.len() - 1];
-        let Some(script) = last.file.as_ref().and_then(|it| it.kind.script.clone()) else {
+        let Some(script) = last.file.as_ref().and_then(|file| file.kind.script.clone()) else {
             break;
         };
         let mut argv = vec![script.interpreter.clone()];

@@ -137,7 +137,7 @@ impl Supervisor {
         is_polled
             && ready[0]
                 .revents()
-                .is_some_and(|it| it.contains(PollFlags::POLLHUP))
+                .is_some_and(|revents| revents.contains(PollFlags::POLLHUP))
     }
 
     /// Whether a start is that of the command itself, which was asked for.
@@ -150,7 +150,7 @@ impl Supervisor {
         let _ = poll(&mut ready, PollTimeout::ZERO);
         let has_become = ready[0]
             .revents()
-            .is_some_and(|it| it.contains(PollFlags::POLLHUP));
+            .is_some_and(|revents| revents.contains(PollFlags::POLLHUP));
         command.has_become.store(has_become, Ordering::Relaxed);
         !has_become
     }

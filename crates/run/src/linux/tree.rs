@@ -129,7 +129,7 @@ fn parent_of(pid: pid_t) -> Result<Option<pid_t>> {
         .rposition(|byte| *byte == b')')
         .map(|end| &stat[end + 1..]);
     let fields = fields
-        .and_then(|it| std::str::from_utf8(it).ok())
+        .and_then(|fields| std::str::from_utf8(fields).ok())
         .unwrap_or_default();
     Ok(fields
         .split_ascii_whitespace()

@@ -91,9 +91,11 @@ fn judge_by(supervisor: &Supervisor, link: &mut Link, named: &Value) -> Result<(
     let names = named["names"].as_array().ok_or(ErrorKind::InvalidData)?;
     let generation = named["generation"].as_u64().ok_or(ErrorKind::InvalidData)?;
     let every = named["every"].as_bool().ok_or(ErrorKind::InvalidData)?;
-    let names = names
-        .iter()
-        .map(|it| it.as_str().map(str::to_owned).ok_or(ErrorKind::InvalidData));
+    let names = names.iter().map(|name| {
+        name.as_str()
+            .map(str::to_owned)
+            .ok_or(ErrorKind::InvalidData)
+    });
     let names: Vec<String> = names.collect::<std::result::Result<_, _>>()?;
     supervisor.publish_snapshot(Ok(Snapshot::new(every, names.into_iter())));
     link.send_request("programs/have", json!({ "generation": generation }))
@@ -160,6 +162,6 @@ fn start_host(words: &[std::ffi::OsString]) -> Option<PathBuf> {
     }
     path.lines()
         .next()
-        .filter(|it| !it.is_empty())
+        .filter(|line| !line.is_empty())
         .map(PathBuf::from)
 }

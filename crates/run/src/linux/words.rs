@@ -52,7 +52,13 @@ fn refusal_line(argv: &[Vec<u8>], reason: &str) -> String {
     );
     line = line
         .chars()
-        .map(|it| if it.is_control() { ' ' } else { it })
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
         .collect();
     let mut line = shorten_text(&line, MAX_LINE - 8);
     line.push('\n');

@@ -124,7 +124,7 @@ impl Rules {
         let names: Vec<&String> = self
             .rules
             .iter()
-            .map(|it| &it[0])
+            .map(|rule| &rule[0])
             .chain(self.slow.iter().map(|it| &it.0))
             .collect();
         json!({ "generation": self.generation, "names": names, "every": self.every })
@@ -249,7 +249,7 @@ pub fn times(default: usize) -> usize {
 /// Whether a program is there.
 pub fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = std::env::split_paths(&path).any(|it| it.join(program).is_file());
+    let is_there = std::env::split_paths(&path).any(|path| path.join(program).is_file());
     if !is_there {
         crate::skipped::skip(format_args!("{program} is missing"));
     }
@@ -275,7 +275,7 @@ fn attacks() -> Option<&'static Path> {
             fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attacks")).unwrap()
         {
             let source = source.unwrap().path();
-            if source.extension().is_some_and(|it| it == "c") {
+            if source.extension().is_some_and(|extension| extension == "c") {
                 let program = target.join(source.file_stem().unwrap());
                 let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
                 if changed(&program) > changed(&source) {

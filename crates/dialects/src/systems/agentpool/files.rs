@@ -146,7 +146,7 @@ fn hooks_of<'a>(
     };
     let misspelt = members
         .iter()
-        .find(|it| it.key != "hooks" && closest(&it.key, ["hooks"]).is_some());
+        .find(|member| member.key != "hooks" && closest(&member.key, ["hooks"]).is_some());
     if let Some(Entry { key, key_span, .. }) = misspelt {
         tell(unknown_word(
             key_span,
@@ -156,7 +156,10 @@ fn hooks_of<'a>(
             ["hooks"],
         ));
     }
-    if let Some(event) = members.iter().find(|it| EVENTS.contains(&it.key.as_str())) {
+    if let Some(event) = members
+        .iter()
+        .find(|member| EVENTS.contains(&member.key.as_str()))
+    {
         let message = format!(
             "`{}` is no field of an agent: nothing of it is in force",
             event.key
@@ -183,7 +186,7 @@ fn hooks_of<'a>(
             return None;
         };
         let Some(next) = agents.get(name) else {
-            let names = agents.entries().iter().map(|it| it.key.as_str());
+            let names = agents.entries().iter().map(|entry| entry.key.as_str());
             let message = format!("`inherits` names no agent of this file: `{name}`");
             tell(unknown_word(
                 &parent.span,
@@ -333,12 +336,12 @@ impl Reading<'_> {
     fn read_prompt(&mut self, item: &Node, model: &str) -> Option<Entry> {
         let prompt = self.read_text(item, "prompt")?;
         let mut members = vec![rename_entry(prompt, "text")];
-        members.extend(filled_member(item, model).map(|it| {
-            let value = match &it.value.value {
+        members.extend(filled_member(item, model).map(|model_entry| {
+            let value = match &model_entry.value.value {
                 NodeValue::String(name) => text_value(model_name(name)),
                 other => other.clone(),
             };
-            make_entry("model", &it.value.span, value)
+            make_entry("model", &model_entry.value.span, value)
         }));
         Some(make_entry(
             "prompt",
@@ -380,7 +383,7 @@ const KINDS: [&str; 3] = ["command", "callable", "prompt"];
 /// A member that is there and not null.
 fn filled_member<'n>(item: &'n Node, key: &str) -> Option<&'n Entry> {
     item.entry(key)
-        .filter(|it| it.value.value != NodeValue::Null)
+        .filter(|entry| entry.value.value != NodeValue::Null)
 }
 
 /// A number, also where agentpool's own reader takes a text for one.

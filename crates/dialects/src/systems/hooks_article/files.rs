@@ -251,7 +251,7 @@ impl Reader<'_> {
     /// The row of the config's mode.
     fn find_mode(&mut self, item: &Node) -> Option<Mode> {
         let modes = "command, prompt, agent or http";
-        let Some(it) = item.entry("mode").filter(|it| !is_none(&it.value)) else {
+        let Some(it) = item.entry("mode").filter(|entry| !is_none(&entry.value)) else {
             let fits = |(_, field, _): &&Mode| item.get(field).is_some();
             let mode = MODES.iter().find(fits).map_or(modes, |(mode, ..)| *mode);
             self.report_error(
@@ -283,7 +283,7 @@ impl Reader<'_> {
 
     /// The handler of the mode, from its own fields and no other mode's.
     fn read_handler(&mut self, item: &Node, (mode, field, key): Mode) -> Option<Entry> {
-        let written = |key: &str| item.entry(key).filter(|it| !is_none(&it.value));
+        let written = |key: &str| item.entry(key).filter(|entry| !is_none(&entry.value));
         for (other, of) in [
             ("command", "command"),
             ("prompt", "prompt` or `agent"),
@@ -302,7 +302,7 @@ impl Reader<'_> {
             }
         }
         let Some(it) = written(field) else {
-            let at = item.get("mode").map_or(&item.span, |it| &it.span);
+            let at = item.get("mode").map_or(&item.span, |mode| &mode.span);
             let message = format!("a hook of mode `{mode}` needs `{field}`");
             self.report_error(at, "missing-field", message, &format!("add `{field}`"));
             return None;
@@ -333,7 +333,7 @@ impl Reader<'_> {
         let mut base = event.and_then(filled_text).unwrap_or("hook").to_string();
         if let Some(matcher) = item
             .get("matcher")
-            .filter(|it| !is_none(it))
+            .filter(|matcher| !is_none(matcher))
             .and_then(filled_text)
         {
             base = format!("{base}/{matcher}");

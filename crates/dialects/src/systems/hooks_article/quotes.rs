@@ -76,8 +76,8 @@ fn scan_quotes(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
                     .command()
                     .is_some_and(|command| SHELLS.contains(&command));
                 let quoted = find_names(&text[i + 1..i + 1 + len], knows);
-                found.extend(quoted.map(|it| Quoted {
-                    at: i + 1 + it.start..i + 1 + it.end,
+                found.extend(quoted.map(|quoted| Quoted {
+                    at: i + 1 + quoted.start..i + 1 + quoted.end,
                     is_program,
                 }));
                 words.push('\'');

@@ -64,7 +64,7 @@ fn read_settings<'a, const N: usize>(
         NodeValue::Map(settings) => {
             for setting in settings
                 .iter()
-                .filter(|it| !known.contains(&it.key.as_str()))
+                .filter(|setting| !known.contains(&setting.key.as_str()))
             {
                 let message = format!("`{capability}`: unknown field `{}`", setting.key);
                 problems.push(unknown_word(

@@ -78,7 +78,7 @@ pub fn another_program(variable: &str, version: &str) -> Option<PathBuf> {
 pub fn repository() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors()
-        .find(|it| it.join("examples/fleet").is_dir())
+        .find(|ancestor| ancestor.join("examples/fleet").is_dir())
         .unwrap_or(here)
         .to_path_buf()
 }
@@ -88,8 +88,8 @@ pub fn repository() -> PathBuf {
 fn scratch() -> TempDir {
     const ROOM: u64 = 4 << 30;
     let memory = Path::new("/dev/shm");
-    let has_room =
-        rustix::fs::statvfs(memory).is_ok_and(|it| it.f_bavail.saturating_mul(it.f_frsize) > ROOM);
+    let has_room = rustix::fs::statvfs(memory)
+        .is_ok_and(|statvfs| statvfs.f_bavail.saturating_mul(statvfs.f_frsize) > ROOM);
     if has_room {
         TempDir::new_in(memory)
     } else {
@@ -460,7 +460,7 @@ fn free_ports(n: usize) -> Vec<u16> {
         .collect();
     listeners
         .iter()
-        .map(|it| it.local_addr().unwrap().port())
+        .map(|listener| listener.local_addr().unwrap().port())
         .collect()
 }
 

@@ -351,10 +351,10 @@ impl Load {
         let answers = self.answering.take().unwrap().await.unwrap();
         let first: Vec<_> = answers
             .iter()
-            .filter(|it| it.1 == Answered::First)
-            .map(|it| it.0)
+            .filter(|answer| answer.1 == Answered::First)
+            .map(|answer| answer.0)
             .collect();
-        let heard = (&mut self.asking).await.unwrap().map(|it| it.by);
+        let heard = (&mut self.asking).await.unwrap().map(|asking| asking.by);
         if first.len() != 1 || heard != first.first().copied() {
             found
                 .broken
@@ -375,7 +375,7 @@ impl Load {
                 .await
                 .all
                 .published
-                .map_or(0, |it| it.manifest.revision)
+                .map_or(0, |published| published.manifest.revision)
         };
         let last = settled(last, |last| *last >= acknowledged).await;
         if last < acknowledged || acknowledged < 2 {
@@ -384,7 +384,12 @@ impl Load {
             ));
         }
         for host in &mut self.hosts {
-            let is_last = |it: &Status| it.in_force.as_ref().is_some_and(|it| it.revision == last);
+            let is_last = |status: &Status| {
+                status
+                    .in_force
+                    .as_ref()
+                    .is_some_and(|in_force| in_force.revision == last)
+            };
             let waited = tokio::time::timeout(LONG, host.definitions.wait_for(is_last))
                 .await
                 .is_ok();
@@ -578,7 +583,7 @@ async fn open_question(approver: &Server) -> Option<Question> {
         .await
         .ok()?
         .into_iter()
-        .find(|it| it.who.instance == name("p1"))
+        .find(|question| question.who.instance == name("p1"))
 }
 
 async fn answer(

@@ -26,7 +26,7 @@ pub fn run_inside(test: &str) -> Option<bool> {
             .args(**way)
             .args(["sh", "-c", probe])
             .output()
-            .is_ok_and(|it| it.status.success())
+            .is_ok_and(|output| output.status.success())
     };
     let way = ways.iter().find(may)?;
     let again = r#"mount -t tmpfs none /run && ip link set lo up && exec "$0" "$@""#;
@@ -92,11 +92,11 @@ impl Network {
 
     pub fn place(&self) -> Place {
         let Network { n, id, byte } = self;
-        let node = |it| {
+        let node = |n| {
             (
-                format!("{id}-{it}"),
-                format!("10.{byte}.1.{it}"),
-                format!("10.{byte}.2.{it}"),
+                format!("{id}-{n}"),
+                format!("10.{byte}.1.{n}"),
+                format!("10.{byte}.2.{n}"),
             )
         };
         Place {

@@ -137,7 +137,7 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
             .await
             .ok()?
             .into_iter()
-            .find(|it| it.who.instance == name("p2"))
+            .find(|question| question.who.instance == name("p2"))
     });
     let question = question.await;
     asks::answer_question(&client, &question, Decision::Approve, None, &approver)
@@ -234,7 +234,8 @@ async fn a_host_with_another_clock() {
     let mut status = follower.status();
     tokio::spawn(follower.run(server.clone()));
     loop {
-        let has_come = status.wait_for(|it: &Status| it.in_force.is_some() || it.refused.is_some());
+        let has_come = status
+            .wait_for(|status: &Status| status.in_force.is_some() || status.refused.is_some());
         let now = tokio::time::timeout(LONG, has_come)
             .await
             .unwrap()
@@ -290,7 +291,7 @@ async fn a_host_with_another_clock() {
         .ask(&question, LONG / 2, |_| {})
         .await
         .unwrap()
-        .map(|it| it.decision);
+        .map(|ask| ask.decision);
     let mut begun = None;
     let mut n = 0;
     let window = until(async || {
