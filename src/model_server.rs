@@ -223,13 +223,12 @@ impl Wire {
             Some(function) => vec![function],
             None => vec![tool],
         });
-        let is_shell = |value: &&Value| {
+        let tool = declared.find(|value| {
             value["name"]
                 .as_str()
                 .and_then(tools::known)
                 .is_some_and(|tool| tool.name == "Bash")
-        };
-        let tool = declared.find(is_shell)?;
+        })?;
         let schema = schemas.iter().find_map(|name| tool.get(*name))?;
         Some(Call {
             name: tool["name"].as_str()?.to_string(),

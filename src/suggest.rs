@@ -238,9 +238,11 @@ fn propose_guard(words: &str, tried: Tried) -> Proposal {
 }
 
 fn write_cases(examples: &[String], expected: &str) -> String {
-    let case =
-        |text: &String| format!("  - {{ bash: {}, expect: {expected} }}\n", quote_yaml(text));
-    format!("cases:\n{}", examples.iter().map(case).collect::<String>())
+    let cases: String = examples
+        .iter()
+        .map(|text| format!("  - {{ bash: {}, expect: {expected} }}\n", quote_yaml(text)))
+        .collect();
+    format!("cases:\n{cases}")
 }
 
 /// A text as YAML has it: JSON is YAML.
@@ -252,8 +254,10 @@ fn quote_yaml(text: &str) -> String {
 /// that. `None` where these say little.
 fn first_words(command: &str) -> Option<String> {
     const MOST: usize = 2;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || " -_./:=,@+%".contains(c);
-    if !command.chars().all(is_plain) {
+    if !command
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || " -_./:=,@+%".contains(c))
+    {
         return None;
     }
     let is_name = |text: &str| {
@@ -265,20 +269,17 @@ fn first_words(command: &str) -> Option<String> {
     let (program, rest) = words
         .split_first()
         .filter(|(it, _)| is_name(it) && !OPAQUE.contains(*it))?;
-    let is_verb =
-        |text: &&&str| is_name(text) && text.starts_with(|c: char| c.is_ascii_lowercase());
-    let is_option = |text: &&&str| is_name(text) && text.starts_with('-') && text.len() > 1;
     let verbs: Vec<&str> = rest
         .iter()
         .take(MOST)
-        .take_while(is_verb)
+        .take_while(|text| is_name(text) && text.starts_with(|c: char| c.is_ascii_lowercase()))
         .copied()
         .collect();
     let options: Vec<&str> = rest
         .iter()
         .skip(verbs.len())
         .take(MOST)
-        .take_while(is_option)
+        .take_while(|text| is_name(text) && text.starts_with('-') && text.len() > 1)
         .copied()
         .collect();
     if verbs.is_empty() && options.is_empty() {

@@ -315,25 +315,23 @@ fn about_command(name: &str) -> Vec<Found> {
                     .next()
                     .unwrap_or_default()
             });
-            let is_meant = |command: &str| match name.strip_prefix(command) {
+            if !commands.any(|command| match name.strip_prefix(command) {
                 Some(below) => {
                     below.is_empty()
                         || below.starts_with(' ') && row.contains(&format!("`{}`", &below[1..]))
                 }
                 None => false,
-            };
-            if !commands.any(is_meant) {
+            }) {
                 continue;
             }
             let targets = row_links(&row).filter_map(|(page, anchor)| {
                 let text = format!("hookwire {name}");
-                let is_meant = |section: &Section| match anchor {
-                    "" => section.lines.iter().any(|line| has_word(line, &text)),
-                    _ => section.anchor() == anchor,
-                };
                 Some(Found::whole_section(
                     page,
-                    &page.sections().into_iter().find(is_meant)?,
+                    &page.sections().into_iter().find(|section| match anchor {
+                        "" => section.lines.iter().any(|line| has_word(line, &text)),
+                        _ => section.anchor() == anchor,
+                    })?,
                 ))
             });
             let targets: Vec<Found> = targets.collect();
@@ -385,12 +383,11 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
         list_pages(out);
         return Ok(Finding::Fine);
     }
-    let is_meant = |page: &&Page| {
+    if let Some(page) = PAGES.iter().find(|page| {
         [page.name, page.short_name(), page.title()]
             .iter()
             .any(|name| name.eq_ignore_ascii_case(word))
-    };
-    if let Some(page) = PAGES.iter().find(is_meant) {
+    }) {
         if out.json {
             out.json(&json!({ "page": page.name, "text": page.text }));
         } else {

@@ -200,20 +200,19 @@ async fn drive_in(
 /// shows that.
 fn end_leftovers(home: &Path) {
     let mark = [b"HOME=", home.as_os_str().as_encoded_bytes()].concat();
-    let is_its = |process: &Path| {
-        let environment =
-            file::read_small(&process.join("environ"), file::MAX_FILE).unwrap_or_default();
-        environment
-            .split(|byte| *byte == 0)
-            .any(|variable| variable == mark)
-    };
     for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = process
             .file_name()
             .to_str()
             .and_then(|name| name.parse().ok())
             .and_then(Pid::from_raw);
-        if let Some(pid) = pid.filter(|_| is_its(&process.path())) {
+        if let Some(pid) = pid.filter(|_| {
+            let environment = file::read_small(&process.path().join("environ"), file::MAX_FILE)
+                .unwrap_or_default();
+            environment
+                .split(|byte| *byte == 0)
+                .any(|variable| variable == mark)
+        }) {
             let _ = kill_process(pid, Signal::KILL);
         }
     }

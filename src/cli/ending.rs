@@ -48,8 +48,9 @@ const MIN_FREE_FILES: usize = 8;
 /// There are too few that may be. tokio panics where it can't open what its signals need, which
 /// nobody can handle.
 pub(crate) fn room_for_files() -> std::io::Result<()> {
-    let open = |_| file::open_given(Path::new("/dev/null"));
-    let opened: std::io::Result<Vec<File>> = (0..MIN_FREE_FILES).map(open).collect();
+    let opened: std::io::Result<Vec<File>> = (0..MIN_FREE_FILES)
+        .map(|_| file::open_given(Path::new("/dev/null")))
+        .collect();
     opened.map(drop).map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::MFILE) => {
             let most = getrlimit(Resource::Nofile).current.map(|current| current.to_string()).unwrap_or_default();

@@ -59,15 +59,17 @@ impl ReachArgs {
         let Some((first, others)) = entries.split_first() else {
             return self.clone();
         };
-        let everywhere =
-            |host: &&HostPort| others.iter().all(|it| it.reach.allow_host.contains(host));
         let model = first.reach.model.as_ref();
         let model = model.filter(|model| {
             others
                 .iter()
                 .all(|it| it.reach.model.as_ref() == Some(model))
         });
-        let granted = first.reach.allow_host.iter().filter(everywhere);
+        let granted = first
+            .reach
+            .allow_host
+            .iter()
+            .filter(|host| others.iter().all(|it| it.reach.allow_host.contains(host)));
         ReachArgs {
             allow_host: self.allow_host.iter().chain(granted).cloned().collect(),
             model: self.model.as_ref().or(model).cloned(),
@@ -81,13 +83,12 @@ pub(super) fn own_entries(
     agents: impl Iterator<Item = &'static Agent>,
     root: &Path,
 ) -> impl Iterator<Item = (PathBuf, Own)> {
-    let of = |place: InstallArgs| match place.entry()? {
-        Entry::Unreadable(_) => None,
-        Entry::Asks { commands, .. } => Some((place.path().ok()?, commands)),
-    };
     let places = agents
         .flat_map(move |agent| InstallArgs::for_each_place(agent, root))
-        .filter_map(of);
+        .filter_map(|place| match place.entry()? {
+            Entry::Unreadable(_) => None,
+            Entry::Asks { commands, .. } => Some((place.path().ok()?, commands)),
+        });
     places.flat_map(|(path, commands)| {
         commands
             .into_iter()

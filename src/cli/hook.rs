@@ -63,7 +63,7 @@ pub(super) struct HookArgs {
     no_host: bool,
     /// Ask the host that listens on this socket, as `serve --listen unix:PATH` of the same user
     /// does, and no other: no host is started, and nothing is judged here.
-    #[arg(long, value_name = "unix:PATH", value_parser = socket::named, conflicts_with = "no_host")]
+    #[arg(long, value_name = "unix:PATH", value_parser = socket::parse_address, conflicts_with = "no_host")]
     connect: Option<PathBuf>,
     /// The small program has asked the host in vain; why. The event is judged here then.
     #[arg(long, hide = true, value_name = "PROBLEM")]
@@ -177,31 +177,29 @@ impl Clock {
         };
         let (sender, ended) = sync_channel(1);
         let clock = self.clone();
-        let work = move || {
-            let judged = catch_unwind(AssertUnwindSafe(|| {
-                while failpoint::is_due("entry") {
-                    std::thread::park();
-                }
-                let (args, places) = match read() {
-                    Ok(read) => read,
-                    Err(code) => return drop(sender.send(End::Code(code))),
-                };
-                let judged =
-                    clock.judge_event(args, places, |said| drop(sender.send(End::Said(said))));
-                if let Err(Failure(problem)) = judged {
-                    let _ = sender.send(End::Failed(problem));
-                }
-            }));
-            if let Err(panic) = judged {
-                let _ = sender.send(End::Failed(describe_bug(&*panic)));
-            }
-        };
         // Whatever keeps that thread, this one says no when the time is over.
         let end = match std::thread::Builder::new()
             .name("judge".into())
             .stack_size(STACK)
-            .spawn(work)
-        {
+            .spawn(move || {
+                let judged = catch_unwind(AssertUnwindSafe(|| {
+                    while failpoint::is_due("entry") {
+                        std::thread::park();
+                    }
+                    let (args, places) = match read() {
+                        Ok(read) => read,
+                        Err(code) => return drop(sender.send(End::Code(code))),
+                    };
+                    let judged =
+                        clock.judge_event(args, places, |said| drop(sender.send(End::Said(said))));
+                    if let Err(Failure(problem)) = judged {
+                        let _ = sender.send(End::Failed(problem));
+                    }
+                }));
+                if let Err(panic) = judged {
+                    let _ = sender.send(End::Failed(describe_bug(&*panic)));
+                }
+            }) {
             Ok(_) => ended.recv_timeout(limit),
             Err(error) => Ok(End::Failed(error.to_string())),
         };
@@ -280,11 +278,13 @@ fn describe_bug(panic: &(dyn Any + Send)) -> String {
 /// Ends the programs of hooks that aren't waited for any more.
 fn end_programs() {
     let (ended, is_done) = sync_channel(1);
-    let end = move || {
-        process_tree::leave(LEAVE);
-        let _ = ended.send(());
-    };
-    if std::thread::Builder::new().spawn(end).is_ok() {
+    if std::thread::Builder::new()
+        .spawn(move || {
+            process_tree::leave(LEAVE);
+            let _ = ended.send(());
+        })
+        .is_ok()
+    {
         let _ = is_done.recv_timeout(LEAVE * 2);
     }
 }

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(super) struct ImportArgs {
     /// The agent.
-    #[arg(value_parser = agent())]
+    #[arg(value_parser = agent_parser())]
     agent: &'static Agent,
     /// The hooks that this user has for all projects, those of plugins included, into the user's
     /// definitions.
@@ -240,24 +240,27 @@ impl ImportArgs {
         } else {
             Path::new(DEFINITIONS).join(copies)
         };
-        let imported = |(event, path, asks): (&str, PathBuf, bool)| {
-            if asks {
-                return asking_hook(event, self.shown_path(&path));
-            }
-            let command = shell_word::program(&named.join(event).to_string_lossy());
-            Imported {
-                name: event.to_string(),
-                place: self.shown_path(&path),
-                definition: Some(Node::from_json(
-                    &json!({ "name": event, "on": event, "command": command }),
-                )),
-                notes: vec![
-                    "it runs as a copy, and doesn't find what lies beside the original".to_string(),
-                ],
-                copy: Some((path, definitions.join(copies).join(event))),
-            }
-        };
-        let found = programs.into_iter().map(imported).collect();
+        let found = programs
+            .into_iter()
+            .map(|(event, path, asks)| {
+                if asks {
+                    return asking_hook(event, self.shown_path(&path));
+                }
+                let command = shell_word::program(&named.join(event).to_string_lossy());
+                Imported {
+                    name: event.to_string(),
+                    place: self.shown_path(&path),
+                    definition: Some(Node::from_json(
+                        &json!({ "name": event, "on": event, "command": command }),
+                    )),
+                    notes: vec![
+                        "it runs as a copy, and doesn't find what lies beside the original"
+                            .to_string(),
+                    ],
+                    copy: Some((path, definitions.join(copies).join(event))),
+                }
+            })
+            .collect();
         Ok(Some((
             Settings {
                 path: dir,
@@ -344,13 +347,12 @@ impl ImportArgs {
                 Whose::Speaks(_) | Whose::Others => {}
             }
             let problems = &compiled.problems[compiled_hook.problems.clone()];
-            let is_told = |problem: &&Problem| {
-                problem.severity != Severity::Hint
-                    || ["not-read", "unclear-unit"].contains(&problem.code)
-            };
             let mut notes: Vec<String> = problems
                 .iter()
-                .filter(is_told)
+                .filter(|problem| {
+                    problem.severity != Severity::Hint
+                        || ["not-read", "unclear-unit"].contains(&problem.code)
+                })
                 .map(describe_problem)
                 .collect();
             if let Some(it) = &compiled_hook.hook
@@ -435,15 +437,15 @@ impl ImportArgs {
     }
 
     fn file_name(&self) -> String {
-        let stem = |path: &Path| {
-            path.file_stem()
-                .map(|stem| format!("-{}", stem.to_string_lossy()))
-                .unwrap_or_default()
-        };
         let which = match &self.from {
             None => String::new(),
             // A plugin is known by its directory.
-            Some(from) => stem(self.plugin_of(from).unwrap_or(from)),
+            Some(from) => self
+                .plugin_of(from)
+                .unwrap_or(from)
+                .file_stem()
+                .map(|stem| format!("-{}", stem.to_string_lossy()))
+                .unwrap_or_default(),
         };
         format!("{}{which}.yaml", self.agent.name)
     }
@@ -575,14 +577,15 @@ fn plugin_settings(known: &Plugins, folder: &Path) -> Vec<Settings> {
         Value::Array(places) => places.clone(),
         place => vec![place.clone()],
     });
-    let plugin = |place: Value| {
-        let plugin = PathBuf::from(place["installPath"].as_str()?);
-        Some(Settings {
-            path: plugin.join(&known.hooks),
-            plugin: Some(plugin),
+    places
+        .filter_map(|place| {
+            let plugin = PathBuf::from(place["installPath"].as_str()?);
+            Some(Settings {
+                path: plugin.join(&known.hooks),
+                plugin: Some(plugin),
+            })
         })
-    };
-    places.filter_map(plugin).collect()
+        .collect()
 }
 
 /// Puts a plugin's directory in where its hooks name it, and into the environment of its commands.

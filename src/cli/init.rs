@@ -146,9 +146,8 @@ impl Trusts {
             .filter(|dir| dir.ends_with(DEFINITIONS))?;
         let root = dir.parent()?.to_path_buf();
         let store = approved::store(&root)?;
-        let is_empty = || std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_none());
         let is_known = !dir.exists()
-            || is_empty()
+            || std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_none())
             || trust::review(&store, &root).is_ok_and(|review| review.is_as_before());
         is_known.then_some(Trusts { store, root })
     }

@@ -18,7 +18,6 @@ use hookwire_base::support::{places, shell_word};
 use hookwire_base::syntax::diagnostic::{LineIndex, Position};
 use hookwire_base::syntax::formats::{self, Format};
 use hookwire_base::syntax::node::Step;
-use hookwire_base::syntax::problem::Problem;
 use hookwire_base::syntax::writer::{At, Op, rewritten};
 use hookwire_engine::definitions::approved::{self, DEFINITIONS};
 use hookwire_handlers::handlers::HostPort;
@@ -43,7 +42,7 @@ pub(super) struct InstallArgs {
 #[derive(clap::Args)]
 pub(super) struct PlaceOfEntry {
     /// The agent.
-    #[arg(value_parser = agent())]
+    #[arg(value_parser = agent_parser())]
     agent: &'static Agent,
     /// Guard all projects of this user. Otherwise this project.
     #[arg(long)]
@@ -93,7 +92,7 @@ struct EntryArgs {
     timeout: Option<Duration>,
     /// Have the host asked that listens on this socket, and no other: one beside the agent's
     /// container.
-    #[arg(long, value_name = "unix:PATH", value_parser = hookwire_ask::socket::named)]
+    #[arg(long, value_name = "unix:PATH", value_parser = hookwire_ask::socket::parse_address)]
     #[arg(conflicts_with_all = ["live", "hooks", "allow_host", "model"])]
     connect: Option<PathBuf>,
 }
@@ -348,33 +347,29 @@ impl InstallArgs {
 
     /// What the programs in a directory are to hookwire that are there, each with its event.
     fn own_programs(&self, dir: &Path) -> Vec<(&'static str, Own)> {
-        let own = |event: &'static str| match whose_program(
-            self.place.agent,
-            &read_file(&dir.join(event)).ok()??,
-        ) {
-            Whose::Own(own) => Some((event, own)),
-            Whose::Speaks(_) | Whose::Others => None,
-        };
         events_of(self.place.agent)
             .into_iter()
-            .filter_map(own)
+            .filter_map(|event| {
+                match whose_program(self.place.agent, &read_file(&dir.join(event)).ok()??) {
+                    Whose::Own(own) => Some((event, own)),
+                    Whose::Speaks(_) | Whose::Others => None,
+                }
+            })
             .collect()
     }
 
     fn entry_of_programs(&self, dir: &Path) -> Option<Entry> {
         let own = self.own_programs(dir);
-        let is_asked = |event: &&str| own.iter().any(|(it, _)| it == event);
         let missing = events_of(self.place.agent)
             .into_iter()
-            .filter(|event| !is_asked(event))
+            .filter(|event| !own.iter().any(|(it, _)| it == event))
             .collect();
         let gate = own.iter().find(|(event, _)| *event == "PreToolUse");
-        let is_program = |(event, _): &&(&str, Own)| {
-            std::fs::metadata(dir.join(event))
-                .is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
-        };
         let edits = gate
-            .filter(|gate| !is_program(gate))
+            .filter(|(event, _)| {
+                !std::fs::metadata(dir.join(event))
+                    .is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
+            })
             .map(|(event, _)| format!("its {event} can't be executed"));
         let commands = gate.map(|(_, own)| own.clone()).into_iter().collect();
         (!own.is_empty()).then(|| self.asks(commands, missing, edits.into_iter().collect()))
@@ -830,11 +825,11 @@ impl InstallArgs {
         let after = rewritten(&after, format, &ops).ok_or_else(cannot)?;
         let left = value_of(&after, format)?;
         // What the file must have says nothing by itself.
-        let is_left = |(key, value): (&String, &Value)| beside.get(key) != Some(value);
-        let is_empty = left
-            .as_object()
-            .is_none_or(|left| !left.iter().any(is_left))
-            && !has_comment(&after, format);
+        let is_empty = left.as_object().is_none_or(|left| {
+            !left
+                .iter()
+                .any(|(key, value)| beside.get(key) != Some(value))
+        }) && !has_comment(&after, format);
         let is_made = file.own.is_some() || kept.is_some_and(|kept| kept.is_created());
         Ok((install || !is_empty || !is_made).then_some(after))
     }
@@ -900,8 +895,12 @@ impl InstallArgs {
                     .enumerate()
                     .rev()
                     .filter(|(_, handler)| has_own(self.place.agent, file, handler));
-                let within = |m| [&place[..], &[Step::Key("hooks"), Step::Index(m)]].concat();
-                removed.extend(ours.map(|(m, _)| (within(m), Op::Remove)));
+                removed.extend(ours.map(|(m, _)| {
+                    (
+                        [&place[..], &[Step::Key("hooks"), Step::Index(m)]].concat(),
+                        Op::Remove,
+                    )
+                }));
             }
             match n_others {
                 0 if !groups.is_empty() && path.len() > 1 => removed.push((path, Op::Remove)),
@@ -937,8 +936,9 @@ impl PlaceOfEntry {
                 }
                 continue;
             }
-            let failed = |error| Failure(format!("{}: {error}", change.path.display()));
-            let copy = change.write_file(is_install, &mut dirs).map_err(failed)?;
+            let copy = change
+                .write_file(is_install, &mut dirs)
+                .map_err(|error| Failure(format!("{}: {error}", change.path.display())))?;
             if let Some(copy) = copy.filter(|_| !out.json) {
                 out.line(&format!(
                     "{}: a copy of it as it was is kept in {}",
@@ -1115,11 +1115,6 @@ fn describe_edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> 
         .filter(|(key, value)| written[key] != **value)
     {
         // So little time may be over before the answer is there.
-        let is_short = |limit: u64| {
-            written[key]
-                .as_u64()
-                .is_some_and(|written| limit < written / 6)
-        };
         told.extend(match (key.as_str(), value) {
             ("type", kind) => Some(format!(
                 "its entry has the type {kind}, which the agent passes over"
@@ -1128,9 +1123,17 @@ fn describe_edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> 
                 Some("its entry is `async`: the agent doesn't wait for it".into())
             }
             ("if", condition) => Some(format!("its entry is under a condition: {condition}")),
-            (_, limit) if limit.as_u64().is_some_and(is_short) => Some(format!(
-                "its entry is given up too early: `{key}` is {limit}"
-            )),
+            (_, limit)
+                if limit.as_u64().is_some_and(|limit| {
+                    written[key]
+                        .as_u64()
+                        .is_some_and(|written| limit < written / 6)
+                }) =>
+            {
+                Some(format!(
+                    "its entry is given up too early: `{key}` is {limit}"
+                ))
+            }
             _ => None,
         });
     }
@@ -1227,10 +1230,9 @@ impl Change {
                 "somebody has changed it meanwhile; nothing was written",
             ));
         }
-        let no_place = || {
+        let mut kept = Kept::of_file(&path).ok_or_else(|| {
             Error::other("there is no place to keep a copy of it in: you have no home directory")
-        };
-        let mut kept = Kept::of_file(&path).ok_or_else(no_place)?;
+        })?;
         let dir = kept.dir().display().to_string();
         let unkept = |error| {
             Error::other(format!(
@@ -1296,16 +1298,15 @@ fn read_file(path: &Path) -> Result<Option<String>, Failure> {
 
 /// What settings hold.
 fn value_of(text: &str, format: Format) -> Result<Value, Failure> {
-    let told = |problems: Vec<Problem>| {
-        let first = problems.into_iter().next().map(|problem| {
-            let Position { line, column } = LineIndex::new(text).position(problem.span.start);
-            format!("line {line}, column {column}: {}", problem.message)
-        });
-        first.unwrap_or_default()
-    };
     formats::parse(text, format)
         .map(|root| root.to_json())
-        .map_err(|problems| Failure(told(problems)))
+        .map_err(|problems| {
+            let first = problems.into_iter().next().map(|problem| {
+                let Position { line, column } = LineIndex::new(text).position(problem.span.start);
+                format!("line {line}, column {column}: {}", problem.message)
+            });
+            Failure(first.unwrap_or_default())
+        })
 }
 
 /// Whether settings without a member may hold a person's remarks.

@@ -225,19 +225,21 @@ impl Kept {
         // A person has changed the file since, or nobody knows who has written it.
         let is_mixed = !is_known && before.is_some() && had_own;
         let copy = before.map(|before| self.keep_copy(before)).transpose()?;
-        let of_copy = || Some(copy.as_ref()?.file_name()?.to_string_lossy().into_owned());
-        let missing = |path: &Path| {
-            path.ancestors()
-                .skip(1)
-                .take_while(|dir| !dir.exists())
-                .map(Path::to_path_buf)
-                .collect()
-        };
         if is_mixed {
             self.record.created = self.is_created();
         } else if !is_known {
             self.record.created = before.is_none() && link.is_none();
-            let (before, dirs) = (of_copy(), missing(&self.record.path));
+            let (before, dirs) = (
+                copy.as_ref()
+                    .and_then(|copy| Some(copy.file_name()?.to_string_lossy().into_owned())),
+                self.record
+                    .path
+                    .ancestors()
+                    .skip(1)
+                    .take_while(|dir| !dir.exists())
+                    .map(Path::to_path_buf)
+                    .collect(),
+            );
             self.record = Record {
                 before,
                 link,

@@ -20,9 +20,11 @@ type IsWanted<'a> = &'a dyn Fn(&Diagnostic, &Fix) -> bool;
 /// something, and that has another spelling. What became several rules may hold for more than was
 /// meant: that is for a person.
 pub(super) fn is_changed(diagnostic: &Diagnostic) -> bool {
-    let is_spelling = |fix: &Fix| fix.is_preferred && matches!(fix.edit, Edit::Replace { .. });
     ["never-matches", "one-name"].contains(&diagnostic.code.as_str())
-        && diagnostic.fixes.iter().any(is_spelling)
+        && diagnostic
+            .fixes
+            .iter()
+            .any(|fix| fix.is_preferred && matches!(fix.edit, Edit::Replace { .. }))
 }
 
 /// Whether a mistake has one fix that is most likely meant. Where there are several, a person

@@ -148,11 +148,9 @@ impl Format {
 
     /// Reads any of them, because the option may stand before the command, and shows these.
     fn parser(shown: &'static [Format]) -> impl TypedValueParser<Value = Format> {
-        let possible =
-            |format: &Format| Some(format.to_possible_value()?.hide(!shown.contains(format)));
         let values: Vec<PossibleValue> = Format::value_variants()
             .iter()
-            .filter_map(possible)
+            .filter_map(|format| Some(format.to_possible_value()?.hide(!shown.contains(format))))
             .collect();
         PossibleValuesParser::new(values).try_map(|name| Format::from_str(&name, true))
     }
@@ -561,13 +559,16 @@ fn root_of(path: &Path) -> PathBuf {
         }
     }
     let project = find_project().canonicalize().ok();
-    let is_root = |dir: &Path| {
-        let has_definitions = full
-            .strip_prefix(dir)
-            .is_ok_and(|rest| rest.starts_with(DEFINITIONS));
-        dir.is_dir() && (has_definitions || project.is_some() && dir.canonicalize().ok() == project)
-    };
-    let mut above: Vec<&Path> = full.ancestors().filter(|dir| is_root(dir)).collect();
+    let mut above: Vec<&Path> = full
+        .ancestors()
+        .filter(|dir| {
+            let has_definitions = full
+                .strip_prefix(dir)
+                .is_ok_and(|rest| rest.starts_with(DEFINITIONS));
+            dir.is_dir()
+                && (has_definitions || project.is_some() && dir.canonicalize().ok() == project)
+        })
+        .collect();
     above
         .pop()
         .map_or_else(|| ANYWHERE.into(), Path::to_path_buf)
@@ -595,14 +596,11 @@ pub(crate) enum Finding {
 
 /// The command line of this process. Where it asks for help, that is printed, and the process ends.
 fn parse() -> Cli {
-    let is_help = |kind| {
-        matches!(
-            kind,
-            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-        )
-    };
     Cli::try_parse().unwrap_or_else(|error| {
-        if !is_help(error.kind()) {
+        if !matches!(
+            error.kind(),
+            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        ) {
             let words: Vec<String> = std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect();

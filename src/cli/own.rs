@@ -222,13 +222,12 @@ fn is_program(word: &str) -> bool {
     }
     let path = Path::new(word);
     // One that is gone was moved, or is of an earlier version.
-    let is_called_so = || {
-        path.file_name()
+    path.is_absolute()
+        && (path
+            .file_name()
             .and_then(OsStr::to_str)
             .is_some_and(|name| NAMES.contains(&name))
-    };
-    path.is_absolute()
-        && (is_called_so() || path.canonicalize().is_ok_and(|real| THIS.contains(&real)))
+            || path.canonicalize().is_ok_and(|real| THIS.contains(&real)))
 }
 
 /// Whether a text speaks of hookwire, by its name or by where this program is.
@@ -353,11 +352,14 @@ pub(super) fn whose_plugin(agent: &Agent, text: &str) -> Whose {
 
 /// The text of a plug-in with a command.
 pub(super) fn plugin_with(agent: &Agent, words: &[String]) -> String {
-    let line = |line: &str| match line.starts_with(COMMAND) {
-        true => format!("{COMMAND}{};\n", json!(words)),
-        false => format!("{line}\n"),
-    };
-    agent.plugin.lines().map(line).collect()
+    agent
+        .plugin
+        .lines()
+        .map(|line| match line.starts_with(COMMAND) {
+            true => format!("{COMMAND}{};\n", json!(words)),
+            false => format!("{line}\n"),
+        })
+        .collect()
 }
 
 /// Whether a plug-in is as hookwire writes it.
@@ -409,15 +411,19 @@ pub(super) fn programs_of(
     if !matches!(agent.form, Form::Programs) {
         return None;
     }
-    let theirs = |event: &&'static str| {
-        let path = dir.join(event);
-        match whose_program(agent, &read_text(&path).ok()?) {
-            Whose::Own(_) => None,
-            Whose::Speaks(text) => Some((*event, path, text.contains(" hook "))),
-            Whose::Others => Some((*event, path, false)),
-        }
-    };
-    Some(events.iter().filter_map(theirs).collect())
+    Some(
+        events
+            .iter()
+            .filter_map(|event| {
+                let path = dir.join(event);
+                match whose_program(agent, &read_text(&path).ok()?) {
+                    Whose::Own(_) => None,
+                    Whose::Speaks(text) => Some((*event, path, text.contains(" hook "))),
+                    Whose::Others => Some((*event, path, false)),
+                }
+            })
+            .collect(),
+    )
 }
 
 /// The values in one of a file of hooks; in a handler there is nothing more to look for.

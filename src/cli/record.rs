@@ -176,13 +176,12 @@ impl Recording {
                 write_news(&recorder, &news);
             }
         };
-        let work = move || {
-            handle.block_on(listen);
-            let _ = end.send(());
-        };
         std::thread::Builder::new()
             .name("record".into())
-            .spawn(work)?;
+            .spawn(move || {
+                handle.block_on(listen);
+                let _ = end.send(());
+            })?;
         Ok(Arc::new(Recording {
             host: host.clone(),
             stop,

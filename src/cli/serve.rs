@@ -201,8 +201,9 @@ fn listen_on(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
         let _ = host.retires.set(retires.clone());
     }
     // Nobody comes back to a project that is gone.
-    let is_over = |n_guests| retires.is_cancelled() || n_guests == 0 && !root.is_dir();
-    socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX), is_over);
+    socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX), |n_guests| {
+        retires.is_cancelled() || n_guests == 0 && !root.is_dir()
+    });
     // Who has connected meanwhile is answered; who only listens is left in the end.
     let (socket, retired) = (socket.retire()?, Instant::now());
     unfinished.part.answering.leave();
@@ -439,23 +440,22 @@ fn end_when_gone(
     unfinished: Arc<Unfinished>,
     gone: mpsc::Receiver<()>,
 ) -> std::io::Result<()> {
-    let wait = move || {
-        if gone.recv().is_ok() {
-            tracing::info!("The client reads no more.");
-            std::thread::sleep(DRAIN);
-            // Otherwise the reader is ending the process already, with the right exit code.
-            if connection.session().hang_up() {
-                connection.drain_hooks(Duration::ZERO, AFTER_DRAIN);
-                unfinished.finish();
-                remove_socket(&connection);
-                process_tree::leave(LEAVE);
-                std::process::exit(0);
-            }
-        }
-    };
     std::thread::Builder::new()
         .name("end".into())
-        .spawn(wait)
+        .spawn(move || {
+            if gone.recv().is_ok() {
+                tracing::info!("The client reads no more.");
+                std::thread::sleep(DRAIN);
+                // Otherwise the reader is ending the process already, with the right exit code.
+                if connection.session().hang_up() {
+                    connection.drain_hooks(Duration::ZERO, AFTER_DRAIN);
+                    unfinished.finish();
+                    remove_socket(&connection);
+                    process_tree::leave(LEAVE);
+                    std::process::exit(0);
+                }
+            }
+        })
         .map(drop)
 }
 

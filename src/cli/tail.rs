@@ -100,11 +100,11 @@ impl EventsArgs {
         };
         let following = Following::new();
         let past = Mutex::new(Vec::new());
-        let collect = |_: &_, news: News<'_>| {
+        if following.catch_up(&socket::of_projects(&keys)?, &|_, news| {
             past.lock().extend(news_line(&news));
             ControlFlow::Continue(())
-        };
-        if following.catch_up(&socket::of_projects(&keys)?, &collect) == 0 {
+        }) == 0
+        {
             let then = if self.no_follow {
                 ""
             } else {
@@ -117,8 +117,10 @@ impl EventsArgs {
             .iter()
             .filter_map(|line| parse(line).ok())
             .collect();
-        let is_event = |row: &&Value| row.get("verdict").is_some();
-        let n_known = rows.iter().filter(is_event).count();
+        let n_known = rows
+            .iter()
+            .filter(|row| row.get("verdict").is_some())
+            .count();
         let known = self.names_in(&rows);
         let (mut rows, mut ends): (Vec<_>, Vec<_>) = rows
             .into_iter()
@@ -167,10 +169,9 @@ impl EventsArgs {
                     Some(Ok(())) | None => ControlFlow::Continue(()),
                 },
             );
-        let look = move || following.follow(|| socket::of_projects(&keys), &hand_on, || false);
         std::thread::Builder::new()
             .name("look".into())
-            .spawn(look)?;
+            .spawn(move || following.follow(|| socket::of_projects(&keys), &hand_on, || false))?;
         for row in told
             .iter()
             .filter_map(|line| parse(&line).ok())
@@ -408,7 +409,6 @@ pub(super) fn print_record(record: &Clean, out: &mut Output) {
     let verdict = &record["verdict"];
     let event = told::event(record);
     let tool = record["tool"].as_str().unwrap_or_default();
-    let argument = |input| main_argument(tool, input).map(|(_, text)| text.into_owned());
     let about = told::about(record, event.as_ref()).unwrap_or_default();
     let head = [
         time_of_day(&record["at"]),
@@ -448,7 +448,9 @@ pub(super) fn print_record(record: &Clean, out: &mut Output) {
             .filter(|outcome| outcome["rewrote"] == true)
             .map(|outcome| text(&outcome["hook"]))
             .collect();
-        let what = argument(subject).unwrap_or_else(|| subject.to_string());
+        let what = main_argument(tool, subject)
+            .map(|(_, text)| text.into_owned())
+            .unwrap_or_else(|| subject.to_string());
         line.push_str(&format!(
             ", rewritten by {}: {}",
             by.join(", "),

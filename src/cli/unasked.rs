@@ -53,16 +53,14 @@ impl Asker {
         agent: &'static Agent,
         entries: impl Iterator<Item = &'e Entry>,
     ) -> Option<Asker> {
-        let lacks = |entry: &Entry| match entry {
-            Entry::Asks { missing, .. } => Some(missing.clone()),
-            Entry::Unreadable(_) => None,
-        };
-        let both = |one: Vec<&'static str>, other: Vec<_>| {
-            one.into_iter().filter(|it| other.contains(it)).collect()
-        };
         Some(Asker {
             agent,
-            missing: entries.filter_map(lacks).reduce(both)?,
+            missing: entries
+                .filter_map(|entry| match entry {
+                    Entry::Asks { missing, .. } => Some(missing.clone()),
+                    Entry::Unreadable(_) => None,
+                })
+                .reduce(|one, other| one.into_iter().filter(|it| other.contains(it)).collect())?,
         })
     }
 
@@ -74,13 +72,14 @@ impl Asker {
             .iter()
             .filter(|row| row.is_for(event))
             .collect();
-        let is_missing = |row: &&&'static EventRow| self.missing.contains(&row.name);
         match (
             rows.iter()
                 .find(|row| dialect.why_unasked(row.name).is_none()),
             rows.first(),
         ) {
-            (Some(row), _) => Some(*row).filter(|row| is_missing(&row)).map(Why::Missing),
+            (Some(row), _) => Some(*row)
+                .filter(|row| self.missing.contains(&row.name))
+                .map(Why::Missing),
             (None, Some(row)) => dialect
                 .why_unasked(row.name)
                 .map(|why| Why::Unasked(row, why)),
@@ -154,30 +153,34 @@ pub(super) fn unasked_note(askers: &[Asker], hook: &Hook) -> Option<Note> {
 
 fn one_note(reasons: Vec<Reason>, hook: &Hook) -> Option<Note> {
     let mut told: Vec<(&Reason, Vec<&str>)> = Vec::new();
-    // Of one agent's text, what several say of themselves is the same.
-    let is_same = |one: &Reason, other: &Reason| {
-        (&one.text.0, &one.text.1[1]) == (&other.text.0, &other.text.1[1])
-    };
     for reason in &reasons {
-        match told.iter_mut().find(|(it, _)| is_same(it, reason)) {
+        // Of one agent's text, what several say of themselves is the same.
+        match told
+            .iter_mut()
+            .find(|(it, _)| (&it.text.0, &it.text.1[1]) == (&reason.text.0, &reason.text.1[1]))
+        {
             Some((_, agents)) => agents.push(reason.agent),
             None => told.push((reason, vec![reason.agent])),
         }
     }
-    let text = |(
-        Reason {
-            text: (before, [one, several]),
-            ..
-        },
-        agents,
-    ): &(&Reason, Vec<&str>)| {
-        format!(
-            "{before}{}{}",
-            agents.join(", "),
-            if agents.len() == 1 { one } else { several }
+    let told: Vec<String> = told
+        .iter()
+        .map(
+            |(
+                Reason {
+                    text: (before, [one, several]),
+                    ..
+                },
+                agents,
+            )| {
+                format!(
+                    "{before}{}{}",
+                    agents.join(", "),
+                    if agents.len() == 1 { one } else { several }
+                )
+            },
         )
-    };
-    let told: Vec<String> = told.iter().map(text).collect();
+        .collect();
     (!told.is_empty()).then(|| Note {
         text: format!("`{}` {}", hook.name, told.join("; it ")),
         is_by_mistake: reasons.iter().any(|reason| reason.is_by_mistake),
@@ -186,14 +189,16 @@ fn one_note(reasons: Vec<Reason>, hook: &Hook) -> Option<Note> {
 
 /// The agents that ask hookwire in a project, by its own configuration or the user's.
 fn find_askers(root: &Path) -> Vec<Asker> {
-    let of = |agent| {
-        let entries: Vec<Entry> = InstallArgs::for_each_place(agent, root)
-            .iter()
-            .filter_map(InstallArgs::entry)
-            .collect();
-        Asker::new(agent, entries.iter())
-    };
-    AGENTS.iter().filter_map(of).collect()
+    AGENTS
+        .iter()
+        .filter_map(|agent| {
+            let entries: Vec<Entry> = InstallArgs::for_each_place(agent, root)
+                .iter()
+                .filter_map(InstallArgs::entry)
+                .collect();
+            Asker::new(agent, entries.iter())
+        })
+        .collect()
 }
 
 /// A note about a hook; none if one of the agents asks about each of its events.

@@ -281,16 +281,18 @@ fn wrap_text(text: &str, width: usize) -> (String, Vec<String>) {
 }
 
 fn read_session() -> Result<Vec<Step>, Failure> {
-    let step = |line: &str| {
-        let mut value = hookwire_base::support::json::parse(line)?;
-        let text = |value: &Value| value.as_str().map(str::to_string);
-        Ok(Step {
-            scene: text(&value["scene"]),
-            why: text(&value["why"]),
-            payload: value["stdin"].take(),
+    SESSION
+        .lines()
+        .map(|line| {
+            let mut value = hookwire_base::support::json::parse(line)?;
+            let text = |value: &Value| value.as_str().map(str::to_string);
+            Ok(Step {
+                scene: text(&value["scene"]),
+                why: text(&value["why"]),
+                payload: value["stdin"].take(),
+            })
         })
-    };
-    SESSION.lines().map(step).collect()
+        .collect()
 }
 
 /// A directory with a copy of the example.

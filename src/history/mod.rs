@@ -682,12 +682,13 @@ mod tests {
     }
 
     fn write(history: &History, records: &[Value]) -> usize {
-        let written = |record| Written {
-            run: "1@x",
-            root: "/p",
-            record,
-        };
-        history.write_events(records.iter().map(written)).unwrap()
+        history
+            .write_events(records.iter().map(|record| Written {
+                run: "1@x",
+                root: "/p",
+                record,
+            }))
+            .unwrap()
     }
 
     fn seqs(history: &History, query: &str) -> Vec<u64> {
@@ -706,12 +707,14 @@ mod tests {
     fn what_is_missing_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let history = History::open(dir.path()).unwrap();
-        let gaps = |runs: &[(&str, u64)]| {
-            runs.iter()
-                .map(|(run, n)| (run.to_string(), *n))
-                .collect::<BTreeMap<_, _>>()
-        };
-        history.note_gaps(&gaps(&[("1@x", 3)])).unwrap();
+        history
+            .note_gaps(
+                &[("1@x", 3)]
+                    .iter()
+                    .map(|(run, n)| (run.to_string(), *n))
+                    .collect::<BTreeMap<_, _>>(),
+            )
+            .unwrap();
         // More than one millisecond has room for.
         let now = SystemTime::now();
         let crowd: Vec<_> = (1..=1030)

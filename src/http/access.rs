@@ -4,7 +4,7 @@
 
 use hookwire_base::support::digest::hex;
 use hyper::Request;
-use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::http::uri::Authority;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -38,12 +38,14 @@ impl Token {
     /// # Errors
     /// It is short, or has characters that no header takes.
     pub fn parse(text: &str) -> Result<Token, String> {
-        let is_usable = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
         match text.trim() {
             text if text.len() < SHORTEST => {
                 Err(format!("a token has at least {SHORTEST} characters"))
             }
-            text if !text.chars().all(is_usable) => {
+            text if !text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-._~+/=".contains(c)) =>
+            {
                 Err("a token has letters, digits and `-._~+/=` only".to_string())
             }
             text => Ok(Token::from_text(text)),
@@ -121,12 +123,11 @@ impl Access {
         if !host.iter().chain(others).all(|it| self.is_own(it)) || host.is_none() {
             return Err(Refused::Host);
         }
-        let is_allowed = |value: &HeaderValue| {
+        if !headers.get_all(ORIGIN).iter().all(|value| {
             origins
                 .iter()
                 .any(|origin| origin.0.as_bytes() == value.as_bytes())
-        };
-        if !headers.get_all(ORIGIN).iter().all(is_allowed) {
+        }) {
             return Err(Refused::Origin);
         }
         match shown_token(headers) {

@@ -15,7 +15,7 @@ use hookwire_engine::definitions::approved;
 use hookwire_engine::journal::Via;
 use hookwire_engine::running::{self, Running, told};
 use hookwire_engine::trust;
-use hookwire_engine::trust::shown::{Look, shown as lines_of, summary};
+use hookwire_engine::trust::shown::{shown as lines_of, summary};
 use hookwire_handlers::handlers::guards::without_secrets;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -265,8 +265,10 @@ impl Call {
             .ok_or("there is no home directory in which it is kept what was trusted")?;
         let review = trust::review(&store, &root).map_err(|refusal| refusal.0)?;
         let mut told = summary(&review);
-        let line = |(look, text): &(Look, String)| json!({ "look": look.as_str(), "text": text });
-        told["lines"] = lines_of(&review).iter().map(line).collect();
+        told["lines"] = lines_of(&review)
+            .iter()
+            .map(|(look, text)| json!({ "look": look.as_str(), "text": text }))
+            .collect();
         Ok(told)
     }
 }

@@ -92,12 +92,10 @@ impl Look<'_> {
             ..HostOptions::default()
         });
         let set = host.hooks();
-        let is_wanted =
-            |name: &str, source: &str| names.contains(name) && Path::new(source) == file;
         let hooks: Vec<_> = set
             .hooks
             .iter()
-            .filter(|hook| is_wanted(&hook.name, &hook.source.file))
+            .filter(|hook| names.contains(&*hook.name) && Path::new(&*hook.source.file) == file)
             .collect();
         let home = places::home().unwrap_or_else(|| PathBuf::from("/"));
         let scene = Scene {

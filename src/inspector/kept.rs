@@ -154,10 +154,9 @@ impl Kept {
             let history = Arc::new(History::open(&dir)?);
             let (waiting, rows) = sync_channel(MAX_WAITING);
             let (into, lost) = (history.clone(), self.lost.clone());
-            let write = move || write_rows(&into, &rows, &lost);
             std::thread::Builder::new()
                 .name("history".into())
-                .spawn(write)
+                .spawn(move || write_rows(&into, &rows, &lost))
                 .map_err(|error| error.to_string())?;
             let _ = self.writer.set(Writer { history, waiting });
         }
@@ -379,28 +378,30 @@ fn each_of_last(
 /// Writes what the running hosts have kept in memory.
 fn catch_up(history: &History) -> Result<(), String> {
     let rows = Mutex::new(Vec::new());
-    let take = |run: &_, news: News<'_>| {
-        match news {
-            News::Here(recent) => {
-                rows.lock()
-                    .push((shown::run_id(run), recent.root.to_string(), Value::Null))
+    Following::new().catch_up(
+        &socket::of_projects(&[]).unwrap_or_default(),
+        &|run, news| {
+            match news {
+                News::Here(recent) => {
+                    rows.lock()
+                        .push((shown::run_id(run), recent.root.to_string(), Value::Null))
+                }
+                News::Judged(record) => {
+                    let record = without_secrets(serde_json::to_value(record).unwrap_or_default());
+                    let mut rows = rows.lock();
+                    let id = shown::run_id(run);
+                    let root = rows
+                        .iter()
+                        .rev()
+                        .find(|(row, ..)| *row == id)
+                        .map(|(_, root, _)| root.clone());
+                    rows.push((id, root.unwrap_or_default(), record));
+                }
+                _ => {}
             }
-            News::Judged(record) => {
-                let record = without_secrets(serde_json::to_value(record).unwrap_or_default());
-                let mut rows = rows.lock();
-                let id = shown::run_id(run);
-                let root = rows
-                    .iter()
-                    .rev()
-                    .find(|(row, ..)| *row == id)
-                    .map(|(_, root, _)| root.clone());
-                rows.push((id, root.unwrap_or_default(), record));
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    };
-    Following::new().catch_up(&socket::of_projects(&[]).unwrap_or_default(), &take);
+            ControlFlow::Continue(())
+        },
+    );
     let rows = rows.into_inner();
     let events = rows.iter().filter(|(.., record)| !record.is_null());
     history

@@ -31,12 +31,11 @@ impl Save {
     pub(super) fn answer(&self, recent: &Recent<'_>) -> Answer {
         let root = Path::new(&*recent.root);
         let name = &self.name;
-        let is_name = |character: char| {
-            character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-'
-        };
         if name.is_empty()
             || name.len() > MAX_NAME
-            || !name.chars().all(is_name)
+            || !name.chars().all(|character| {
+                character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-'
+            })
             || name.starts_with('-')
         {
             return Err(Problem::params(
@@ -79,14 +78,13 @@ fn takes_files_as_they_are(recent: &Recent<'_>, dir: &Path) -> bool {
         return true;
     };
     let words = &program.arguments;
-    let is_named = |words: &[String]| {
-        words[0] == "--hooks"
-            && (dir.starts_with(&words[1]) || Path::new(&words[1]).starts_with(dir))
-    };
     words
         .iter()
         .any(|word| word == "--live" || word.starts_with("--hooks="))
-        || words.windows(2).any(is_named)
+        || words.windows(2).any(|words| {
+            words[0] == "--hooks"
+                && (dir.starts_with(&words[1]) || Path::new(&words[1]).starts_with(dir))
+        })
 }
 
 /// Writes a file that isn't there yet.

@@ -31,27 +31,25 @@ pub(super) fn start_watching(feed: &Arc<Feed>, kept: &Arc<Kept>) -> Result<()> {
         hosts.take_news(run, &news);
         ControlFlow::Continue(())
     });
-    let look = move || Following::new().follow(|| socket::of_projects(&[]), &take, || false);
     std::thread::Builder::new()
         .name("look".into())
-        .spawn(look)?;
+        .spawn(move || Following::new().follow(|| socket::of_projects(&[]), &take, || false))?;
     let (notices, feed) = (notices_of_questions()?, feed.clone());
-    let ask = move || {
-        let mut told = Vec::new();
-        for () in notices {
-            let found = all_questions().unwrap_or_default();
-            if found != told {
-                feed.tell_pages(
-                    "approvals",
-                    Map::from_iter([("approvals".to_string(), Value::Array(found.clone()))]),
-                );
-                told = found;
-            }
-        }
-    };
     std::thread::Builder::new()
         .name("approvals".into())
-        .spawn(ask)
+        .spawn(move || {
+            let mut told = Vec::new();
+            for () in notices {
+                let found = all_questions().unwrap_or_default();
+                if found != told {
+                    feed.tell_pages(
+                        "approvals",
+                        Map::from_iter([("approvals".to_string(), Value::Array(found.clone()))]),
+                    );
+                    told = found;
+                }
+            }
+        })
         .map(drop)
 }
 
@@ -138,12 +136,15 @@ impl Hosts {
 /// haven't seen.
 fn waiting_questions(id: &str, client: &mut Client) -> Result<Vec<Value>> {
     let list: ApprovalList = serde_json::from_value(client.request("approvals/list", &json!({}))?)?;
-    let of_host = |approval: &_| {
-        let mut question = json!(approval);
-        (question["host"], question["root"]) = (id.into(), list.root.as_str().into());
-        question
-    };
-    Ok(list.approvals.iter().map(of_host).collect())
+    Ok(list
+        .approvals
+        .iter()
+        .map(|approval| {
+            let mut question = json!(approval);
+            (question["host"], question["root"]) = (id.into(), list.root.as_str().into());
+            question
+        })
+        .collect())
 }
 
 /// The questions that wait in all hosts.

@@ -138,10 +138,9 @@ impl Connection {
     }
 
     fn receive_one(&self, text: &str, to: &ReplyTo, out: &mut Vec<u8>) -> Next {
-        let wants_parsed = |name: &str| {
+        if let Some(request) = read_parsed(text, |name| {
             find_method(name).is_some_and(|method| matches!(method.run, Run::Direct(_)))
-        };
-        if let Some(request) = read_parsed(text, wants_parsed) {
+        }) {
             let params = SentParams::Parsed(request.params, request.params_text);
             self.take_request(request.id, request.method, params, to, out);
             return Next::Read;

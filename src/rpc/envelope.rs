@@ -127,8 +127,10 @@ fn read_text(text: &str) -> Option<(&str, &str)> {
 
 /// The JSON value at the beginning of a text as it is written, and what is behind it.
 fn read_id(text: &str) -> Option<(&str, &str)> {
-    let is_digit = |byte: &u8| byte.is_ascii_digit();
-    let digits = text.bytes().take_while(is_digit).count();
+    let digits = text
+        .bytes()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     let (number, rest) = text.split_at_checked(digits)?;
     // Most clients count their requests.
     if is_count(number) && rest.starts_with([',', '}']) {
@@ -148,8 +150,10 @@ fn is_count(digits: &str) -> bool {
 }
 
 fn skip_space(text: &str) -> &str {
-    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-    let blank = text.bytes().take_while(|byte| is_space(byte)).count();
+    let blank = text
+        .bytes()
+        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
+        .count();
     text.get(blank..).unwrap_or_default()
 }
 

@@ -11,7 +11,7 @@ use hookwire_rules::contract::Contract;
 use hookwire_rules::matching::Facts;
 use hookwire_rules::matching::call::Subject;
 use hookwire_rules::matching::rule::ToolRule;
-use hookwire_rules::matching::shell::{Command, Script};
+use hookwire_rules::matching::shell::Script;
 use hookwire_rules::policy::{self, Policy};
 use std::sync::Arc;
 
@@ -134,10 +134,6 @@ fn narrowest_exception(hook: &Hook, facts: &Facts, commands: &[ReadCommand]) -> 
     if !hook.is_verdict() || hook.tools.rules.is_empty() {
         return None;
     }
-    let is_plain = |text: &str| {
-        text.len() <= 200
-            && !text.contains(['*', '?', '[', '{', '$', '`', '…', '(', ')', '|', '\n'])
-    };
     let commands = commands.iter().map(|it| format!("Bash({})", it.command));
     let files = hook
         .tools
@@ -154,7 +150,10 @@ fn narrowest_exception(hook: &Hook, facts: &Facts, commands: &[ReadCommand]) -> 
         let inside = text
             .split_once('(')
             .and_then(|(_, rest)| rest.strip_suffix(')'));
-        inside.is_some_and(is_plain)
+        inside.is_some_and(|text| {
+            text.len() <= 200
+                && !text.contains(['*', '?', '[', '{', '$', '`', '…', '(', ')', '|', '\n'])
+        })
     });
     all.take(MOST)
         .find(|text| ToolRule::new(text).is_ok_and(|rule| hook.passes_with(&rule, facts)))
@@ -175,14 +174,13 @@ fn read_commands(facts: &Facts) -> Vec<ReadCommand> {
             Subject::Shell { .. } | Subject::Items(_) | Subject::Unclear(_) => {}
         }
     }
-    let read = |command: &Command| ReadCommand {
-        command: command.normal(),
-        start: command.span.start,
-        end: command.span.end,
-    };
     scripts
         .into_iter()
         .flat_map(|script| script.commands())
-        .map(read)
+        .map(|command| ReadCommand {
+            command: command.normal(),
+            start: command.span.start,
+            end: command.span.end,
+        })
         .collect()
 }

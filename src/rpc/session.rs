@@ -238,9 +238,9 @@ impl Session {
     /// # Errors
     /// The client is no editor.
     pub fn editor(&self) -> Result<&Arc<lsp::Server>, RpcError> {
-        let missing =
-            || RpcError::request("`initialize` with `capabilities.textDocument` comes first");
-        self.editor.get().ok_or_else(missing)
+        self.editor.get().ok_or_else(|| {
+            RpcError::request("`initialize` with `capabilities.textDocument` comes first")
+        })
     }
 
     /// What the client can honour, as far as it has said so.
@@ -407,11 +407,9 @@ impl Session {
         &self,
         hooks: &[Arc<hookwire_engine::hook::Hook>],
     ) -> Result<(), RpcError> {
-        let is_callback =
-            |hook: &Arc<hookwire_engine::hook::Hook>| hook.handler.key() == "callback";
         match self.side {
             Side::Parent => Ok(()),
-            Side::Guest(_) if hooks.iter().all(is_callback) => Ok(()),
+            Side::Guest(_) if hooks.iter().all(|hook| hook.handler.key() == "callback") => Ok(()),
             Side::Guest(_) => Err(RpcError::request(
                 "over the shared socket only callbacks can be registered",
             )),

@@ -34,11 +34,12 @@ fn nearest_dir(is: impl Fn(&Path) -> bool) -> Option<PathBuf> {
 /// The projects that an agent works in whose root is said to be this, without symlinks. A clone may
 /// bring files of any kind and the environment, too, so the environment adds nothing from there.
 pub fn foreign_projects(root: &Path) -> Vec<PathBuf> {
-    let is_project = |dir: &PathBuf| dir.join(DEFINITIONS).exists() || dir.join(GIT).exists();
     let projects = [root.to_path_buf(), find_project()]
         .into_iter()
         .filter_map(|dir| dir.canonicalize().ok());
-    projects.filter(is_project).collect()
+    projects
+        .filter(|dir| dir.join(DEFINITIONS).exists() || dir.join(GIT).exists())
+        .collect()
 }
 
 /// The root whose definitions judge an agent, given what its command line says.

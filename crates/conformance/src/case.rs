@@ -71,14 +71,15 @@ pub(crate) fn read_cases(topic: &str, text: &str) -> Result<Vec<Case>, String> {
         .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty());
-    let case = |(n, line): (usize, &str)| {
-        let case = strict::parse(line).and_then(serde_json::from_value::<Case>);
-        let case =
-            case.map_err(|error| format!("line {} of {topic} is no case: {error}", n + 1))?;
-        Ok(Case {
-            topic: topic.into(),
-            ..case
+    lines
+        .map(|(n, line)| {
+            let case = strict::parse(line).and_then(serde_json::from_value::<Case>);
+            let case =
+                case.map_err(|error| format!("line {} of {topic} is no case: {error}", n + 1))?;
+            Ok(Case {
+                topic: topic.into(),
+                ..case
+            })
         })
-    };
-    lines.map(case).collect()
+        .collect()
 }

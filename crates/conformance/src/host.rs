@@ -7,7 +7,7 @@ use crate::play::{Play, Played, Program};
 use crate::shape::Shapes;
 use serde_json::json;
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -54,14 +54,17 @@ fn find_missing(
     peer.send_message(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} }));
     let reply = peer.receive_fitting("the reply to `initialize`", limit, |it| it["id"] == 1)?;
     let known = &reply["result"]["capabilities"]["hooks"];
-    let has = |name: &String| {
-        let lists = [&known["handlers"], &known["dialects"]];
-        lists.iter().any(|list| {
-            list.as_array()
-                .is_some_and(|it| it.iter().any(|it| it == name))
+    let lists = [&known["handlers"], &known["dialects"]];
+    Ok(case
+        .needs
+        .iter()
+        .find(|name| {
+            !lists.iter().any(|list| {
+                list.as_array()
+                    .is_some_and(|it| it.iter().any(|it| it == *name))
+            })
         })
-    };
-    Ok(case.needs.iter().find(|name| !has(name)).cloned())
+        .cloned())
 }
 
 fn converse(
@@ -141,12 +144,11 @@ fn make_directory() -> Result<TempDir, String> {
 
 /// Writes a definition file in one step, so that the host never sees half of it.
 fn write_definition(scratch: &TempDir, name: &str, text: Option<&str>) -> Result<(), String> {
-    let is_inside = |path: &Path| {
-        path.components()
-            .all(|component| matches!(component, Component::Normal(_)))
-    };
     let path = Some(PathBuf::from(name))
-        .filter(|it| is_inside(it))
+        .filter(|it| {
+            it.components()
+                .all(|component| matches!(component, Component::Normal(_)))
+        })
         .ok_or_else(|| format!("{name}: not a file name"))?;
     let path = scratch.path().join(path);
     let new = path.with_extension("new");

@@ -89,12 +89,6 @@ pub(crate) fn record_pattern(pattern: Option<&Value>, value: &Value, key: &str) 
     match (pattern, value) {
         (Some(Value::Object(_)) | None, Value::Object(members)) => {
             let pattern = pattern.and_then(Value::as_object);
-            let record = |(key, value): (&String, &Value)| {
-                (
-                    key.clone(),
-                    record_pattern(pattern.and_then(|pattern| pattern.get(key)), value, key),
-                )
-            };
             let absent = pattern
                 .into_iter()
                 .flatten()
@@ -102,7 +96,12 @@ pub(crate) fn record_pattern(pattern: Option<&Value>, value: &Value, key: &str) 
             let absent = absent.map(|(key, value)| (key.clone(), value.clone()));
             members
                 .iter()
-                .map(record)
+                .map(|(key, value)| {
+                    (
+                        key.clone(),
+                        record_pattern(pattern.and_then(|pattern| pattern.get(key)), value, key),
+                    )
+                })
                 .chain(absent)
                 .collect::<Map<_, _>>()
                 .into()
@@ -110,10 +109,13 @@ pub(crate) fn record_pattern(pattern: Option<&Value>, value: &Value, key: &str) 
         (None, Value::Array(_)) if OPEN.contains(&key) => ANY.into(),
         (Some(Value::Array(_)) | None, Value::Array(items)) => {
             let patterns = pattern.and_then(Value::as_array);
-            let item = |(n, item)| {
-                record_pattern(patterns.and_then(|patterns| patterns.get(n)), item, key)
-            };
-            items.iter().enumerate().map(item).collect()
+            items
+                .iter()
+                .enumerate()
+                .map(|(n, item)| {
+                    record_pattern(patterns.and_then(|patterns| patterns.get(n)), item, key)
+                })
+                .collect()
         }
         (Some(pattern), _) => pattern.clone(),
         (None, Value::String(_) | Value::Number(_)) if !WORDS.contains(&key) => ANY.into(),

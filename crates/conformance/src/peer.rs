@@ -41,15 +41,14 @@ impl Peer {
         std::thread::spawn(move || write_messages(input, &to_write));
         // The thread ends with the output, or when nobody listens any more.
         std::thread::spawn(move || {
-            let hand_on = |message: Result<Value, String>| {
+            read_all(output, framing, |message| {
                 if let (Ok(message), Some((answer, to))) = (&message, &answers)
                     && let Some(reply) = answer(message)
                 {
                     let _ = to.send(frame_message(framing, reply.to_string().as_bytes()));
                 }
                 read.send(message).is_ok()
-            };
-            read_all(output, framing, hand_on);
+            });
         });
         Peer {
             name,

@@ -45,14 +45,6 @@ fn failed(rows: &[Value]) -> Vec<String> {
 /// may take longer than it.
 fn python() -> Option<String> {
     const ITSELF: &str = "import sys; print(sys.executable); sys.exit(sys.version_info < (3, 10))";
-    let itself = |python: &str| {
-        let said = Command::new(python)
-            .args(["-c", ITSELF])
-            .output()
-            .ok()
-            .filter(|output| output.status.success())?;
-        Some(String::from_utf8(said.stdout).ok()?.trim_end().to_string())
-    };
     let found = [
         "python3",
         "python3.14",
@@ -62,7 +54,14 @@ fn python() -> Option<String> {
         "python3.10",
     ]
     .into_iter()
-    .find_map(itself);
+    .find_map(|python| {
+        let said = Command::new(python)
+            .args(["-c", ITSELF])
+            .output()
+            .ok()
+            .filter(|output| output.status.success())?;
+        Some(String::from_utf8(said.stdout).ok()?.trim_end().to_string())
+    });
     if found.is_none() {
         skipped::skip("the Python client needs Python 3.10 or later");
     }

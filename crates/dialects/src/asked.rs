@@ -160,15 +160,16 @@ pub fn find_speaker(agent: &'static Dialect, payload: &Value) -> &'static Dialec
     if session.is_none_or(|place| payload.pointer(place).is_some()) {
         return agent;
     }
-    let is_its = |candidate: &&agents::Agent| {
-        let has = |member: &String| payload.get(member.as_str()).is_some();
-        candidate.also_reads.iter().any(|name| name == agent.name())
-            && !candidate.known_by.is_empty()
-            && candidate.known_by.iter().all(has)
-    };
     let speaker = agents::AGENTS
         .iter()
-        .find(is_its)
+        .find(|candidate| {
+            candidate.also_reads.iter().any(|name| name == agent.name())
+                && !candidate.known_by.is_empty()
+                && candidate
+                    .known_by
+                    .iter()
+                    .all(|member| payload.get(member.as_str()).is_some())
+        })
         .and_then(|agent| by_name(agent.name).ok());
     speaker.unwrap_or(agent)
 }

@@ -209,20 +209,17 @@ fn read_exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     ) {
         // Documented: exit 2 can't block a permission request.
         (Some(2), _) if &*event.name == "PermissionRequest" => Ok(Answer::default()),
-        (Some(2), reply) => {
-            let stderr = || {
+        (Some(2), reply) => Ok(block_event(
+            &DIALECT,
+            event,
+            reason_of_deny(reply).unwrap_or_else(|| {
                 format!(
                     "[{}]: {}",
                     exit.command,
                     text_or(exit.stderr, "No stderr output")
                 )
-            };
-            Ok(block_event(
-                &DIALECT,
-                event,
-                reason_of_deny(reply).unwrap_or_else(stderr),
-            ))
-        }
+            }),
+        )),
         (Some(0), reply) => reply.unwrap_or_else(|| Ok(plain_stdout(event, stdout))),
         // The client takes the reply all the same. The yes or the silence of a command that failed
         // is no judgement.
@@ -531,22 +528,19 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
 /// output.
 fn withhold_output(output: &Value) -> Value {
     match output {
-        Value::Object(members) => {
-            let kept = |key: &str, value: &Value| {
-                KINDS.contains(&key) && value.as_str().is_some_and(is_kind)
-            };
-            let withheld = |(key, value): (&String, &Value)| {
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| {
                 (
                     key.clone(),
-                    if kept(key, value) {
+                    if KINDS.contains(&key.as_str()) && value.as_str().is_some_and(is_kind) {
                         value.clone()
                     } else {
                         withhold_output(value)
                     },
                 )
-            };
-            members.iter().map(withheld).collect()
-        }
+            })
+            .collect(),
         Value::Array(items) => items.iter().map(withhold_output).collect(),
         Value::String(_) => json!("[withheld by a hook]"),
         other => other.clone(),
@@ -591,8 +585,10 @@ fn in_shape_of(before: &Value, after: Value) -> Value {
         }
         (Value::Object(_), Value::String(text)) => {
             let mut output = withhold_output(before);
-            let is_text = |place: &&&str| before.pointer(place).is_some_and(Value::is_string);
-            if let Some(main) = MAIN_TEXTS.iter().find(is_text) {
+            if let Some(main) = MAIN_TEXTS
+                .iter()
+                .find(|place| before.pointer(place).is_some_and(Value::is_string))
+            {
                 set_pointer(&mut output, main, text.into());
             }
             output

@@ -129,15 +129,14 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         verdict.subject = None;
     }
     let mut reply = claude_code::write_reply(&DIALECT, event, &verdict);
-    // An interruption and what isn't known of Codex take a message and no more; the end of a
-    // session nothing.
-    let takes = |key: &str| match name {
-        "SessionEnd" => false,
-        "RunError" => key == "systemMessage",
-        _ => DIALECT.row(name).is_some() || key == "systemMessage",
-    };
     if let Some(reply) = reply.as_object_mut() {
-        reply.retain(|key, _| takes(key));
+        // An interruption and what isn't known of Codex take a message and no more; the end of a
+        // session nothing.
+        reply.retain(|key, _| match name {
+            "SessionEnd" => false,
+            "RunError" => key == "systemMessage",
+            _ => DIALECT.row(name).is_some() || key == "systemMessage",
+        });
     }
     reply
 }
@@ -204,12 +203,11 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
         "SubagentStop",
     ]
     .contains(&&*event.name);
-    let known = |key: &&String| {
-        COMMON.contains(&key.as_str())
+    if let Some(unknown) = object.keys().find(|key| {
+        !(COMMON.contains(&key.as_str())
             || *key == "hookSpecificOutput"
-            || blocks && ["decision", "reason"].contains(&key.as_str())
-    };
-    if let Some(unknown) = object.keys().find(|key| !known(key)) {
+            || blocks && ["decision", "reason"].contains(&key.as_str()))
+    }) {
         return Err(unreadable_reply(format_args!(
             "Codex doesn't know `{unknown}` here"
         )));

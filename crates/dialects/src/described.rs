@@ -204,13 +204,14 @@ fn complete_event<const N: usize>(payload: &Value, event: &mut Value) -> Result<
         .get("cwd")
         .and_then(Value::as_str)
         .is_some_and(|cwd| !cwd.is_empty());
-    let others = || {
-        it.speech
-            .cwd
-            .iter()
-            .filter_map(|place| payload.pointer(place))
-    };
-    if let Some(cwd) = others().find(|it| it.is_string()).filter(|_| !has_cwd) {
+    if let Some(cwd) = it
+        .speech
+        .cwd
+        .iter()
+        .filter_map(|place| payload.pointer(place))
+        .find(|it| it.is_string())
+        .filter(|_| !has_cwd)
+    {
         set_pointer(event, "/cwd", cwd.clone());
     }
     for place in &it.speech.parts {
@@ -513,15 +514,14 @@ fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, Str
             .map(|(place, _)| place);
         places.filter_map(|place| Some((place, value.pointer(place)?)))
     };
-    let also = |word: &Value| {
-        reply
-            .also
-            .iter()
-            .find(|(also, _)| word == also)
-            .map(|(_, decision)| *decision)
-    };
     if answer.decision.is_none() {
-        answer.decision = words().find_map(|(_, word)| also(word));
+        answer.decision = words().find_map(|(_, word)| {
+            reply
+                .also
+                .iter()
+                .find(|(also, _)| word == also)
+                .map(|(_, decision)| *decision)
+        });
         answer.reason = decisions()
             .next()
             .filter(|_| answer.decision.is_some())

@@ -317,9 +317,14 @@ fn mcp_name(names: Option<&McpNames>, data: &Value) -> Option<Box<str>> {
 
 /// A name as it is within that of an MCP tool.
 fn plain_name(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     name.chars()
-        .map(|c| if is_plain(c) { c } else { '_' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
         .collect()
 }
 
@@ -521,11 +526,10 @@ impl Dialect {
     /// Whether its agent, as the payload says that it was started, runs what is answered with a
     /// question.
     fn runs_asked(&self, event: &Event) -> bool {
-        let runs = |payload: &Value| {
+        self.original_payload(event).is_some_and(|payload| {
             self.facts()
                 .is_some_and(|agent| agent.runs_asked(payload, false))
-        };
-        self.original_payload(event).is_some_and(runs)
+        })
     }
 
     /// What an event has to do with a question that its agent is asked at one event of a call and
@@ -617,11 +621,12 @@ impl Dialect {
     /// Whether an event of this name, of which no more is known, may be one before a call of a
     /// tool.
     fn may_be_gate(&self, name: &str) -> bool {
-        let canonical = || {
-            self.other_event(name)
+        self.agent.is_some()
+            && !name.is_empty()
+            && !self.has_event(name)
+            && self
+                .other_event(name)
                 .is_ok_and(|canonical| is_before(&canonical))
-        };
-        self.agent.is_some() && !name.is_empty() && !self.has_event(name) && canonical()
     }
 
     /// The members at the top of a payload that name the tool before a call and hold its input, as
@@ -632,14 +637,15 @@ impl Dialect {
             .map_or(&[][..], |row| row.members)
             .iter()
             .chain(self.members);
-        let place = move |wanted: &str| {
-            rows.clone()
-                .find(|(_, ours)| *ours == wanted)?
-                .0
-                .split('/')
-                .nth(1)
-        };
-        [TOOL_NAME, "/tool/input"].into_iter().filter_map(place)
+        [TOOL_NAME, "/tool/input"]
+            .into_iter()
+            .filter_map(move |wanted| {
+                rows.clone()
+                    .find(|(_, ours)| *ours == wanted)?
+                    .0
+                    .split('/')
+                    .nth(1)
+            })
     }
 
     /// The row of events before calls of tools, if an event that has no row looks like one.
@@ -660,12 +666,6 @@ impl Dialect {
         find(TOOL_NAME)?.as_str().filter(|name| !name.is_empty())?;
         find("/tool/input")?;
         let words = ["result", "response", "output", "error", "duration"];
-        let is_result = |(key, value): (&String, &Value)| {
-            !value.is_null()
-                && words
-                    .iter()
-                    .any(|word| key.to_ascii_lowercase().contains(word))
-        };
         let of_rows = self
             .events
             .iter()
@@ -675,7 +675,14 @@ impl Dialect {
             of_rows.filter(|(_, ours)| ["/tool/output", "/tool/error"].contains(ours));
         let has_result =
             results.any(|(theirs, _)| payload.pointer(theirs).is_some_and(|it| !it.is_null()));
-        (!has_result && !payload.as_object()?.iter().any(is_result)).then_some(row)
+        (!has_result
+            && !payload.as_object()?.iter().any(|(key, value)| {
+                !value.is_null()
+                    && words
+                        .iter()
+                        .any(|word| key.to_ascii_lowercase().contains(word))
+            }))
+        .then_some(row)
     }
 
     /// Whether a result that is denied at an event is kept from the model: an agent that takes no
@@ -686,13 +693,15 @@ impl Dialect {
 
     /// The name of an event there; its canonical one, or what an agent calls it, if it has none.
     fn name_of<'a>(&self, event: &'a Event) -> &'a str {
-        let other = || {
-            event
-                .name
-                .strip_prefix(CUSTOM_PREFIX)
-                .unwrap_or(&event.name)
-        };
-        self.row_of(event).map_or_else(other, |row| row.name)
+        self.row_of(event).map_or_else(
+            || {
+                event
+                    .name
+                    .strip_prefix(CUSTOM_PREFIX)
+                    .unwrap_or(&event.name)
+            },
+            |row| row.name,
+        )
     }
 
     /// What a command says at an event to an agent that is to obey a failure as a "no": nothing
@@ -795,10 +804,11 @@ impl Dialect {
             event
         };
         let row = self.rows_named(event).next().or_else(|| self.row(event));
-        let rests = |row: &EventRow| {
-            spec(row.canonical).is_some_and(|spec| spec.rest || spec.closes && !spec.tool)
-        };
-        row.filter(|row| self.agent.is_some() && row.blocks && !rests(row))
+        row.filter(|row| {
+            self.agent.is_some()
+                && row.blocks
+                && !spec(row.canonical).is_some_and(|spec| spec.rest || spec.closes && !spec.tool)
+        })
     }
 
     /// The payload that an event was read from, if it came in this vocabulary.
@@ -953,15 +963,14 @@ impl Dialect {
                 None => found = Some((place, row, canonical()?)),
             }
         }
-        let missing = || {
-            NotAnEvent(format!(
-                "`{}` is missing: the name of the event",
-                describe_pointer(self.event_name)
-            ))
-        };
         found
             .map(|(_, row, canonical)| (row, canonical))
-            .ok_or_else(missing)
+            .ok_or_else(|| {
+                NotAnEvent(format!(
+                    "`{}` is missing: the name of the event",
+                    describe_pointer(self.event_name)
+                ))
+            })
     }
 
     /// The canonical name of an event that the table lacks. Where people write clients, a misspelt

@@ -70,16 +70,14 @@ fn rewrite_target(event: &Event) -> Option<&'static str> {
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let blocks = DIALECT.row_of(event).is_some_and(|row| row.blocks);
     let mut verdict = stop_denies(verdict);
-    let fits = |subject: &Value| match rewrite_target(event) {
-        Some("args") => subject.is_object(),
-        Some(_) => subject.is_string(),
-        None => false,
-    };
     if verdict.decision != Decision::Deny
-        && verdict
-            .subject
-            .as_ref()
-            .is_some_and(|subject| !fits(subject))
+        && verdict.subject.as_ref().is_some_and(|subject| {
+            !(match rewrite_target(event) {
+                Some("args") => subject.is_object(),
+                Some(_) => subject.is_string(),
+                None => false,
+            })
+        })
     {
         verdict = denied_verdict(
             &verdict,

@@ -81,14 +81,14 @@ const REPLY_MEMBERS: [&str; 16] = [
 /// What is wrong with output that counts as plain text: a reply stands behind other text, such as
 /// what a shell's profile prints, and no agent reads it there.
 pub(super) fn unread_reply(stdout: &str) -> Vec<String> {
-    let begins_one = |rest: &str| {
-        let member = rest
-            .trim_start()
-            .strip_prefix('"')
-            .and_then(|rest| rest.split('"').next());
-        member.is_some_and(|member| REPLY_MEMBERS.contains(&member))
-    };
-    let has_one = !stdout.starts_with('{') && stdout.split('{').skip(1).any(begins_one);
+    let has_one = !stdout.starts_with('{')
+        && stdout.split('{').skip(1).any(|rest| {
+            let member = rest
+                .trim_start()
+                .strip_prefix('"')
+                .and_then(|rest| rest.split('"').next());
+            member.is_some_and(|member| REPLY_MEMBERS.contains(&member))
+        });
     has_one
         .then(|| "its reply on stdout isn't read, because other text stands before it".to_string())
         .into_iter()

@@ -46,19 +46,25 @@ const SHELLS: [&str; 16] = [
 
 /// Whether a file has groups of hooks for one of these events.
 pub(super) fn has_groups(root: &Node, is_event: fn(&str) -> bool) -> bool {
-    let is_group = |item: &Node| {
-        matches!(
-            item.get("hooks").map(|it| &it.value),
-            Some(NodeValue::Seq(_))
-        )
-    };
-    event_lists(root).any(|(event, items)| is_event(event) && items.iter().any(is_group))
+    event_lists(root).any(|(event, items)| {
+        is_event(event)
+            && items.iter().any(|item| {
+                matches!(
+                    item.get("hooks").map(|it| &it.value),
+                    Some(NodeValue::Seq(_))
+                )
+            })
+    })
 }
 
 /// Whether a file has hooks without groups for one of these events.
 pub(super) fn has_handlers(root: &Node, is_event: fn(&str) -> bool) -> bool {
-    let is_handler = |item: &Node| item.get("type").is_some() && item.get("hooks").is_none();
-    event_lists(root).any(|(event, items)| is_event(event) && items.iter().any(is_handler))
+    event_lists(root).any(|(event, items)| {
+        is_event(event)
+            && items
+                .iter()
+                .any(|item| item.get("type").is_some() && item.get("hooks").is_none())
+    })
 }
 
 /// The events of a file, with what is listed for each.
@@ -144,13 +150,12 @@ pub fn in_one_form(file: &HookFile, root: &Node) -> Node {
         ) => add_all(hooks),
         // Each member at the top is a name of hooks.
         (None, None) if file.at != HOOKS => {
-            let is_on = |named: &&Entry| {
-                named.value.get("enabled").map(|enabled| &enabled.value)
-                    != Some(&NodeValue::Bool(false))
-            };
             entries
                 .iter()
-                .filter(is_on)
+                .filter(|named| {
+                    named.value.get("enabled").map(|enabled| &enabled.value)
+                        != Some(&NodeValue::Bool(false))
+                })
                 .for_each(|named| add_all(&named.value));
         }
         _ => return root.clone(),
@@ -295,8 +300,11 @@ fn read_settings(
         }
     }
     // The rest of the file is for the agent only.
-    let is_own = |entry: &&Entry| matches!(entry.key.as_str(), "dialect" | "defaults");
-    let mut native: Vec<Entry> = entries.iter().filter(is_own).cloned().collect();
+    let mut native: Vec<Entry> = entries
+        .iter()
+        .filter(|entry| matches!(entry.key.as_str(), "dialect" | "defaults"))
+        .cloned()
+        .collect();
     native.push(make_entry("hooks", &hooks.span, NodeValue::Seq(found)));
     Node {
         span: root.span.clone(),
@@ -428,14 +436,17 @@ impl Reading<'_> {
         if let Some((slip, event)) =
             misspelt_member(item, member).and_then(|it| Some((it, it.value.text()?)))
         {
-            let meant = |entry: &Entry| {
-                if entry.key == slip.key {
-                    rename_entry(entry, member)
-                } else {
-                    entry.clone()
-                }
-            };
-            let members = item.entries().iter().map(meant).collect();
+            let members = item
+                .entries()
+                .iter()
+                .map(|entry| {
+                    if entry.key == slip.key {
+                        rename_entry(entry, member)
+                    } else {
+                        entry.clone()
+                    }
+                })
+                .collect();
             let item = in_form(
                 self.file,
                 &Node {
@@ -723,15 +734,17 @@ impl Reading<'_> {
                 return None;
             };
             let mut used = Vec::new();
-            let header = |entry: &Entry| match entry.value.text() {
-                Some(value) => make_entry(
-                    &entry.key,
-                    &entry.value.span,
-                    text_value(expand_header(value, &allowed, &mut used)),
-                ),
-                None => entry.clone(),
-            };
-            let list: Vec<Entry> = list.iter().map(header).collect();
+            let list: Vec<Entry> = list
+                .iter()
+                .map(|entry| match entry.value.text() {
+                    Some(value) => make_entry(
+                        &entry.key,
+                        &entry.value.span,
+                        text_value(expand_header(value, &allowed, &mut used)),
+                    ),
+                    None => entry.clone(),
+                })
+                .collect();
             members.push(make_entry(
                 "headers",
                 &headers.value.span,
@@ -944,7 +957,6 @@ mod tests {
 
     #[test]
     fn handlers_become_hooks() {
-        let group = |handler: Value| json!({"hooks": {"PreToolUse": [{"matcher": "Bash|Write", "hooks": [handler]}]}});
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Row {
@@ -958,7 +970,10 @@ mod tests {
             let mut hook = json!({"name": "PreToolUse/Bash|Write#1", "on": "PreToolUse", "matcher": "Bash|Write"});
             hook.as_object_mut().unwrap().extend(row.hook);
             (
-                read(&row.agent, group(row.handler)),
+                read(
+                    &row.agent,
+                    json!({"hooks": {"PreToolUse": [{"matcher": "Bash|Write", "hooks": [row.handler]}]}}),
+                ),
                 (json!([hook]), row.told),
             )
         });

@@ -20,8 +20,13 @@ fn payloads_that_say_two_things_are_refused() {
     }
     rows::compare("dialects/payloads.jsonl", |row: Row| {
         let event = by_name(&row.dialect).unwrap().read_event(row.payload);
-        let tool = |event: Event| event.tool_name().unwrap_or_default().to_string();
-        (event.map_or_else(|error| error.0, tool), row.told)
+        (
+            event.map_or_else(
+                |error| error.0,
+                |event| event.tool_name().unwrap_or_default().to_string(),
+            ),
+            row.told,
+        )
     });
 }
 

@@ -274,14 +274,14 @@ impl Files {
 
     /// Each file's path with its content.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let content = |entry: &Entry| {
-            self.contents
-                .get(&entry.sha256)
-                .map_or(&[][..], Vec::as_slice)
-        };
-        self.entries
-            .iter()
-            .map(move |entry| (entry.path.as_str(), content(entry)))
+        self.entries.iter().map(move |entry| {
+            (
+                entry.path.as_str(),
+                self.contents
+                    .get(&entry.sha256)
+                    .map_or(&[][..], Vec::as_slice),
+            )
+        })
     }
 
     /// Writes them below a directory, for whoever looks at them there. A host's store writes more
@@ -373,8 +373,10 @@ pub fn read_verified(dir: &Path, manifest: &Manifest) -> Result<Files, String> {
             Some(_) => {}
         }
     }
-    let is_there = |path: &str| found.entries.iter().any(|entry| entry.path == path);
-    match wanted.keys().find(|path| !is_there(path)) {
+    match wanted
+        .keys()
+        .find(|path| !found.entries.iter().any(|entry| entry.path == **path))
+    {
         Some(path) => Err(format!("{path} is missing")),
         None => Ok(found),
     }

@@ -219,7 +219,6 @@ mod tests {
     fn enough_different_keys_must_have_signed() {
         let keys: Vec<SecretKey> = (0..3).map(|_| SecretKey::generate().unwrap()).collect();
         let [a, b, c] = &keys[..] else { unreachable!() };
-        let pinned = |threshold| Signers::new([a.public(), b.public()], threshold).unwrap();
         for (by, threshold, found) in [
             (vec![a], 1, Some(1)),
             (vec![a, b], 2, Some(2)),
@@ -232,7 +231,12 @@ mod tests {
             (vec![], 1, None),
         ] {
             let bytes = sign_payload(KIND, b"payload", &by);
-            let opened = open_envelope(&bytes, 4096, KIND, &pinned(threshold));
+            let opened = open_envelope(
+                &bytes,
+                4096,
+                KIND,
+                &Signers::new([a.public(), b.public()], threshold).unwrap(),
+            );
             assert_eq!(
                 opened.map(|(payload, by)| (payload, by.len())).ok(),
                 found.map(|n| (b"payload".to_vec(), n))

@@ -146,8 +146,10 @@ fn key_of(file: &Path, seed: &str) -> Result<KeyPair, String> {
 /// Reads a file that holds a secret.
 fn read_secret(path: &Path, most: u64) -> Result<String, String> {
     check_private(path)?;
-    let about = |problem: String| format!("{}: {problem}", path.display());
-    let text = file::read_text(path, most).map_err(|error| about(error.to_string()))?;
+    let text = file::read_text(path, most).map_err(|error| {
+        let problem = error.to_string();
+        format!("{}: {problem}", path.display())
+    })?;
     Ok(text.trim_end_matches(['\r', '\n']).to_string())
 }
 

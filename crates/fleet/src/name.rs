@@ -21,13 +21,16 @@ impl Name {
     /// The nearest name to a text that people chose, such as a machine's: other characters become
     /// `-`.
     pub fn nearest(text: &str) -> Name {
-        let allowed = |character: char| {
-            character.is_ascii_alphanumeric() || character == '_' || character == '-'
-        };
         let name: String = text
             .chars()
             .take(MAX_LENGTH)
-            .map(|character| if allowed(character) { character } else { '-' })
+            .map(|character| {
+                if character.is_ascii_alphanumeric() || character == '_' || character == '-' {
+                    character
+                } else {
+                    '-'
+                }
+            })
             .collect();
         Name(if name.is_empty() {
             "unnamed".into()

@@ -475,13 +475,14 @@ impl Member {
 /// Whether a subject is an inbox: a member with the right to reply must not be made to publish a
 /// verdict, an answer or a report by a client that names that as the place for its reply.
 pub(crate) fn is_inbox(subject: &str) -> bool {
-    let is_token = |text: &str| {
-        !text.is_empty()
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_graphic() && byte != b'*' && byte != b'>')
-    };
-    subject.len() <= 256 && subject.starts_with("_INBOX.") && subject.split('.').all(is_token)
+    subject.len() <= 256
+        && subject.starts_with("_INBOX.")
+        && subject.split('.').all(|text| {
+            !text.is_empty()
+                && text
+                    .bytes()
+                    .all(|byte| byte.is_ascii_graphic() && byte != b'*' && byte != b'>')
+        })
 }
 
 impl Request {

@@ -349,12 +349,14 @@ impl Reports {
     /// # Errors
     /// See [`ServerError`].
     pub async fn listen(server: &Server) -> Result<Reports, ServerError> {
-        let other = |error: &dyn std::fmt::Display| ServerError::Other(format!("reports: {error}"));
         let subscription = server
             .client()
             .subscribe(streams::ALL_HOSTS_EACH)
             .await
-            .map_err(|error| other(&error))?;
+            .map_err(|error| {
+                let error = &error;
+                ServerError::Other(format!("reports: {error}"))
+            })?;
         // A subscription is sent before the request, and the server takes them in order.
         let _ = server
             .last_message(

@@ -130,14 +130,16 @@ impl Compared {
     /// What the canary does clearly more often: a one-sided test of two proportions with a pooled
     /// standard error.
     pub fn worse(&self) -> Vec<Measure> {
-        let is_worse = |measure: &Measure| {
-            let (canary, before) = (self.canary.rate(*measure), self.before.rate(*measure));
-            self.canary.count_of(*measure) >= MIN_BAD
-                && canary >= before * MIN_RATIO
-                && self.z_score(*measure) >= MIN_Z
-        };
         if self.is_enough() {
-            MEASURES.into_iter().filter(is_worse).collect()
+            MEASURES
+                .into_iter()
+                .filter(|measure| {
+                    let (canary, before) = (self.canary.rate(*measure), self.before.rate(*measure));
+                    self.canary.count_of(*measure) >= MIN_BAD
+                        && canary >= before * MIN_RATIO
+                        && self.z_score(*measure) >= MIN_Z
+                })
+                .collect()
         } else {
             Vec::new()
         }

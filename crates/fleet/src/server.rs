@@ -6,7 +6,7 @@
 //! the two, so that the error says the reason.
 
 use crate::login::{self, Login};
-use crate::name::{BadName, Name};
+use crate::name::Name;
 use async_nats::connection::State;
 use async_nats::header::NATS_LAST_SEQUENCE;
 use async_nats::jetstream::consumer::DeliverPolicy;
@@ -100,15 +100,17 @@ impl Settings {
     /// It is no such list, or it has a password in it.
     pub fn from_urls(text: &str) -> Result<Settings, ServerError> {
         let scheme = text.split_once("://").map_or("nats", |(scheme, _)| scheme);
-        let with_scheme = |address: &str| {
-            if address.contains("://") {
-                address.to_string()
-            } else {
-                format!("{scheme}://{address}")
-            }
-        };
         let settings = Settings {
-            servers: text.split(',').map(with_scheme).collect(),
+            servers: text
+                .split(',')
+                .map(|address| {
+                    if address.contains("://") {
+                        address.to_string()
+                    } else {
+                        format!("{scheme}://{address}")
+                    }
+                })
+                .collect(),
             ..Settings::default()
         };
         settings.addresses()?;
@@ -120,10 +122,11 @@ impl Settings {
     /// # Errors
     /// Neither the settings nor the machine have one that can stand in a subject.
     pub fn host_name(&self) -> Result<Name, ServerError> {
-        let bad = |error: BadName| ServerError::Settings(format!("{error}; set `host`"));
         match (&self.host, &self.user) {
             (Some(host), _) => Ok(host.clone()),
-            (None, Some(user)) => user.parse().map_err(bad),
+            (None, Some(user)) => user
+                .parse()
+                .map_err(|error| ServerError::Settings(format!("{error}; set `host`"))),
             (None, None) => Ok(Name::nearest(&machine_name())),
         }
     }
@@ -134,7 +137,7 @@ impl Settings {
                 "no server is named; write servers = [\"nats://HOST:4222\"]".into(),
             ));
         }
-        let parse = |text: &String| {
+        self.servers.iter().map(|text| {
             // The text itself isn't told: it may hold a password.
             let address: ServerAddr = text
                 .parse()
@@ -152,8 +155,7 @@ impl Settings {
                 )));
             }
             Ok(address)
-        };
-        self.servers.iter().map(parse).collect()
+        }).collect()
     }
 
     fn options(&self) -> Result<ConnectOptions, ServerError> {

@@ -344,7 +344,7 @@ impl Spender {
             return Ok(None);
         }
         let said = ack.value.unwrap_or_default();
-        let wrong = || {
+        read_counter(&said).map(Some).ok_or_else(|| {
             let said: String = said
                 .chars()
                 .filter(|character| !character.is_control())
@@ -353,8 +353,7 @@ impl Spender {
             ServerError::Other(format!(
                 "{subject} doesn't count what hosts have spent: it says {said:?}"
             ))
-        };
-        read_counter(&said).map(Some).ok_or_else(wrong)
+        })
     }
 
     fn lease_of(

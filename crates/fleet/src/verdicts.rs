@@ -315,10 +315,11 @@ impl Outbound {
         act: impl FnOnce(&mut Spool) -> std::io::Result<T> + Send + 'static,
     ) -> Result<T, ServerError> {
         let shared = self.0.clone();
-        let act = move || act(&mut shared.spool.lock().unwrap_or_else(PoisonError::into_inner));
-        let acted = tokio::task::spawn_blocking(act)
-            .await
-            .map_err(|error| ServerError::Other(error.to_string()))?;
+        let acted = tokio::task::spawn_blocking(move || {
+            act(&mut shared.spool.lock().unwrap_or_else(PoisonError::into_inner))
+        })
+        .await
+        .map_err(|error| ServerError::Other(error.to_string()))?;
         acted.map_err(|error| ServerError::Other(format!("the spool of verdicts: {error}")))
     }
 
@@ -666,12 +667,17 @@ pub(crate) fn records_of(message: &StreamMessage) -> Option<Vec<Stored>> {
     if lines.len() as u64 != last - first + 1 {
         return None;
     }
-    let stored = |(record, number): (&[u8], u64)| Stored {
-        host: host.clone(),
-        spool: spool.clone(),
-        number,
-        at,
-        record: message.payload.slice_ref(record),
-    };
-    Some(lines.into_iter().zip(first..=last).map(stored).collect())
+    Some(
+        lines
+            .into_iter()
+            .zip(first..=last)
+            .map(|(record, number)| Stored {
+                host: host.clone(),
+                spool: spool.clone(),
+                number,
+                at,
+                record: message.payload.slice_ref(record),
+            })
+            .collect(),
+    )
 }

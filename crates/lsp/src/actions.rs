@@ -11,7 +11,7 @@ use super::written::{Reading, workspace_edit};
 use hookwire_base::support::changes::Change;
 use hookwire_base::support::shell_word;
 use hookwire_base::syntax::diagnostic::Diagnostic;
-use hookwire_base::syntax::node::{Node, NodeValue, Span};
+use hookwire_base::syntax::node::{NodeValue, Span};
 use hookwire_base::syntax::writer::{At, Op, Writer, extent, value_span};
 use hookwire_engine::definitions::mend::{Mending, WrittenFix};
 use hookwire_rules::matching::shell;
@@ -43,25 +43,25 @@ pub(super) fn code_actions(
         // Names that hooks of other files have are known here only.
         let taken = taken_names(around.project.as_ref(), document, &lines);
         let until = Instant::now() + PATIENCE;
-        let goes_on = || Instant::now() < until && is_awaited();
         let file = document.file();
         let mending = document.mending(&file);
         let here = taken.iter().filter(|it| is_at(it, &place));
         let renamed = here.flat_map(|it| mending.fixes(it)).take(MAX_FIXES);
-        for (diagnostic, fix, changes) in tested_fixes(document, &mending, &place, &goes_on)
-            .into_iter()
-            .chain(renamed)
+        for (diagnostic, fix, changes) in tested_fixes(document, &mending, &place, &|| {
+            Instant::now() < until && is_awaited()
+        })
+        .into_iter()
+        .chain(renamed)
         {
             let range = lines.range(&diagnostic.span);
             let code = NumberOrString::String(diagnostic.code.clone());
-            let solved = |diagnostic: &&ls_types::Diagnostic| {
-                diagnostic.range == range && diagnostic.code.as_ref() == Some(&code)
-            };
             let solves: Vec<_> = params
                 .context
                 .diagnostics
                 .iter()
-                .filter(solved)
+                .filter(|diagnostic| {
+                    diagnostic.range == range && diagnostic.code.as_ref() == Some(&code)
+                })
                 .cloned()
                 .collect();
             actions.push(CodeAction {
@@ -117,12 +117,11 @@ pub(super) fn code_actions(
             .context
             .trigger_kind
             .is_none_or(|kind| kind == CodeActionTriggerKind::INVOKED);
-    let is_wanted = |action: &CodeAction| action.kind.as_ref().is_some_and(wants);
     if is_asked && (wants(&RUN) || wants(&EXPLAIN)) {
         actions.extend(
             hook_commands(document, place.start, around)
                 .into_iter()
-                .filter(is_wanted),
+                .filter(|action| action.kind.as_ref().is_some_and(wants)),
         );
     }
     actions
@@ -187,12 +186,14 @@ fn hook_at(document: &Document, offset: usize) -> Option<String> {
     let lines = document.lines();
     let line = |offset: usize| lines.index.utf8(offset).0;
     let at = line(offset);
-    let holds = |node: &Node| {
-        let whole = extent(node, document.format());
-        line(whole.start) <= at && at <= line(whole.end)
-    };
     // If several are on one line, the one that the place is in.
-    let hooks: Vec<_> = reading.hooks().filter(|(_, node)| holds(node)).collect();
+    let hooks: Vec<_> = reading
+        .hooks()
+        .filter(|(_, node)| {
+            let whole = extent(node, document.format());
+            line(whole.start) <= at && at <= line(whole.end)
+        })
+        .collect();
     let exact = hooks
         .iter()
         .rfind(|(_, node)| extent(node, document.format()).start <= offset);
@@ -252,7 +253,7 @@ const SHELL_ONLY: &[&str] = &[
 /// The shell text at a place as a list of a program and its arguments, if that is the same.
 fn program_of_shell(document: &Document, place: &Range<usize>) -> Option<Vec<Change>> {
     let reading = Reading::of_document(document)?;
-    let shell_of = |hook: &Node| {
+    let (text, place_of_text) = reading.hooks().find_map(|(_, hook)| {
         let command = hook.entry("command")?;
         let run = command.value.entry("run").unwrap_or(command);
         let span = value_span(&document.text, document.format(), run);
@@ -261,8 +262,7 @@ fn program_of_shell(document: &Document, place: &Range<usize>) -> Option<Vec<Cha
         };
         (span.start <= place.start && place.end <= span.end)
             .then(|| (text.clone(), run.value.span.clone()))
-    };
-    let (text, place_of_text) = reading.hooks().find_map(|(_, hook)| shell_of(hook))?;
+    })?;
     let words = shell_word::words(text.trim()).ok()?;
     let program = words.first()?;
     // A shell finds it from where it runs, hookwire from the definition's directory.
@@ -271,14 +271,13 @@ fn program_of_shell(document: &Document, place: &Range<usize>) -> Option<Vec<Cha
     let has_placeholders = text.contains(['$', '{', '}', '%']);
     // A second reader; it leaves out where the system's own programs are.
     let read = shell::read(&text, shell::Shell::Posix);
-    let is_same = |command: &shell::Command| {
+    let is_read_the_same = read.commands().first().is_some_and(|command| {
         command
             .words
             .iter()
             .map(|word| word.text.as_str())
             .eq(words.iter().map(String::as_str))
-    };
-    let is_read_the_same = read.commands().first().is_some_and(is_same);
+    });
     if is_relative
         || has_placeholders
         || SHELL_ONLY.contains(&program.as_str())
@@ -314,7 +313,6 @@ mod tests {
             .iter()
             .find(|diagnostic| diagnostic.code == code);
         let wrong = wrong.unwrap_or_else(|| panic!("no {code} in {text}: {diagnostics:?}"));
-        let of_it = |(diagnostic, ..): &WrittenFix<'_>| std::ptr::eq(*diagnostic, wrong);
         let file = document.file();
         let mending = document.mending(&file);
         let fixes = tested_fixes(
@@ -323,25 +321,32 @@ mod tests {
             &(wrong.span.start..wrong.span.start),
             &|| true,
         );
-        let told = |(_, fix, changes): WrittenFix<'_>| {
-            let after = apply(text, &changes);
-            let checked = check(&document.file(), &after, document.layer, None);
-            let same = checked
-                .diagnostics
-                .iter()
-                .filter(|diagnostic| diagnostic.code == code && diagnostic.message == wrong.message)
-                .count();
-            let before = diagnostics
-                .iter()
-                .filter(|diagnostic| diagnostic.code == code && diagnostic.message == wrong.message)
-                .count();
-            assert!(same < before, "{after}");
-            (
-                format!("{}{}", fix.title, if fix.is_preferred { "!" } else { "" }),
-                after,
-            )
-        };
-        fixes.into_iter().filter(of_it).map(told).collect()
+        fixes
+            .into_iter()
+            .filter(|(diagnostic, ..)| std::ptr::eq(*diagnostic, wrong))
+            .map(|(_, fix, changes)| {
+                let after = apply(text, &changes);
+                let checked = check(&document.file(), &after, document.layer, None);
+                let same = checked
+                    .diagnostics
+                    .iter()
+                    .filter(|diagnostic| {
+                        diagnostic.code == code && diagnostic.message == wrong.message
+                    })
+                    .count();
+                let before = diagnostics
+                    .iter()
+                    .filter(|diagnostic| {
+                        diagnostic.code == code && diagnostic.message == wrong.message
+                    })
+                    .count();
+                assert!(same < before, "{after}");
+                (
+                    format!("{}{}", fix.title, if fix.is_preferred { "!" } else { "" }),
+                    after,
+                )
+            })
+            .collect()
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub(super) fn typed_params<T: DeserializeOwned>(params: Value) -> Answer<T> {
 pub(super) async fn off_the_reader<T: Send + 'static>(
     work: impl FnOnce() -> Answer<T> + Send + 'static,
 ) -> Answer<T> {
-    let panicked = |_| Refusal::Failed("hookwire has a bug here; the log says more".into());
-    tokio::task::spawn_blocking(work).await.map_err(panicked)?
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Refusal::Failed("hookwire has a bug here; the log says more".into()))?
 }

@@ -19,13 +19,11 @@ use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::nearest::{closest, did_you_mean};
 use hookwire_base::syntax::node::{Node, decode};
 use hookwire_base::verdict::{Outcome, Status};
-use hookwire_engine::hook::Hook;
 use hookwire_engine::running;
 use ls_types::{ExecuteCommandParams, MessageType};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// Every command.
 pub const COMMANDS: [&str; 9] = [
@@ -95,14 +93,14 @@ async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
         }
         "hookwire.reload" => {
             let Nothing {} = only_argument(arguments)?;
-            let reload = move || {
+            let reloaded = off_the_reader(move || {
                 let hosts = snapshot.server.workspaces.hosts().unwrap_or_default();
                 Ok(running::ask(hosts, "hooks/reload")
                     .into_iter()
                     .filter(|(_, reply)| reply.is_ok())
                     .count())
-            };
-            let reloaded = off_the_reader(reload).await?;
+            })
+            .await?;
             let summary = match reloaded {
                 0 => "no host is attached: nothing to reload".into(),
                 1 => "1 running host loaded its definitions".into(),
@@ -184,10 +182,11 @@ fn show_matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Va
         .collect();
     let redacting = Redacting::in_projects(&server.workspaces());
     if server.abilities.panel {
-        let row = |(judged, outcome): &(&Arc<Judged>, &Outcome)| {
-            outcome_row(judged, outcome, &redacting.event_subject(judged))
-        };
-        let rows = ran.iter().take(MAX_ROWS).map(row).collect();
+        let rows = ran
+            .iter()
+            .take(MAX_ROWS)
+            .map(|(judged, outcome)| outcome_row(judged, outcome, &redacting.event_subject(judged)))
+            .collect();
         let report = Report::of_counts(hook, &counts, rows, !recent.is_empty());
         return Ok(json!({ "hook": hook, "counts": counts, "report": report }));
     }
@@ -203,10 +202,14 @@ fn show_matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Va
     server
         .editor
         .show_message(MessageType::INFO, &lines.join("\n"));
-    let is_redacted = |judged: &Judged| redacting.has_redacted(&judged.folder, &judged.verdict);
     let events: Vec<_> = ran
         .iter()
-        .map(|(judged, _)| listed_event(judged, is_redacted(judged)))
+        .map(|(judged, _)| {
+            listed_event(
+                judged,
+                redacting.has_redacted(&judged.folder, &judged.verdict),
+            )
+        })
         .collect();
     Ok(json!({ "hook": hook, "counts": counts, "events": events }))
 }
@@ -253,16 +256,15 @@ fn list_hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
     let judged = event
         .map(|event| event.find_event(&server.live))
         .transpose()?;
-    let is_wanted = |hook: &Hook| {
-        judged
-            .as_ref()
-            .is_none_or(|judged| hook.enabled && hook.on.includes(&judged.event.name))
-    };
     let root = |project: &Project| {
         let set = project.hooks();
         let mut orders = Orders::new(set.clone());
         let around = server.surroundings_in(&snapshot.documents, Some(project.clone()));
-        let wanted = set.hooks.iter().filter(|hook| is_wanted(hook));
+        let wanted = set.hooks.iter().filter(|hook| {
+            judged
+                .as_ref()
+                .is_none_or(|judged| hook.enabled && hook.on.includes(&judged.event.name))
+        });
         let hooks: Vec<_> = wanted
             .map(|hook| listed_hook(hook, &mut orders, &around))
             .collect();

@@ -156,12 +156,15 @@ impl<'t> Here<'t> {
     /// Of these events those that the hook is for.
     pub(super) fn relevant_events<'s>(&self, events: &'s [Arc<Event>]) -> Vec<&'s Event> {
         let names = self.events();
-        let is_for = |event: &&Arc<Event>| {
-            names
-                .as_ref()
-                .is_none_or(|names| names.contains(&event.name))
-        };
-        events.iter().filter(is_for).map(|event| &**event).collect()
+        events
+            .iter()
+            .filter(|event| {
+                names
+                    .as_ref()
+                    .is_none_or(|names| names.contains(&event.name))
+            })
+            .map(|event| &**event)
+            .collect()
     }
 }
 

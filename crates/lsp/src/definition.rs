@@ -58,14 +58,16 @@ pub(super) fn find_definition(
     if !around.abilities.location_links {
         return Some(GotoDefinitionResponse::Array(targets));
     }
-    let link = |Location { uri, range }| LocationLink {
-        origin_selection_range: Some(lines.range(&asked.origin)),
-        target_uri: uri,
-        target_range: range,
-        target_selection_range: range,
-    };
     Some(GotoDefinitionResponse::Link(
-        targets.into_iter().map(link).collect(),
+        targets
+            .into_iter()
+            .map(|Location { uri, range }| LocationLink {
+                origin_selection_range: Some(lines.range(&asked.origin)),
+                target_uri: uri,
+                target_range: range,
+                target_selection_range: range,
+            })
+            .collect(),
     ))
 }
 
@@ -143,11 +145,10 @@ impl Asked {
             let is_named = hooks
                 .get(*n)
                 .is_some_and(|it| it.span == node.span && it.name.as_deref() == Some(text));
-            let named = || Asked {
+            return is_named.then(|| Asked {
                 origin: node.span.clone(),
                 names: Names::Hook(text.to_string()),
-            };
-            return is_named.then(named);
+            });
         }
         if kind == TextKind::Shell {
             let word = shell_word(
@@ -380,8 +381,9 @@ fn without_dots(path: &Path) -> PathBuf {
 fn line_of(text: &str, symbol: &Symbol<'_>) -> Option<usize> {
     let first = |patterns: &[String], from: usize| {
         let rest = text.get(from..)?;
-        let found = |pattern: &String| Some(from + Regex::new(pattern).ok()?.find(rest)?.end());
-        patterns.iter().find_map(found)
+        patterns
+            .iter()
+            .find_map(|pattern| Some(from + Regex::new(pattern).ok()?.find(rest)?.end()))
     };
     let at = match symbol {
         Symbol::Python(names) => {

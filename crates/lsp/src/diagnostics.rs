@@ -203,23 +203,26 @@ fn as_lsp<'d>(
             && server.abilities.related_places
             && (places.len() < MAX_RELATED || places.contains_key(name))
         {
-            let find = || same_name(document, &(0..0), name, &around);
-            let others = places.entry(name).or_insert_with(find).iter();
+            let others = places
+                .entry(name)
+                .or_insert_with(|| same_name(document, &(0..0), name, &around))
+                .iter();
             let mut others =
                 others.filter(|it| (&it.uri, it.range) != (&document.uri, shown.range));
-            let is_it = |location: &&Location| {
-                location
-                    .uri
-                    .to_file_path()
-                    .is_some_and(|path| other.starts_with(&format!("{}:", path.display())))
-            };
-            shown.related_information = others.find(is_it).map(|place| {
-                let message = format!("“{name}” is the name of this hook too");
-                vec![DiagnosticRelatedInformation {
-                    location: place.clone(),
-                    message,
-                }]
-            });
+            shown.related_information = others
+                .find(|location| {
+                    location
+                        .uri
+                        .to_file_path()
+                        .is_some_and(|path| other.starts_with(&format!("{}:", path.display())))
+                })
+                .map(|place| {
+                    let message = format!("“{name}” is the name of this hook too");
+                    vec![DiagnosticRelatedInformation {
+                        location: place.clone(),
+                        message,
+                    }]
+                });
             // The place is a click away, so its directory is left out.
             let root = workspace
                 .as_ref()

@@ -109,17 +109,16 @@ impl<'s> Docs<'s> {
         let mut has_forms = reference.is_some();
         for list in ["anyOf", "oneOf"] {
             // An alternative that only lists required keys is no form of its own.
-            let is_form = |value: &&Value| {
-                value["type"] != "null"
-                    && value
-                        .get("required")
-                        .is_none_or(|_| value.get("properties").is_some())
-            };
             let forms: Vec<_> = schema[list]
                 .as_array()
                 .into_iter()
                 .flatten()
-                .filter(is_form)
+                .filter(|value| {
+                    value["type"] != "null"
+                        && value
+                            .get("required")
+                            .is_none_or(|_| value.get("properties").is_some())
+                })
                 .collect();
             has_forms |= !forms.is_empty();
             for form in &forms {
@@ -145,16 +144,13 @@ impl<'s> Docs<'s> {
     pub(super) fn members(&self) -> Vec<Member<'s>> {
         let mut members: Vec<Member<'s>> = Vec::new();
         for form in &self.forms {
-            let required = |key: &str| {
-                form["required"]
-                    .as_array()
-                    .is_some_and(|it| it.iter().any(|it| it == key))
-            };
             for (key, schema) in form["properties"].as_object().into_iter().flatten() {
                 if !members.iter().any(|member| member.name == key) {
                     members.push(Member {
                         name: key,
-                        is_required: required(key),
+                        is_required: form["required"]
+                            .as_array()
+                            .is_some_and(|it| it.iter().any(|it| it == key)),
                         docs: self.schema.collect_docs([schema]),
                     });
                 }
@@ -238,9 +234,8 @@ impl<'s> Docs<'s> {
             .filter_map(|choice| choice.value.as_str().map(|value| format!("`{value}`")))
             .collect::<Vec<_>>();
         let default = self.default();
-        let is_said = |value: &&Value| !matches!(value, Value::Array(value) if value.is_empty());
         let default = default
-            .filter(is_said)
+            .filter(|value| !matches!(value, Value::Array(value) if value.is_empty()))
             .map(|default| format!("; default `{default}`"))
             .unwrap_or_default();
         let kinds = match &choices[..] {

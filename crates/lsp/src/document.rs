@@ -170,8 +170,9 @@ impl Document {
     /// got. A model, a key and an address may be given to the host that serves the hooks, so that
     /// one without is only a hint.
     pub(super) fn diagnostics(&self, means: Option<&Means>) -> Vec<Diagnostic> {
-        let is_saved = || file::read(&self.path).is_ok_and(|(text, _)| text == *self.text);
-        let Some(means) = means.filter(|_| is_saved()) else {
+        let Some(means) =
+            means.filter(|_| file::read(&self.path).is_ok_and(|(text, _)| text == *self.text))
+        else {
             return self.checked().diagnostics.clone();
         };
         let mut diagnostics = check(&self.file(), &self.text, self.layer, Some(means)).diagnostics;

@@ -67,9 +67,13 @@ pub(super) fn inlay_hints(
                 "Switched off with `enabled: false`.".into(),
             ),
             Some(hook) => {
-                let in_force =
-                    || Arc::new(in_force(around.project.as_ref(), readable.document, layer));
-                let orders = orders.get_or_insert_with(|| Orders::new(in_force()));
+                let orders = orders.get_or_insert_with(|| {
+                    Orders::new(Arc::new(in_force(
+                        around.project.as_ref(),
+                        readable.document,
+                        layer,
+                    )))
+                });
                 order_in_words(hook, orders, layer.is_some())
             }
         };
@@ -187,14 +191,16 @@ pub(super) fn events_of(hook: &Hook, set: &HookSet) -> Vec<Arc<str>> {
                     named.extend(names);
                 }
             }
-            let rank = |name: &str| {
-                EVENTS
-                    .iter()
-                    .position(|event| event.name == name)
-                    .unwrap_or(EVENTS.len())
-            };
             let mut named: Vec<_> = named.into_iter().cloned().collect();
-            named.sort_by_cached_key(|name| (rank(name), name.clone()));
+            named.sort_by_cached_key(|name| {
+                (
+                    EVENTS
+                        .iter()
+                        .position(|event| *event.name == **name)
+                        .unwrap_or(EVENTS.len()),
+                    name.clone(),
+                )
+            });
             named.truncate(MAX_EVENTS - 1);
             named.push("*".into());
             named

@@ -7,7 +7,7 @@ use super::context::{self, Here, What};
 use super::docs;
 use super::document::Document;
 use super::editor::to_markup;
-use super::half_typed::{Completing, find_completing, run_around};
+use super::half_typed::{find_completing, run_around};
 use super::plain_text::{clip_value, clipped_text, code_block, code_span};
 use super::surroundings::Surroundings;
 use super::texts::{self, TextKind};
@@ -34,8 +34,10 @@ pub(super) fn hover_at(
     around: &Surroundings<'_>,
 ) -> Option<Hover> {
     let lines = document.lines();
-    let counts = |name: &str| around.live.hook_counts(&around.key(), name);
-    let (span, value) = explanation_at(document, lines.offset(position), &around.events(), counts)?;
+    let (span, value) =
+        explanation_at(document, lines.offset(position), &around.events(), |name| {
+            around.live.hook_counts(&around.key(), name)
+        })?;
     Some(Hover {
         contents: HoverContents::Markup(to_markup(around.abilities.markdown_hovers, value)),
         range: Some(lines.range(&span)),
@@ -52,7 +54,7 @@ fn explanation_at(
     let Some(root) = &document.checked().root else {
         // It is half typed.
         let readings = find_completing(text, document.format(), offset);
-        let of = |reading: &Completing| {
+        return readings.iter().find_map(|reading| {
             let path = reading.path();
             let here = Here::new(&reading.root, &path, text);
             let said = format!("{}{}", reading.typed, reading.rest);
@@ -72,8 +74,7 @@ fn explanation_at(
             } else {
                 token.hover_value(|_| None)
             }
-        };
-        return readings.iter().find_map(of);
+        });
     };
     let Some(place) = context::place_at(root, offset) else {
         return header_at(document, offset);
@@ -94,7 +95,6 @@ fn explanation_at(
             let said = node
                 .text()
                 .map_or_else(|| node.to_json().to_string(), str::to_string);
-            let hook = |name: &str| about_hook(document, name, counts(name));
             Token {
                 text,
                 offset,
@@ -103,7 +103,7 @@ fn explanation_at(
                 here: &here,
                 events,
             }
-            .hover_value(hook)
+            .hover_value(|name| about_hook(document, name, counts(name)))
         }
     }
 }
@@ -188,8 +188,9 @@ impl Token<'_> {
 
     /// A function of CEL.
     fn function(&self) -> Option<(Span, String)> {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let span = run_around(self.text, self.offset, is_name);
+        let span = run_around(self.text, self.offset, |c| {
+            c.is_ascii_alphanumeric() || c == '_'
+        });
         let is_called = self.text.get(span.end..)?.trim_start().starts_with('(')
             && span.start >= self.span.start;
         let (call, about) = about_function(self.text.get(span.clone())?).filter(|_| is_called)?;
@@ -198,10 +199,14 @@ impl Token<'_> {
 
     /// A path of CEL, up to the member that the place is in.
     fn member(&self) -> Option<(Span, String)> {
-        let is_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let start = run_around(self.text, self.offset, is_path).start;
-        let end = run_around(self.text, self.offset, is_name).end;
+        let start = run_around(self.text, self.offset, |c| {
+            c.is_ascii_alphanumeric() || matches!(c, '_' | '.')
+        })
+        .start;
+        let end = run_around(self.text, self.offset, |c| {
+            c.is_ascii_alphanumeric() || c == '_'
+        })
+        .end;
         let path = self.text.get(start..end)?;
         let first = path.split('.').next()?;
         if !MEMBERS.contains(&first) || start < self.span.start || path.ends_with('.') {
@@ -242,15 +247,13 @@ impl Token<'_> {
         // Conditions have none, and neither has the rest of the file.
         let is_handler = matches!(self.here.path_in_hook().first(), Some(Step::Key(key)) if hookwire_handlers::handlers::KINDS.iter().any(|kind| kind.key == *key));
         let placeholders = &self.here.dialect.contract.placeholders;
-        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let span = run_around(
             self.text,
             self.offset,
             if placeholders.style == Style::Paths {
-                is_path
+                |c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-')
             } else {
-                is_name
+                |c| c.is_ascii_alphanumeric() || c == '_'
             },
         );
         let (name, before) = (
@@ -676,11 +679,10 @@ mod tests {
         let document = document(file, &text);
         let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "a ``` b", "path": "x".repeat(300)}}});
         let events = [Arc::new(Event::from_json(event).unwrap())];
-        let counts = |_: &str| Counts {
+        let (span, about) = explanation_at(&document, before.len(), &events, |_| Counts {
             matched: 3,
             ..Counts::default()
-        };
-        let (span, about) = explanation_at(&document, before.len(), &events, counts)?;
+        })?;
         Some(format!("{}\n{about}", &text[span]))
     }
 

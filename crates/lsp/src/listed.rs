@@ -1,6 +1,5 @@
 //! Hooks and events as commands give them to extensions, with the words that editors show.
 
-use super::document::Document;
 use super::editor::path_of;
 use super::hints::{Orders, events_of};
 use super::live::Judged;
@@ -245,12 +244,12 @@ pub(super) fn listed_hook(
         .documents
         .values()
         .find(|document| *document.file() == *source.file);
-    let place = |document: &Document| {
+    let range = open.and_then(|document| {
         let readable = document.readable()?;
         let span = readable.part(&readable.document.hook(&hook.name)?.span)?;
         Some(document.lines().range(&span))
-    };
-    let range = match open.and_then(|document| place(document)) {
+    });
+    let range = match range {
         Some(range) => range,
         None => {
             // Columns of a file that isn't open: nothing but indentation stands before a hook.
@@ -506,12 +505,11 @@ pub(super) fn group_by_file(project: &Project, hooks: &[ListedHook]) -> Vec<List
     files.sort_by(|a, b| a.label.cmp(&b.label));
     for file in &mut files {
         // In the order of the text.
-        let start = |n: &usize| {
+        file.hooks.sort_by_key(|n| {
             hooks
                 .get(*n)
                 .map(|it| (it.range.start.line, it.range.start.character))
-        };
-        file.hooks.sort_by_key(start);
+        });
         let broken = match file.broken.len() {
             0 => String::new(),
             n => format!("{n} broken"),
@@ -551,24 +549,28 @@ pub(super) fn group_by_event(hooks: &[ListedHook]) -> Vec<Group> {
             .into_iter()
             .for_each(|event| groups.entry((rank(event), event)).or_default().push(n));
     }
-    let group = |((_, event), mut members): ((usize, &str), Vec<usize>)| {
-        let order = |n: &usize| hooks.get(*n)?.order.iter().find(|it| *it.event == *event);
-        members.sort_by_key(|n| order(n).map_or(usize::MAX, |it| it.place));
-        let in_words = |n: &usize| {
-            order(n)
-                .map(|it| format!("{} of {}", it.place, it.of))
-                .unwrap_or_default()
-        };
-        let places = members.iter().map(in_words).collect();
-        let event = if event == "*" { "every event" } else { event };
-        Group {
-            event: event.into(),
-            summary: number_of(members.len(), "hook"),
-            places,
-            hooks: members,
-        }
-    };
-    groups.into_iter().map(group).collect()
+    groups
+        .into_iter()
+        .map(|((_, event), mut members)| {
+            let order = |n: &usize| hooks.get(*n)?.order.iter().find(|it| *it.event == *event);
+            members.sort_by_key(|n| order(n).map_or(usize::MAX, |it| it.place));
+            let places = members
+                .iter()
+                .map(|n| {
+                    order(n)
+                        .map(|it| format!("{} of {}", it.place, it.of))
+                        .unwrap_or_default()
+                })
+                .collect();
+            let event = if event == "*" { "every event" } else { event };
+            Group {
+                event: event.into(),
+                summary: number_of(members.len(), "hook"),
+                places,
+                hooks: members,
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]

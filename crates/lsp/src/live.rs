@@ -320,9 +320,12 @@ pub(super) async fn follow_hosts(
     let _over = over.clone().drop_guard();
     let (theirs, workspaces) = (live.clone(), workspaces.clone());
     let take: Arc<Take<'static>> = Arc::new(move |run, news| theirs.take_news(run, news));
-    let work =
-        move || Following::new().follow(|| workspaces.hosts(), &take, || over.is_cancelled());
-    if let Err(error) = std::thread::Builder::new().name("look".into()).spawn(work) {
+    if let Err(error) = std::thread::Builder::new()
+        .name("look".into())
+        .spawn(move || {
+            Following::new().follow(|| workspaces.hosts(), &take, || over.is_cancelled())
+        })
+    {
         tracing::warn!(%error, "Running hosts are not followed for the editor.");
     }
     tokio::join!(announce_change(live, refresh), listen_to_own(live, own));

@@ -97,15 +97,14 @@ pub(super) fn main_argument(event: &Event, rewritten: Option<&Value>) -> String 
         && let Some(input) = input
     {
         // Where none stands out, all of them.
-        let all = || {
-            input
-                .as_object()
-                .filter(|it| !it.is_empty())
-                .map(|_| input.to_string().into())
-        };
         return tools::main_argument(tool, input)
             .map(|(_, text)| text)
-            .or_else(all)
+            .or_else(|| {
+                input
+                    .as_object()
+                    .filter(|it| !it.is_empty())
+                    .map(|_| input.to_string().into())
+            })
             .unwrap_or_default()
             .into_owned();
     }
@@ -150,12 +149,11 @@ impl Runs {
         };
         let mut runs = self.0.lock();
         let of_document = runs.entry(uri.to_string()).or_default();
-        let is_there = |name: &str| {
+        of_document.retain(|name, _| {
             document
                 .readable()
                 .is_some_and(|readable| readable.document.hook(name).is_some())
-        };
-        of_document.retain(|name, _| is_there(name));
+        });
         of_document.insert(hook.to_string(), run);
     }
 }

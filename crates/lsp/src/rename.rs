@@ -180,8 +180,10 @@ fn goes_on_as_before(
         .text
         .get(now.clone())
         .is_some_and(|it| it.starts_with(['"', '\'']));
-    let ends = |text: &str| text.is_empty() || text.starts_with([',', ']', '}']);
-    is_quoted || (left == left_now && (right == right_now || ends(right_now)))
+    is_quoted
+        || (left == left_now
+            && (right == right_now
+                || (right_now.is_empty() || right_now.starts_with([',', ']', '}']))))
 }
 
 /// What changes in the text when a name becomes another: with the same quotes if they can hold it.

@@ -154,13 +154,12 @@ pub(super) fn closed_document(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Docu
     {
         return Ok(open.clone());
     }
-    let is_loaded = |path: &Path| {
+    let Some(path) = path.filter(|path| {
         server
             .workspaces()
             .iter()
             .any(|workspace| workspace.layer_of(path).is_some())
-    };
-    let Some(path) = path.filter(|path| is_loaded(path)) else {
+    }) else {
         return Err(Refusal::Failed(
             "the document is neither open nor among the definitions of a folder".into(),
         ));
@@ -274,12 +273,6 @@ pub(super) async fn run_hook(snapshot: Snapshot, OfRun { uri, hook, event }: OfR
             "no hook runs: the host was started with --pass-through".into(),
         ));
     }
-    let prepare = move || {
-        let found = find_hook(&snapshot, &uri, &hook)?;
-        let past = Past::of_project(&snapshot.server.live, Some(&found.project));
-        let chosen = Chosen::new(&found.hook, &past, event, found.project.root())?;
-        Ok((found, chosen))
-    };
     let (
         Found {
             document,
@@ -287,7 +280,13 @@ pub(super) async fn run_hook(snapshot: Snapshot, OfRun { uri, hook, event }: OfR
             mut hook,
         },
         chosen,
-    ) = off_the_reader(prepare).await?;
+    ) = off_the_reader(move || {
+        let found = find_hook(&snapshot, &uri, &hook)?;
+        let past = Past::of_project(&snapshot.server.live, Some(&found.project));
+        let chosen = Chosen::new(&found.hook, &past, event, found.project.root())?;
+        Ok((found, chosen))
+    })
+    .await?;
     let (name, is_detached, counts) = (hook.name.clone(), hook.detached, is_counting(&hook));
     // A person waits for what comes of it, and may cancel it.
     if let Some(hook) = Arc::get_mut(&mut hook)

@@ -31,12 +31,18 @@ fn matched_parts(hook: &Hook) -> Option<Vec<String>> {
     if !hook.contract.matcher_names_events {
         return None;
     }
-    let any = |part: &str| {
-        part.replace(".*", "x")
-            .replace(".+", "x")
-            .replace(['^', '$', '\\'], "")
-    };
-    Some(regex.as_str().split(':').take(4).map(any).collect())
+    Some(
+        regex
+            .as_str()
+            .split(':')
+            .take(4)
+            .map(|part| {
+                part.replace(".*", "x")
+                    .replace(".+", "x")
+                    .replace(['^', '$', '\\'], "")
+            })
+            .collect(),
+    )
 }
 
 /// The canonical name of an event that a text names in the hook's vocabulary.

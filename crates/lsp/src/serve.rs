@@ -100,17 +100,16 @@ impl Server {
     /// Whether a file is one of definitions. Editors hand over every YAML file that they open.
     fn is_definition(&self, path: &Path, language: &str, text: &str) -> bool {
         let at_home = project_of(path).is_some();
-        let named = || {
-            text.lines()
-                .take(10)
-                .any(|line| line.contains("$schema") && line.contains("hookwire"))
-        };
-        let is_loaded = || {
-            self.workspaces()
+        language.starts_with("hookwire")
+            || at_home
+            || self
+                .workspaces()
                 .iter()
                 .any(|workspace| workspace.layer_of(path).is_some())
-        };
-        language.starts_with("hookwire") || at_home || is_loaded() || named()
+            || text
+                .lines()
+                .take(10)
+                .any(|line| line.contains("$schema") && line.contains("hookwire"))
     }
 }
 

@@ -106,15 +106,18 @@ impl Standing {
         let attached = if self.hosts.is_empty() {
             "no host attached: no agent runs `hookwire serve --live` here".into()
         } else {
-            let host = |host: &LiveHost| {
-                format!(
-                    "- {}: process {}, generation {}",
-                    escape_markdown(&host.root),
-                    host.pid,
-                    host.generation
-                )
-            };
-            let hosts: Vec<_> = self.hosts.iter().map(host).collect();
+            let hosts: Vec<_> = self
+                .hosts
+                .iter()
+                .map(|host| {
+                    format!(
+                        "- {}: process {}, generation {}",
+                        escape_markdown(&host.root),
+                        host.pid,
+                        host.generation
+                    )
+                })
+                .collect();
             let events = number_of(self.events.try_into().unwrap_or(usize::MAX), "event");
             format!(
                 "{} attached, {events} seen\n{}",

@@ -439,17 +439,16 @@ mod tests {
                     symbol.name, range.start.line, range.end.line
                 )
             };
-            let lines = |symbol: &DocumentSymbol| {
-                let inner = symbol
-                    .children
-                    .iter()
-                    .flatten()
-                    .map(|child| format!(" > {}", line(child)));
-                line(symbol) + &inner.collect::<String>()
-            };
             let symbols: Vec<String> = document_outline(&document(name, text))
                 .iter()
-                .map(lines)
+                .map(|symbol| {
+                    let inner = symbol
+                        .children
+                        .iter()
+                        .flatten()
+                        .map(|child| format!(" > {}", line(child)));
+                    line(symbol) + &inner.collect::<String>()
+                })
                 .collect();
             assert_eq!(symbols.join(" | "), expected, "{name}");
         }
@@ -464,17 +463,16 @@ mod tests {
             ("b.json", "/* a\n b\n */\n{\"hooks\": []}", "0-2c"),
             ("broken.yaml", "# a\n# b\nhooks: [", "0-1c"),
         ] {
-            let fold = |fold: &Fold| {
-                format!(
-                    "{}-{}{}",
-                    fold.first,
-                    fold.last,
-                    if fold.is_comment { "c" } else { "" }
-                )
-            };
             let folds: Vec<String> = document_folds(&document(name, text))
                 .iter()
-                .map(fold)
+                .map(|fold| {
+                    format!(
+                        "{}-{}{}",
+                        fold.first,
+                        fold.last,
+                        if fold.is_comment { "c" } else { "" }
+                    )
+                })
                 .collect();
             assert_eq!(folds.join(" "), expected, "{name}");
         }

@@ -147,16 +147,20 @@ pub(super) struct Redacting(HashSet<(String, Arc<str>)>);
 
 impl Redacting {
     pub(super) fn in_projects(projects: &[Project]) -> Redacting {
-        let hooks = |project: &Project| {
-            let (key, set) = (project.key(), project.hooks());
-            let redacting = set
-                .hooks
+        Redacting(
+            projects
                 .iter()
-                .filter(|hook| hook.handler.is_redacting())
-                .map(|hook| (key.clone(), hook.name.clone()));
-            redacting.collect::<Vec<_>>()
-        };
-        Redacting(projects.iter().flat_map(hooks).collect())
+                .flat_map(|project| {
+                    let (key, set) = (project.key(), project.hooks());
+                    let redacting = set
+                        .hooks
+                        .iter()
+                        .filter(|hook| hook.handler.is_redacting())
+                        .map(|hook| (key.clone(), hook.name.clone()));
+                    redacting.collect::<Vec<_>>()
+                })
+                .collect(),
+        )
     }
 
     /// The subject of an event in a few words; of one that was redacted, what is left of it.
@@ -170,12 +174,13 @@ impl Redacting {
 
     /// Whether one of them has changed the subject of an event of a project.
     pub(super) fn has_redacted(&self, project: &str, verdict: &Verdict) -> bool {
-        let is_one = |hook: &Arc<str>| self.0.contains(&(project.to_string(), hook.clone()));
         verdict.subject.is_some()
-            && verdict
-                .outcomes
-                .iter()
-                .any(|outcome| outcome.rewrote && is_one(&outcome.hook))
+            && verdict.outcomes.iter().any(|outcome| {
+                outcome.rewrote
+                    && self
+                        .0
+                        .contains(&(project.to_string(), outcome.hook.clone()))
+            })
     }
 }
 
@@ -215,12 +220,14 @@ pub(super) fn build_timeline<'j>(
     groups
         .iter_mut()
         .for_each(|group| group.summary = number_of(group.events.len(), "event"));
-    let n_of = |only: Only| all.iter().filter(|it| only.takes(&it.verdict)).count();
     let filters = FILTERS.map(|(id, label)| Choice {
         id,
         label,
         is_chosen: id == only,
-        note: number_of(n_of(id), "event"),
+        note: number_of(
+            all.iter().filter(|it| id.takes(&it.verdict)).count(),
+            "event",
+        ),
     });
     let groupings = GROUPINGS.map(|(id, label)| Choice {
         id,

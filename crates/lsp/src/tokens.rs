@@ -172,17 +172,13 @@ fn rule_tokens(text: &str) -> Vec<Token> {
     start += 1;
     let trimmed = pattern.trim_end();
     let end = start + trimmed.strip_suffix(')').unwrap_or(trimmed).len();
-    let is_word = |word: &str| {
-        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    let kind = |name| tools::known(str::trim(name)).map(|tool| tool.kind);
-    let is_shell = tool
-        .split('|')
-        .any(|name| kind(name) == Some(ArgumentKind::Shell));
-    if let Some((name, _)) = pattern
-        .split_once('=')
-        .filter(|(name, _)| is_word(name) && !is_shell)
-    {
+    let is_shell = tool.split('|').any(|name| {
+        tools::known(str::trim(name)).map(|tool| tool.kind) == Some(ArgumentKind::Shell)
+    });
+    if let Some((name, _)) = pattern.split_once('=').filter(|(name, _)| {
+        (!name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+            && !is_shell
+    }) {
         tokens.push((start..start + name.len(), Kind::Parameter));
         start += name.len();
         tokens.push((start..start + 1, Kind::Operator));
@@ -240,32 +236,31 @@ fn cel_tokens(text: &str) -> Vec<Token> {
     let Some(parts) = PARTS.as_ref() else {
         return Vec::new();
     };
-    let kind = |found: &regex::Captures<'_>| {
-        let is = |group: &str| found.name(group).is_some();
-        let whole = found.get(0)?.range();
-        let kind = if is("comment") {
-            Kind::Comment
-        } else if is("string") {
-            Kind::String
-        } else if is("number") {
-            Kind::Number
-        } else if is("operator") {
-            Kind::Operator
-        } else {
-            let before = text.get(..whole.start).unwrap_or_default().trim_end();
-            let behind = text.get(whole.end..).unwrap_or_default().trim_start();
-            match text.get(whole.clone()).unwrap_or_default() {
-                _ if behind.starts_with('(') => Kind::Function,
-                _ if before.ends_with('.') => Kind::Property,
-                "true" | "false" | "null" | "in" => Kind::Keyword,
-                _ => Kind::Variable,
-            }
-        };
-        Some((whole, kind))
-    };
     parts
         .captures_iter(text)
-        .filter_map(|found| kind(&found))
+        .filter_map(|found| {
+            let is = |group: &str| found.name(group).is_some();
+            let whole = found.get(0)?.range();
+            let kind = if is("comment") {
+                Kind::Comment
+            } else if is("string") {
+                Kind::String
+            } else if is("number") {
+                Kind::Number
+            } else if is("operator") {
+                Kind::Operator
+            } else {
+                let before = text.get(..whole.start).unwrap_or_default().trim_end();
+                let behind = text.get(whole.end..).unwrap_or_default().trim_start();
+                match text.get(whole.clone()).unwrap_or_default() {
+                    _ if behind.starts_with('(') => Kind::Function,
+                    _ if before.ends_with('.') => Kind::Property,
+                    "true" | "false" | "null" | "in" => Kind::Keyword,
+                    _ => Kind::Variable,
+                }
+            };
+            Some((whole, kind))
+        })
         .collect()
 }
 

@@ -45,13 +45,12 @@ const GRACE: Duration = Duration::from_millis(1500);
 /// Answers one event; `args` are those behind `hook`.
 pub fn main(args: Vec<OsString>) -> ExitCode {
     let (words, began) = (args.clone(), Instant::now());
-    let work = move || {
+    match in_time(TIME_LIMIT + GRACE, move || {
         // A panic would be no answer, and the agent would go on.
         let answered = catch_unwind(|| answer_agent(&words, began))
             .unwrap_or_else(|_| Err(HandedOn::default()));
         answered.unwrap_or_else(|handed_on| hand_over(&words, handed_on, began))
-    };
-    match in_time(TIME_LIMIT + GRACE, work) {
+    }) {
         Ok(said) => ExitCode::from(said.say()),
         Err(Late::Over) => say_failure(
             &args,
@@ -77,9 +76,8 @@ fn in_time<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Late> {
     let (sender, ended) = sync_channel(1);
-    let work = move || drop(sender.send(work()));
     std::thread::Builder::new()
-        .spawn(work)
+        .spawn(move || drop(sender.send(work())))
         .map_err(|_| Late::NoThread)?;
     ended.recv_timeout(limit).map_err(|_| Late::Over)
 }

@@ -77,10 +77,14 @@ impl Meant {
     pub fn host_of_hook(&self) -> Option<Warm> {
         let (root, home) = (self.root(), self.home()?);
         let projects = foreign_projects(&root);
-        let is_foreign = |place: &Path| projects.iter().any(|project| place.starts_with(project));
         self.warm_host(
             &root,
-            &Settled::for_agent(self.named_places(), is_foreign, || home).read,
+            &Settled::for_agent(
+                self.named_places(),
+                |place| projects.iter().any(|project| place.starts_with(project)),
+                || home,
+            )
+            .read,
         )
     }
 

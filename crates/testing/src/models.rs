@@ -192,13 +192,17 @@ impl ModelServer {
         ModelServer::with(std::fs::read_to_string(file).unwrap().lines().map(|line| {
             let mut reply: Value = serde_json::from_str(line).unwrap();
             if let Some(calls) = reply["calls"].as_array() {
-                let call = |call: &Value| {
-                    (
-                        &*call["name"].as_str().unwrap().to_string().leak(),
-                        call["input"].clone(),
-                    )
-                };
-                return Say::Calls(calls.iter().map(call).collect());
+                return Say::Calls(
+                    calls
+                        .iter()
+                        .map(|call| {
+                            (
+                                &*call["name"].as_str().unwrap().to_string().leak(),
+                                call["input"].clone(),
+                            )
+                        })
+                        .collect(),
+                );
             }
             if reply["text"].is_string() {
                 return Say::text(reply["text"].as_str().unwrap());
@@ -344,16 +348,18 @@ fn answer_client(shared: &Shared, mut stream: &TcpStream, seen: &Seen, say: &Say
                 ..Said::default()
             }
         }
-        Say::Calls(calls) => {
-            let filled = |input: &Value| serde_json::from_str(&fill(&input.to_string())).unwrap();
-            Said {
-                calls: calls
-                    .iter()
-                    .map(|(name, input)| (*name, filled(input)))
-                    .collect(),
-                ..Said::default()
-            }
-        }
+        Say::Calls(calls) => Said {
+            calls: calls
+                .iter()
+                .map(|(name, input)| {
+                    (
+                        *name,
+                        serde_json::from_str(&fill(&input.to_string())).unwrap(),
+                    )
+                })
+                .collect(),
+            ..Said::default()
+        },
         Say::Refusal => Said {
             refuses: true,
             ..Said::default()

@@ -4,7 +4,7 @@ use super::super::output::Output;
 use super::super::{Failure, Finding};
 #[cfg(feature = "fleet")]
 use super::SignedArgs;
-use super::{Extent, answer_question, find_question, says_yes, show_question};
+use super::{Extent, answer_question, find_question, says_yes, show_approval};
 use serde_json::json;
 use std::io::IsTerminal;
 
@@ -43,7 +43,7 @@ pub(super) fn run(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failu
     if out.json {
         out.json(&approval);
     } else {
-        show_question(&approval, &root, Extent::Whole, out);
+        show_approval(&approval, &root, Extent::Whole, out);
     }
     if !args.yes && std::io::stdin().is_terminal() && !says_yes("Approve this?")? {
         out.line("It still waits.");

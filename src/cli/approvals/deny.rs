@@ -4,7 +4,7 @@ use super::super::output::Output;
 use super::super::{Failure, Finding};
 #[cfg(feature = "fleet")]
 use super::SignedArgs;
-use super::{Extent, answer_question, find_question, show_question};
+use super::{Extent, answer_question, find_question, show_approval};
 use serde_json::json;
 
 #[derive(clap::Args)]
@@ -26,7 +26,7 @@ pub(super) fn run(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure>
     let (mut host, root, approval) = find_question(args.id.as_deref())?;
     // Without a name, it may be another one than the person has seen.
     if args.id.is_none() && !out.json {
-        show_question(&approval, &root, Extent::Folded, out);
+        show_approval(&approval, &root, Extent::Folded, out);
     }
     let reply = json!({ "decision": "deny", "reason": args.reason, "remember": args.remember });
     answer_question(&mut host, &approval.id, &reply, out)

@@ -2,7 +2,7 @@
 
 use super::super::output::{Output, Tone};
 use super::super::{Failure, Finding};
-use super::{Extent, hosts_with_questions, none_waits, show_question};
+use super::{Extent, hosts_with_questions, none_waits, show_approval};
 use crate::rpc::protocol::ApprovalList;
 use hookwire_engine::running::follow::notices_of_questions;
 use std::collections::HashSet;
@@ -27,8 +27,7 @@ pub(super) fn run(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure>
         Extent::Folded
     };
     let mut known = HashSet::new();
-    let is_wanted = |id: &str| args.id.as_ref().is_none_or(|wanted| wanted == id);
-    let lists = waiting_lists(is_wanted)?;
+    let lists = waiting_lists(|id| args.id.as_ref().is_none_or(|wanted| wanted == id))?;
     if out.json {
         // Of a host where nothing waits, programs learn that it is there.
         lists
@@ -103,7 +102,7 @@ fn show_new(
             false => list
                 .approvals
                 .iter()
-                .for_each(|approval| show_question(approval, &list.root, extent, out)),
+                .for_each(|approval| show_approval(approval, &list.root, extent, out)),
         }
     }
     n_shown

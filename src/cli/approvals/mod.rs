@@ -164,7 +164,7 @@ const MAX_MEMBERS: usize = 40;
 /// Who asks, why, where, and what would be done: each member of it on lines of its own. The long
 /// ones come first, so that the short ones, of which a path, an amount or a payee is one, stand
 /// last, where a terminal ends up.
-pub(super) fn show_question(
+pub(super) fn show_approval(
     approval: &ApprovalRequest,
     root: &str,
     extent: Extent,

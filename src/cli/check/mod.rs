@@ -163,18 +163,15 @@ impl CheckArgs {
     fn with_directories(&self) -> CheckArgs {
         let (dirs, files): (Vec<_>, Vec<_>) =
             self.files.iter().cloned().partition(|file| file.is_dir());
-        let is_own = |dir: &PathBuf| {
-            dir.canonicalize().ok() == self.hooks.root.join(DEFINITIONS).canonicalize().ok()
-        };
         let mut args = CheckArgs {
             files,
             ..self.clone()
         };
         // The project's own are checked as always.
         args.has_directories = !dirs.is_empty();
-        args.hooks
-            .hooks
-            .extend(dirs.into_iter().filter(|dir| !is_own(dir)));
+        args.hooks.hooks.extend(dirs.into_iter().filter(|dir| {
+            dir.canonicalize().ok() != self.hooks.root.join(DEFINITIONS).canonicalize().ok()
+        }));
         args
     }
 
@@ -236,8 +233,9 @@ impl CheckArgs {
             }),
         };
         for file in unasked.iter().map(|it| &it.file) {
-            let text = || file::read_given(file).unwrap_or_default().into();
-            sources.entry(given(file)).or_insert_with(text);
+            sources
+                .entry(given(file))
+                .or_insert_with(|| file::read_given(file).unwrap_or_default().into());
         }
         found.n_hooks = Some(hooks.hooks.iter().filter(|hook| !hook.is_broken()).count());
         found.diagnostics.extend(
@@ -346,7 +344,6 @@ impl CheckArgs {
 /// Whoever checks a project's own definitions believes that there are some.
 fn no_definitions(hooks: &DefinitionArgs) -> Diagnostic {
     let (root, dir) = (&hooks.root, hooks.own_dir());
-    let is_near = |name: &str| name.to_lowercase().contains("hookwire") && name != DEFINITIONS;
     let names = |dir: &Path| {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries
@@ -370,7 +367,7 @@ fn no_definitions(hooks: &DefinitionArgs) -> Diagnostic {
     }
     let near: Vec<_> = names(root)
         .into_iter()
-        .filter(|name| is_near(name))
+        .filter(|name| name.to_lowercase().contains("hookwire") && name != DEFINITIONS)
         .collect();
     let message = match dir.is_dir() {
         true => format!("no hook of {DEFINITIONS} is in force"),

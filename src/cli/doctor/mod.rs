@@ -32,7 +32,7 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub(super) struct DoctorArgs {
     /// The agents to look at. Default: those that ask hookwire, and those that are on PATH.
-    #[arg(value_name = "AGENT", value_parser = agent())]
+    #[arg(value_name = "AGENT", value_parser = agent_parser())]
     agents: Vec<&'static Agent>,
     /// Also start each agent once, headless, in a project and a home that are thrown away, against
     /// a model on this machine: whether it doesn't run what is denied.
@@ -92,11 +92,10 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
     if args.versions {
         return versions::compare_versions(out);
     }
-    let looked_at = |agent: &&Agent| {
-        args.agents.is_empty() || args.agents.iter().any(|it| it.name == agent.name)
-    };
     let granting = Granting::of_agents(
-        AGENTS.iter().filter(looked_at),
+        AGENTS.iter().filter(|agent| {
+            args.agents.is_empty() || args.agents.iter().any(|it| it.name == agent.name)
+        }),
         &args.hooks.definitions.root,
     );
     let hooks = HostArgs {
@@ -195,7 +194,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
                     Health::Doubtful,
                     "it wasn't driven, because its program is in the project".to_string(),
                 ),
-                program => drive_agent(agent, program.as_deref())?,
+                program => check_driven(agent, program.as_deref())?,
             };
             report.say_health(health, &told);
         }
@@ -376,7 +375,7 @@ fn look_at(
 }
 
 /// What the agent itself does when it is driven.
-fn drive_agent(agent: &Agent, program: Option<&Path>) -> Result<(Health, String), Failure> {
+fn check_driven(agent: &Agent, program: Option<&Path>) -> Result<(Health, String), Failure> {
     let (Some(program), Some(headless)) = (program, &agent.headless) else {
         let why = match program {
             None => format!("`{}` isn't on PATH", agent.program),
@@ -420,8 +419,7 @@ const NEW: Entry = Entry::Asks {
 fn without_git(agent: &Agent, found: &[(PathBuf, Entry)], root: &Path) -> Option<String> {
     let is_in_project = found.iter().any(|(path, _)| path.starts_with(root));
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-    let is_in_git = || root.ancestors().any(|dir| dir.join(".git").exists());
-    (agent.only_in_git && is_in_project && !is_in_git()).then(|| {
+    (agent.only_in_git && is_in_project && !root.ancestors().any(|dir| dir.join(".git").exists())).then(|| {
         let (name, root) = (agent.name, root.display());
         format!(
             "it runs a project's hooks only in a repository of git, and {root} is in none: `git init`, or `hookwire \
@@ -432,30 +430,29 @@ fn without_git(agent: &Agent, found: &[(PathBuf, Entry)], root: &Path) -> Option
 
 /// The settings in the files of an agent's place that switch its hooks off.
 fn switched_off(place: &InstallArgs) -> Vec<String> {
-    let in_file = |path: PathBuf| {
-        let settings = parse(
-            &file::read_text(&path).ok()?,
-            Format::from_path(&path).unwrap_or_default(),
-        )
-        .ok()?;
-        let tell = |(member, _): &(String, _)| {
-            format!(
-                "{}: `{member}` switches hookwire's hooks off",
-                path.display()
-            )
-        };
-        Some(
-            place
-                .agent()
-                .switched_off(&settings)
-                .map(tell)
-                .collect::<Vec<_>>(),
-        )
-    };
     place
         .place()
         .files()
-        .filter_map(|file| in_file(place.path_at(file).ok()?))
+        .filter_map(|file| {
+            let path = place.path_at(file).ok()?;
+            let settings = parse(
+                &file::read_text(&path).ok()?,
+                Format::from_path(&path).unwrap_or_default(),
+            )
+            .ok()?;
+            Some(
+                place
+                    .agent()
+                    .switched_off(&settings)
+                    .map(|(member, _)| {
+                        format!(
+                            "{}: `{member}` switches hookwire's hooks off",
+                            path.display()
+                        )
+                    })
+                    .collect::<Vec<_>>(),
+            )
+        })
         .flatten()
         .collect()
 }
@@ -519,7 +516,6 @@ fn check_version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Resu
         return Ok(());
     };
     let is_older = |than: &str| version_numbers(than).is_some_and(|than| found < than);
-    let is_newer = |than: &str| version_numbers(than).is_some_and(|than| found > than);
     let shown = found.map(|number| number.to_string()).join(".");
     let known = &agent.version;
     let by = if agent.package.is_some() {
@@ -535,7 +531,7 @@ fn check_version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Resu
         _ if is_older(known) => {
             report.say_health(Health::Doubtful, &format!("version {shown} is older than {known}, {by}"));
         }
-        _ if is_newer(known) => report.say_health(
+        _ if version_numbers(known).is_some_and(|known| found > known) => report.say_health(
             Health::Doubtful,
             &format!(
                 "version {shown} is newer than {known}, {by}: it may ask at moments, and have words, that hookwire \

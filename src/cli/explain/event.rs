@@ -29,7 +29,7 @@ pub(super) struct EventArgs {
     #[arg(long, value_name = "PATH", group = "call", conflicts_with_all = ["event", "dialect"])]
     read: Option<PathBuf>,
     /// The vocabulary of the event.
-    #[arg(long, default_value = NATIVE, value_parser = dialect())]
+    #[arg(long, default_value = NATIVE, value_parser = dialect_parser())]
     pub(super) dialect: &'static Dialect,
 }
 

@@ -8,10 +8,8 @@ use super::event::EventArgs;
 use hookwire_base::event::Event;
 use hookwire_base::verdict::{Decision, Verdict};
 use hookwire_dialects::{Dialect, NATIVE};
-use hookwire_engine::hook::Hook;
 use hookwire_engine::host::Host;
 use serde_json::Value;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) fn run(
@@ -50,13 +48,12 @@ pub(super) fn run(
 /// What hooks of a verdict would remember, if the host didn't end with the command.
 fn describe_forgotten(host: &Host, verdict: &Verdict) -> Vec<String> {
     let set = host.hooks();
-    let ran = |hook: &&Arc<Hook>| {
+    let told = set.hooks.iter().filter(|hook| {
         verdict
             .outcomes
             .iter()
             .any(|outcome| outcome.hook == hook.name)
-    };
-    let told = set.hooks.iter().filter(ran).filter_map(|hook| {
+    }).filter_map(|hook| {
         let name = &hook.name;
         if hook.once {
             Some(format!("`{name}` runs once in a session, which ends with this command; ask a running host (`hookwire serve`)"))
@@ -115,15 +112,14 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
             .map(|observed| format!(", would {} (observe)", observed.would().as_str()));
         let decision = would.unwrap_or(decision);
         // The reason above says it already.
-        let is_new = |why: &&str| {
-            !verdict
-                .reason
-                .as_deref()
-                .is_some_and(|reason| reason.contains(why))
-        };
         let why = outcome
             .why()
-            .filter(is_new)
+            .filter(|why| {
+                !verdict
+                    .reason
+                    .as_deref()
+                    .is_some_and(|reason| reason.contains(why))
+            })
             .map(|why| format!(": {}", safe(why)))
             .unwrap_or_default();
         let status = outcome.status.as_str();
@@ -133,13 +129,12 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
             outcome.hook, outcome.duration_micros
         ));
         // A reason that gives it has been printed.
-        let is_told = |doubt: &&String| {
-            [&outcome.reason, &verdict.reason]
+        if let Some(doubt) = outcome.opaque.as_ref().filter(|doubt| {
+            ![&outcome.reason, &verdict.reason]
                 .into_iter()
                 .flatten()
                 .any(|it| it.contains(*doubt))
-        };
-        if let Some(doubt) = outcome.opaque.as_ref().filter(|doubt| !is_told(doubt)) {
+        }) {
             out.line(&format!(
                 "  doubt    {}",
                 out.tone(Tone::Warn, &safe(doubt))

@@ -3,7 +3,7 @@
 use super::super::approvals::approve::ApproveArgs;
 use super::super::approvals::deny::DenyArgs;
 use super::super::approvals::list::ListArgs;
-use super::super::approvals::{Action, ApprovalsArgs, Extent, SignedArgs, says_yes, show_question};
+use super::super::approvals::{Action, ApprovalsArgs, Extent, SignedArgs, says_yes, show_approval};
 use super::super::ending::make_runtime;
 use super::super::output::{Output, Tone};
 use super::super::{Failure, Finding};
@@ -192,7 +192,7 @@ fn show_question(question: &Question, extent: Extent, out: &mut Output) {
                 who.host,
                 request.cwd.as_deref().unwrap_or(&project)
             );
-            show_question(
+            show_approval(
                 &ApprovalRequest {
                     cwd: Some(place),
                     ..request

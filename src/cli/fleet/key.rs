@@ -64,11 +64,11 @@ impl PassphraseArgs {
     pub(super) fn read_keys(&self, files: &[PathBuf]) -> Result<Vec<SecretKey>, Failure> {
         let mut keys = Vec::new();
         for file in files {
-            let ask = || {
+            let key = SecretKey::read_file(file, || {
                 self.given()
                     .or_else(|| ask_hidden(&format!("Passphrase of {}: ", file.display())).ok())
-            };
-            let key = SecretKey::read_file(file, ask).map_err(|error| match error {
+            })
+            .map_err(|error| match error {
                 hookwire_fleet::key::KeyError::File(problem) => Failure(problem),
                 error => Failure(format!("{}: {error}", file.display())),
             });
@@ -78,9 +78,10 @@ impl PassphraseArgs {
     }
 
     fn given(&self) -> Option<String> {
-        let first = |text: String| text.lines().next().unwrap_or_default().to_string();
         match &self.passphrase_file {
-            Some(path) => file::read_given(path).ok().map(first),
+            Some(path) => file::read_given(path)
+                .ok()
+                .map(|text| text.lines().next().unwrap_or_default().to_string()),
             None => std::env::var(PASSPHRASE).ok(),
         }
     }

@@ -5,7 +5,6 @@ use super::super::output::say_on_stderr;
 use super::super::{Failure, StandingArgs};
 use super::Joining;
 use crate::rpc::single;
-use bytes::Bytes;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::said::Said;
 use hookwire_base::support::json;
@@ -63,22 +62,20 @@ impl Answering {
         let (server, host, runs) = (member.server.clone(), host.clone(), handle.clone());
         runtime.spawn(async move {
             let _ends = ends;
-            let ready = || {
-                say_on_stderr(format_args!(
-                    "answering for the pool {name} at {}",
-                    server.servers()
-                ))
-            };
-            let judge = move |request: Bytes, time| {
-                let (host, runs) = (host.clone(), runs.clone());
-                async move { judge_request(&host, &runs, &request, time).await }
-            };
             let served = pool::serve_pool(
                 &server,
                 &name,
                 Limits::default(),
-                ready,
-                judge,
+                || {
+                    say_on_stderr(format_args!(
+                        "answering for the pool {name} at {}",
+                        server.servers()
+                    ))
+                },
+                move |request, time| {
+                    let (host, runs) = (host.clone(), runs.clone());
+                    async move { judge_request(&host, &runs, &request, time).await }
+                },
                 stops.cancelled(),
             )
             .await;
@@ -142,8 +139,8 @@ async fn judge_request(
 /// at here.
 fn read_request(request: &[u8], time: Duration) -> Result<String, String> {
     let text = std::str::from_utf8(request).map_err(|_| "the request is not UTF-8".to_string())?;
-    let unreadable = |error: serde_json::Error| format!("the request can't be read: {error}");
-    let Request { id, method, params } = serde_json::from_str(text).map_err(unreadable)?;
+    let Request { id, method, params } = serde_json::from_str(text)
+        .map_err(|error| format!("the request can't be read: {error}"))?;
     if !METHODS.contains(&&*method) {
         return Err(format!(
             "a pool answers {}, not {method:?}",

@@ -13,7 +13,7 @@ use hookwire_engine::fleet::settings::Followed;
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::Judge;
-use hookwire_fleet::hosts::{Reported, all_hosts, unix_now};
+use hookwire_fleet::hosts::{all_hosts, unix_now};
 use hookwire_fleet::key::SecretKey;
 use hookwire_fleet::name::{Identity, Name};
 use hookwire_fleet::publish::{
@@ -351,14 +351,13 @@ impl Sender<'_> {
         sent: &Sent,
     ) -> Vec<Became> {
         let (known, _) = all_hosts(self.server).await.unwrap_or_default();
-        let is_meant = |reported: &Reported| {
-            reported.is_there()
-                && reported.report.channel.as_ref() == Some(self.channel)
-                && manifest.is_for(reported.who.host.as_str())
-        };
         let mut missing: BTreeSet<Identity> = known
             .into_iter()
-            .filter(is_meant)
+            .filter(|reported| {
+                reported.is_there()
+                    && reported.report.channel.as_ref() == Some(self.channel)
+                    && manifest.is_for(reported.who.host.as_str())
+            })
             .map(|it| it.who)
             .collect();
         let mut said: BTreeMap<Identity, Became> = BTreeMap::new();
@@ -471,16 +470,16 @@ fn channel_signers(
     followed: Option<Followed>,
     keys: &[SecretKey],
 ) -> Result<(Name, Signers), Failure> {
-    let own = || {
-        Signers::new(keys.iter().map(SecretKey::public), 1)
-            .map_err(|error| Failure(error.to_string()))
-    };
     let Some(Followed { pins, .. }) = followed else {
         let channel = args
             .channel
             .clone()
             .unwrap_or_else(|| Name::nearest(hookwire_engine::fleet::settings::CHANNEL));
-        return Ok((channel, own()?));
+        return Ok((
+            channel,
+            Signers::new(keys.iter().map(SecretKey::public), 1)
+                .map_err(|error| Failure(error.to_string()))?,
+        ));
     };
     let n_pinned = keys
         .iter()

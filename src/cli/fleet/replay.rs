@@ -124,9 +124,10 @@ impl Sides {
                 ..HostOptions::default()
             })
         };
-        let both = || [host(self.before.clone()), host(Some(self.after.clone()))];
         self.of_projects
-            .get_or_insert(root.to_string(), both)
+            .get_or_insert(root.to_string(), || {
+                [host(self.before.clone()), host(Some(self.after.clone()))]
+            })
             .clone()
     }
 }

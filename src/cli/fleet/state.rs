@@ -37,7 +37,7 @@ pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding,
             }
             StateAction::Increment { key, by, ttl } => {
                 let mut sum = Value::Null;
-                let count = |present: Option<&Value>| {
+                update_value(&server, &name(key)?, WAIT, |present| {
                     let counted = match present {
                         None => by.clone(),
                         Some(Value::Number(number)) => add(number, by).ok_or_else(|| {
@@ -47,8 +47,8 @@ pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding,
                     };
                     sum = Value::Number(counted);
                     Ok(Change::Count(sum.clone(), *ttl))
-                };
-                update_value(&server, &name(key)?, WAIT, count).await?;
+                })
+                .await?;
                 print_value(out, &sum);
                 Finding::Fine
             }
@@ -61,24 +61,24 @@ pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding,
                 let (value, expected) =
                     (json_or_text(value), expected.as_deref().map(json_or_text));
                 let mut is_set = false;
-                let swap = |present: Option<&Value>| {
+                update_value(&server, &name(key)?, WAIT, |present| {
                     is_set = present == expected.as_ref();
                     Ok(if is_set {
                         Change::Set(value.clone(), *ttl)
                     } else {
                         Change::None
                     })
-                };
-                update_value(&server, &name(key)?, WAIT, swap).await?;
+                })
+                .await?;
                 found(is_set)
             }
             StateAction::Delete { key } => {
                 let mut was_there = false;
-                let remove = |present: Option<&Value>| {
+                update_value(&server, &name(key)?, WAIT, |present| {
                     was_there = present.is_some();
                     Ok(Change::Remove)
-                };
-                update_value(&server, &name(key)?, WAIT, remove).await?;
+                })
+                .await?;
                 found(was_there)
             }
             StateAction::List { .. } => {

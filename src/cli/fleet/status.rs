@@ -115,10 +115,10 @@ async fn take_out(
     hosts: &[Reported],
     out: &mut Output,
 ) -> Result<Finding, Failure> {
-    let is_named = |reported: &&Reported| {
-        reported.who.host.as_str() == named || reported.who.to_string() == named
-    };
-    let found: Vec<&Reported> = hosts.iter().filter(is_named).collect();
+    let found: Vec<&Reported> = hosts
+        .iter()
+        .filter(|reported| reported.who.host.as_str() == named || reported.who.to_string() == named)
+        .collect();
     if found.is_empty() {
         return Err(Failure(format!(
             "the fleet knows no host {named}; `hookwire fleet status` lists them"
@@ -157,20 +157,24 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
             _,
         ) => {
             // One that isn't heard of is one of them; it has ended only if it has said so.
-            let is_of_channel = |reported: &&Reported| {
+            let of_channel = hosts.iter().filter(|reported| {
                 reported.presence() != Presence::Ended
                     && reported.report.channel.as_ref() == Some(name)
-            };
-            let of_channel = hosts.iter().filter(is_of_channel);
-            let has = |reported: &&Reported| {
-                reported.is_there()
-                    && reported
-                        .report
-                        .in_force
-                        .as_ref()
-                        .is_some_and(|in_force| in_force.digest == *digest)
-            };
-            let (n, there) = (of_channel.clone().filter(has).count(), of_channel.count());
+            });
+            let (n, there) = (
+                of_channel
+                    .clone()
+                    .filter(|reported| {
+                        reported.is_there()
+                            && reported
+                                .report
+                                .in_force
+                                .as_ref()
+                                .is_some_and(|in_force| in_force.digest == *digest)
+                    })
+                    .count(),
+                of_channel.count(),
+            );
             let expires = match manifest.expires.checked_sub(unix_now()) {
                 // What was published for 90 days has 90 days left, not 89 and some seconds fewer
                 // than a day.
@@ -208,14 +212,13 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
         (None, None) => {}
     };
     slot(&channel.all, "");
-    let is_over = |canary: &Published| {
+    if !channel.canary.published.as_ref().is_some_and(|canary| {
         channel
             .all
             .published
             .as_ref()
             .is_some_and(|all| all.manifest.revision > canary.manifest.revision)
-    };
-    if !channel.canary.published.as_ref().is_some_and(is_over) {
+    }) {
         slot(&channel.canary, "canary: ");
     }
 }

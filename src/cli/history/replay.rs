@@ -41,7 +41,7 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["against", "changed"])]
     expect: Option<PathBuf>,
     /// The vocabulary of the events.
-    #[arg(long, default_value = NATIVE, value_parser = dialect())]
+    #[arg(long, default_value = NATIVE, value_parser = dialect_parser())]
     dialect: &'static Dialect,
     #[command(flatten)]
     hooks: HostArgs,
@@ -123,19 +123,22 @@ async fn replay_events(
     };
     let hooks = args.hooks.with_installed();
     let host = host_of(&hooks)?;
-    let against = |path: &PathBuf| {
-        let before = args.hooks.definitions.clone();
-        let definitions = DefinitionArgs {
-            hooks: vec![path.clone()],
-            live: false,
-            ..before
-        };
-        host_of(&HostArgs {
-            definitions,
-            ..hooks.clone()
+    let other = args
+        .against
+        .as_ref()
+        .map(|path| {
+            let before = args.hooks.definitions.clone();
+            let definitions = DefinitionArgs {
+                hooks: vec![path.clone()],
+                live: false,
+                ..before
+            };
+            host_of(&HostArgs {
+                definitions,
+                ..hooks.clone()
+            })
         })
-    };
-    let other = args.against.as_ref().map(against).transpose()?;
+        .transpose()?;
     let mut expected = args.expect.as_deref().map(read_expected).transpose()?;
     let is_comparing = args.changed || other.is_some() || expected.is_some();
     // The commands of hooks reach the shared state through it.

@@ -1,6 +1,6 @@
 //! Which conditions and failures of the hooks the cases reach.
 
-use hookwire_base::verdict::{Outcome, Verdict};
+use hookwire_base::verdict::Verdict;
 use hookwire_engine::hook::Condition;
 use hookwire_engine::hook_set::HookSet;
 use hookwire_rules::matching::Facts;
@@ -46,11 +46,12 @@ impl Coverage {
                 );
             }
             if let (None, Some(fail)) = (hook.handler.fixed(), hook.fail) {
-                let has_failed =
-                    |outcome: &Outcome| outcome.hook == hook.name && outcome.error.is_some();
                 reach(
                     format!("fail: {}", fail.as_str()),
-                    verdict.outcomes.iter().any(has_failed),
+                    verdict
+                        .outcomes
+                        .iter()
+                        .any(|outcome| outcome.hook == hook.name && outcome.error.is_some()),
                 );
             }
         }

@@ -198,13 +198,6 @@ fn file_stamps(given: &[PathBuf]) -> Stamps {
         .flatten()
         .filter_map(|fd| File::from(fd).metadata().ok());
     let outputs: Vec<_> = outputs.map(|about| (about.dev(), about.ino())).collect();
-    let is_report = |path: &Path, about: &Metadata| {
-        path.extension().is_some_and(|extension| {
-            ["xml", "tap", "log"]
-                .iter()
-                .any(|report| extension.eq_ignore_ascii_case(report))
-        }) || outputs.contains(&(about.dev(), about.ino()))
-    };
     let mut found = BTreeSet::new();
     for path in given {
         look(
@@ -214,7 +207,13 @@ fn file_stamps(given: &[PathBuf]) -> Stamps {
                 cases::directory(path)
             },
             0,
-            &is_report,
+            &|path, about| {
+                path.extension().is_some_and(|extension| {
+                    ["xml", "tap", "log"]
+                        .iter()
+                        .any(|report| extension.eq_ignore_ascii_case(report))
+                }) || outputs.contains(&(about.dev(), about.ino()))
+            },
             &mut found,
         );
     }
@@ -574,8 +573,10 @@ impl Bench {
     /// The verdict on the last event of a case, or why there is none that counts.
     async fn judge_case(&mut self, case: &Case) -> Result<Verdict, String> {
         let hooks = self.host.hooks();
-        let is_known = |name: &str| hooks.hooks.iter().any(|hook| *hook.name == *name);
-        if let Some((place, stranger)) = case.names().find(|(_, name)| !is_known(name)) {
+        if let Some((place, stranger)) = case
+            .names()
+            .find(|(_, name)| !hooks.hooks.iter().any(|hook| *hook.name == **name))
+        {
             let near = closest(stranger, hooks.hooks.iter().map(|hook| &*hook.name));
             return Err(format!(
                 "`{place}` names `{stranger}`, but no hook is called so{}",

@@ -3,7 +3,7 @@
 use super::super::scratch::scratch_dir;
 use hookwire_engine::definitions::approved::DEFINITIONS;
 use std::collections::BTreeSet;
-use std::fs::{DirEntry, Metadata};
+use std::fs::Metadata;
 use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -80,8 +80,9 @@ fn definitions_dir(subject: &Path) -> Result<&Path> {
 
 /// The project that a directory belongs to; without one, the directory stands for it.
 fn project_of(dir: &Path) -> &Path {
-    let is_project = |dir: &&Path| dir.join(DEFINITIONS).exists() || dir.join(GIT).exists();
-    dir.ancestors().find(is_project).unwrap_or(dir)
+    dir.ancestors()
+        .find(|dir| dir.join(DEFINITIONS).exists() || dir.join(GIT).exists())
+        .unwrap_or(dir)
 }
 
 /// A path in a copy: as deep as the real one, so that no number of `..` that leads somewhere in the
@@ -152,11 +153,10 @@ impl Copied {
 
     /// Copies what is beside a directory, on all levels up to the root. Gives what is left out.
     fn copy_surroundings(&self, dir: &Path) -> Result<Vec<String>> {
-        let within = |level: &&Path| level.starts_with(&self.root);
         let levels = dir
             .ancestors()
             .skip(1)
-            .take_while(within)
+            .take_while(|level| level.starts_with(&self.root))
             .zip(dir.ancestors());
         let mut beside = Vec::new();
         for path in levels
@@ -278,11 +278,12 @@ impl Room {
 /// has made.
 fn copied_children(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = dir.read_dir().into_iter().flatten().flatten();
-    let is_copied = |entry: &DirEntry| {
-        let name = entry.file_name();
-        name != GIT && !name.as_encoded_bytes().starts_with(b"hookwire-project-")
-    };
-    entries.filter(is_copied).map(|entry| entry.path())
+    entries
+        .filter(|entry| {
+            let name = entry.file_name();
+            name != GIT && !name.as_encoded_bytes().starts_with(b"hookwire-project-")
+        })
+        .map(|entry| entry.path())
 }
 
 /// A file, a link or a directory as it is now.

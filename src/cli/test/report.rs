@@ -128,19 +128,20 @@ pub(super) fn case_findings(tested: &[Tested]) -> Vec<Finding> {
         .iter()
         .flat_map(|it| it.results.iter().map(|result| (&it.file, result)));
     let failed = results.filter(|(_, tried)| tried.has_failed());
-    let finding = |(file, tried): (&String, &Tried)| {
-        if let Some(mistake) = &tried.mistake {
-            return Finding::from_diagnostic(mistake);
-        }
-        let mismatch = tried.mismatch.as_deref().unwrap_or_default();
-        Finding::at_line(
-            file,
-            tried.line,
-            "unexpected-verdict",
-            format!("{}: {mismatch}", tried.name),
-        )
-    };
-    failed.map(finding).collect()
+    failed
+        .map(|(file, tried)| {
+            if let Some(mistake) = &tried.mistake {
+                return Finding::from_diagnostic(mistake);
+            }
+            let mismatch = tried.mismatch.as_deref().unwrap_or_default();
+            Finding::at_line(
+                file,
+                tried.line,
+                "unexpected-verdict",
+                format!("{}: {mismatch}", tried.name),
+            )
+        })
+        .collect()
 }
 
 pub(super) fn write_tap(tested: &[Tested]) -> String {

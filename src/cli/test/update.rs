@@ -46,13 +46,12 @@ pub(super) fn update_cases(
     // The file may be written in many ways, so the edited text is read again: it must mean what
     // came out.
     let (cases, _) = cases::read_unfinished(file, &updated).map_err(|_| by_hand())?;
-    let is_written = |(position, news): &(usize, CameOut)| {
+    if news.iter().all(|(position, news)| {
         cases
             .cases
             .get(*position)
             .is_some_and(|cases| cases.expects(news))
-    };
-    if news.iter().all(is_written) {
+    }) {
         Ok(updated)
     } else {
         Err(by_hand())
@@ -93,13 +92,6 @@ mod tests {
             expected: Expected::Allow,
             reason: None,
             failure: None,
-            outcomes: [].into(),
-            observed: None,
-        };
-        let failed = || CameOut {
-            expected: Expected::Ask,
-            reason: None,
-            failure: Some("status 503".into()),
             outcomes: [].into(),
             observed: None,
         };
@@ -144,7 +136,13 @@ mod tests {
             (
                 "a.yaml",
                 "cases:\n  - bash: |\n      ls\n    # last\n  - { bash: a, expect: deny }\n",
-                failed(),
+                CameOut {
+                    expected: Expected::Ask,
+                    reason: None,
+                    failure: Some("status 503".into()),
+                    outcomes: [].into(),
+                    observed: None,
+                },
                 "cases:\n  - bash: |\n      ls\n    expect: ask\n    failure: status 503\n    # last\n  - { bash: a, expect: deny }\n",
             ),
             (

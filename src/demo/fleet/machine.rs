@@ -213,12 +213,12 @@ impl Agent {
     /// Off the runtime's threads, because the client waits for its reply.
     async fn send_request(&self, method: &'static str, params: Value) -> Result<Value, Failure> {
         let (client, answers) = (self.client.clone(), self.answers.clone());
-        let ask = move || {
+        Ok(tokio::task::spawn_blocking(move || {
             let replied = client.lock().request(method, &params);
             replied.inspect(|_| {
                 answers.fetch_add(1, Ordering::Relaxed);
             })
-        };
-        Ok(tokio::task::spawn_blocking(ask).await??)
+        })
+        .await??)
     }
 }

@@ -180,21 +180,18 @@ impl Stage {
         self.type_command(PUBLISH, 2, out).await?;
         self.write_file("guard.yaml", &format!("{GUARD}{RUNS_CODE}"))?;
         self.type_command(PUBLISH, 1, out).await?;
-        let is_refused = |report: &Report| {
+        // The first has been heard by the publisher; a host that reports again says it again.
+        self.wait_everywhere("refuse it", |report| {
             report
                 .refused
                 .as_ref()
                 .is_some_and(|refused| refused.revision == Some(2))
-        };
-        let refused = |report: &Report| {
-            is_refused(report)
                 && report
                     .in_force
                     .as_ref()
                     .is_some_and(|in_force| in_force.revision == 1)
-        };
-        // The first has been heard by the publisher; a host that reports again says it again.
-        self.wait_everywhere("refuse it", refused).await?;
+        })
+        .await?;
         let verdict = self.all_deny("git push --force").await?;
         print_asked("web-1 … web-5", "git push --force", &verdict, out);
         print_detail(
@@ -445,14 +442,13 @@ impl Stage {
 
     /// Waits until all hosts say that a revision is in force.
     async fn in_force(&mut self, revision: u64) -> Result<(), Failure> {
-        let has = |report: &Report| {
+        self.wait_everywhere(&format!("have revision {revision}"), |report| {
             report
                 .in_force
                 .as_ref()
                 .is_some_and(|in_force| in_force.revision == revision)
-        };
-        self.wait_everywhere(&format!("have revision {revision}"), has)
-            .await
+        })
+        .await
     }
 
     async fn wait_everywhere(

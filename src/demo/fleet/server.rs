@@ -107,15 +107,16 @@ impl BusServer {
         accounts.push_str(SECOND);
         accounts.push_str(after);
         let variables = accounts.split('$').filter(|it| it.starts_with("HOOKWIRE_"));
-        let name = |text: &str| {
-            text.split(|character: char| {
-                !character.is_ascii_uppercase() && !character.is_ascii_digit() && character != '_'
-            })
-            .next()
-            .map(str::to_string)
-        };
         let passwords = variables
-            .filter_map(name)
+            .filter_map(|text| {
+                text.split(|character: char| {
+                    !character.is_ascii_uppercase()
+                        && !character.is_ascii_digit()
+                        && character != '_'
+                })
+                .next()
+                .map(str::to_string)
+            })
             .map(|it| Ok((it, make_password()?)))
             .collect::<Result<_, Failure>>()?;
         std::fs::create_dir(dir)?;

@@ -147,8 +147,7 @@ impl Fleet {
             .find(|question| question_handle(question) == shown)
             .cloned();
         // The answer would be stored, and nobody would wait for it.
-        let is_open = |question: &Question| question.expires / 1000 >= unix_now();
-        let question = found.filter(is_open).ok_or_else(|| {
+        let question = found.filter(|question| question.expires / 1000 >= unix_now()).ok_or_else(|| {
             Problem::refused(format!(
                 "the question `{id}` waits no more; it was answered, taken back or ran out of time"
             ))

@@ -93,14 +93,7 @@ fn read_record(record: Value) -> Result<News, String> {
 /// It isn't what a host writes.
 pub(super) fn judged_members(mut record: Value) -> Result<Map<String, Value>, String> {
     let id = stream::name(&record);
-    let check = |record: &Value| {
-        let text = record.to_string();
-        let read: Record<'_> = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-        serde_json::from_str::<Verdict>(read.verdict.get())
-            .map_err(|error| error.to_string())
-            .map(drop)
-    };
-    check(&record).map_err(|error| format!("{id}: {error}"))?;
+    check_verdict(&record).map_err(|error| format!("{id}: {error}"))?;
     if record
         .get("params")
         .is_some_and(|params| !params.is_object())
@@ -116,6 +109,13 @@ pub(super) fn judged_members(mut record: Value) -> Result<Map<String, Value>, St
     message.insert("host".into(), host);
     message.insert("id".into(), id.into());
     Ok(message)
+}
+
+/// Whether the verdict of a record can be read.
+fn check_verdict(record: &Value) -> Result<(), serde_json::Error> {
+    let text = record.to_string();
+    let read: Record<'_> = serde_json::from_str(&text)?;
+    serde_json::from_str::<Verdict>(read.verdict.get()).map(drop)
 }
 
 #[cfg(test)]

@@ -368,16 +368,15 @@ pub(super) fn recent(session: &Session, params: RecentParams) -> RpcResult<Recen
     // No event has a name that no dialect knows.
     let events = event
         .map(|name| dialects::canonical_names(&name, session.dialect().name()).unwrap_or_default());
-    let is_wanted = |name: &str| {
-        events
-            .as_ref()
-            .is_none_or(|events| events.iter().any(|event| **event == *name))
-    };
     Ok(RecentReply {
         excerpt: session
             .host
             .journal
-            .excerpt(after, limit.unwrap_or(usize::MAX), is_wanted),
+            .excerpt(after, limit.unwrap_or(usize::MAX), |name| {
+                events
+                    .as_ref()
+                    .is_none_or(|events| events.iter().any(|event| **event == *name))
+            }),
         root: session.host.root().to_string_lossy().into_owned(),
         hooks: session.host.hooks(),
         clients: session.others(),

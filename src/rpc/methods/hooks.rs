@@ -18,7 +18,6 @@ use hookwire_engine::definitions;
 use hookwire_engine::definitions::compile::compile;
 use hookwire_engine::definitions::origin::Origin;
 use hookwire_engine::engine;
-use hookwire_engine::hook::Hook;
 use hookwire_engine::hook_set::HookSet;
 use hookwire_handlers::handlers::{Means, Obstacle};
 use serde_json::{Value, json};
@@ -35,17 +34,20 @@ pub(super) async fn list(
     // There is no hook for an event that no dialect knows.
     let events =
         event.map(|name| dialects::canonical_names(&name, client.name()).unwrap_or_default());
-    let is_asked = |hook: &&Arc<Hook>| {
-        events
-            .as_ref()
-            .is_none_or(|events| events.iter().any(|event| hook.on.includes(event)))
-    };
     // Several moments by one name: the first one stands for them.
     let event = events
         .as_ref()
         .and_then(|events| events.first())
         .map(|it| &**it);
-    let listed = engine::in_running_order(all.filter(is_asked), event, &client.contract);
+    let listed = engine::in_running_order(
+        all.filter(|hook| {
+            events
+                .as_ref()
+                .is_none_or(|events| events.iter().any(|event| hook.on.includes(event)))
+        }),
+        event,
+        &client.contract,
+    );
     Ok(ListResult {
         in_force: InForceBrief {
             generation: hooks.files.generation,
@@ -90,15 +92,16 @@ pub(super) async fn check(
 }
 
 pub(super) async fn reload(session: &Session) -> RpcResult<ReloadResult> {
-    let reload = |session: &Session| {
-        let published = session.host.reload();
-        Ok(ReloadResult {
-            generation: published.hooks.generation,
-            hash: published.hooks.hash.clone(),
-            diagnostics: published.diagnostics.iter().cloned().collect(),
+    session
+        .change_definitions(|session| {
+            let published = session.host.reload();
+            Ok(ReloadResult {
+                generation: published.hooks.generation,
+                hash: published.hooks.hash.clone(),
+                diagnostics: published.diagnostics.iter().cloned().collect(),
+            })
         })
-    };
-    session.change_definitions(reload).await
+        .await
 }
 
 /// Definitions up to this length, in bytes, are compiled at once.
@@ -172,13 +175,9 @@ fn register_now(session: &Session, sent: &Value, may_start: bool) -> RpcResult<R
         .iter()
         .map(|problem| problem.to_diagnostic("session", &lines))
         .collect();
-    let can_never_work = |diagnostic: &Diagnostic| {
+    if let Some(error) = diagnostics.iter().find(|diagnostic| {
         diagnostic.severity == Severity::Error || diagnostic.code == Obstacle::UNREACHABLE
-    };
-    if let Some(error) = diagnostics
-        .iter()
-        .find(|diagnostic| can_never_work(diagnostic))
-    {
+    }) {
         // All or nothing: a client that is told "registered" must not lack its guard.
         let hook = error
             .hook

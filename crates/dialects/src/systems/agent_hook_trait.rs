@@ -159,28 +159,6 @@ pub static DIALECT: Dialect = Dialect {
 /// The trait's word for a hook's failure direction: `fail_open: false` is `fail: closed`.
 fn read_file(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) -> Node {
     let mut twice = Vec::new();
-    let mut field = |entry: &Entry| {
-        if entry.key != "fail_open" {
-            return entry.clone();
-        }
-        let is_open = matches!(entry.value.value, NodeValue::Bool(true));
-        if !matches!(entry.value.value, NodeValue::Bool(_)) {
-            let problem = wrong_type(&entry.value, "`fail_open`", "true or false");
-            problems.push(Problem {
-                message: format!("{}; it counts as false", problem.message),
-                ..problem
-            });
-        }
-        let fail = if is_open { Fail::Open } else { Fail::Closed };
-        let value = Node {
-            value: text_value(fail.as_str()),
-            ..entry.value.clone()
-        };
-        Entry {
-            value,
-            ..rename_entry(entry, "fail")
-        }
-    };
     let mut map = |node: &Node| match &node.value {
         NodeValue::Map(entries) => {
             if let (Some(fail), Some(_)) = (node.entry("fail"), node.get("fail_open")) {
@@ -198,29 +176,60 @@ fn read_file(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) 
                 });
             }
             Node {
-                value: NodeValue::Map(entries.iter().map(&mut field).collect()),
+                value: NodeValue::Map(
+                    entries
+                        .iter()
+                        .map(|entry| {
+                            if entry.key != "fail_open" {
+                                return entry.clone();
+                            }
+                            let is_open = matches!(entry.value.value, NodeValue::Bool(true));
+                            if !matches!(entry.value.value, NodeValue::Bool(_)) {
+                                let problem =
+                                    wrong_type(&entry.value, "`fail_open`", "true or false");
+                                problems.push(Problem {
+                                    message: format!("{}; it counts as false", problem.message),
+                                    ..problem
+                                });
+                            }
+                            let fail = if is_open { Fail::Open } else { Fail::Closed };
+                            let value = Node {
+                                value: text_value(fail.as_str()),
+                                ..entry.value.clone()
+                            };
+                            Entry {
+                                value,
+                                ..rename_entry(entry, "fail")
+                            }
+                        })
+                        .collect(),
+                ),
                 ..node.clone()
             }
         }
         _ => node.clone(),
     };
-    let mut member = |entry: &Entry| {
-        let value = match (entry.key.as_str(), &entry.value.value) {
-            ("defaults", _) => map(&entry.value),
-            ("hooks", NodeValue::Seq(hooks)) => Node {
-                value: NodeValue::Seq(hooks.iter().map(&mut map).collect()),
-                ..entry.value.clone()
-            },
-            _ => entry.value.clone(),
-        };
-        Entry {
-            value,
-            ..entry.clone()
-        }
-    };
     let read = match &root.value {
         NodeValue::Map(entries) => Node {
-            value: NodeValue::Map(entries.iter().map(&mut member).collect()),
+            value: NodeValue::Map(
+                entries
+                    .iter()
+                    .map(|entry| {
+                        let value = match (entry.key.as_str(), &entry.value.value) {
+                            ("defaults", _) => map(&entry.value),
+                            ("hooks", NodeValue::Seq(hooks)) => Node {
+                                value: NodeValue::Seq(hooks.iter().map(&mut map).collect()),
+                                ..entry.value.clone()
+                            },
+                            _ => entry.value.clone(),
+                        };
+                        Entry {
+                            value,
+                            ..entry.clone()
+                        }
+                    })
+                    .collect(),
+            ),
             ..root.clone()
         },
         _ => root.clone(),
@@ -234,7 +243,6 @@ fn read_file(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) 
 fn check_arguments(payload: &Value) -> Result<(), String> {
     let wrong = |key: &str, what: &str| Err(format!("`{key}` is not {what}"));
     let given = |key: &str| payload.get(key).filter(|it| !it.is_null());
-    let is_result = |value: &Value| value.get("Ok").is_some() || value.get("Err").is_some();
     match payload["method"].as_str().unwrap_or_default() {
         "pre_turn" | "post_turn" | "on_turn_error"
             if given("input").is_some_and(|it| !it["message"].is_string()) =>
@@ -247,7 +255,10 @@ fn check_arguments(payload: &Value) -> Result<(), String> {
         "post_llm_call" if given("response").is_some_and(|it| !it.is_object()) => {
             wrong("response", "an object")
         }
-        "post_tool_call" if given("result").is_some_and(|it| !is_result(it)) => {
+        "post_tool_call"
+            if given("result")
+                .is_some_and(|it| !(it.get("Ok").is_some() || it.get("Err").is_some())) =>
+        {
             wrong("result", "an object with `Ok` or `Err`")
         }
         "pre_tool_call" | "post_tool_call" if payload.get("args").is_none() => {

@@ -280,10 +280,6 @@ fn find_member<'v>(value: &'v Value, field: &str) -> Option<&'v Value> {
 
 /// The variables of commands beside those that every event has.
 fn command_environment(event: &Event, _: &Path) -> Vec<(String, String)> {
-    let text = |name: &str| match placeholder_value(event, name)? {
-        Value::String(text) => Some((name.to_string(), text)),
-        other => Some((name.to_string(), other.to_string())),
-    };
     [
         "event",
         "timestamp",
@@ -292,7 +288,10 @@ fn command_environment(event: &Event, _: &Path) -> Vec<(String, String)> {
         "tool_output",
     ]
     .into_iter()
-    .filter_map(text)
+    .filter_map(|name| match placeholder_value(event, name)? {
+        Value::String(text) => Some((name.to_string(), text)),
+        other => Some((name.to_string(), other.to_string())),
+    })
     .collect()
 }
 
@@ -475,12 +474,15 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 
 /// The reason of every hook that blocks, in order.
 fn block_reasons(verdict: &Verdict) -> Vec<String> {
-    let blocks = |outcome: &&Outcome| {
-        outcome
-            .decision
-            .is_some_and(|decision| decision != Decision::Allow)
-    };
-    let blocking: Vec<_> = verdict.outcomes.iter().filter(blocks).collect();
+    let blocking: Vec<_> = verdict
+        .outcomes
+        .iter()
+        .filter(|outcome| {
+            outcome
+                .decision
+                .is_some_and(|decision| decision != Decision::Allow)
+        })
+        .collect();
     // The host denied it and no hook: a person refused, or none could be asked, or a rewrite can't
     // be taken.
     if !blocking
@@ -489,11 +491,13 @@ fn block_reasons(verdict: &Verdict) -> Vec<String> {
     {
         return verdict.reason.clone().into_iter().collect();
     }
-    let reason = |outcome: &&Outcome| {
-        let said = outcome.reason.clone().or(outcome.error.clone());
-        said.unwrap_or_else(|| NO_REASON.into())
-    };
-    blocking.iter().map(reason).collect()
+    blocking
+        .iter()
+        .map(|outcome| {
+            let said = outcome.reason.clone().or(outcome.error.clone());
+            said.unwrap_or_else(|| NO_REASON.into())
+        })
+        .collect()
 }
 
 fn write_outcome(outcome: &Outcome) -> Value {

@@ -207,8 +207,9 @@ fn complete_event(theirs: &Value, ours: &mut Value) {
         "responseFormat",
         "errors",
     ] {
-        let drop = |value: &Value| value.is_null() || key.ends_with("etadata") && empty(value);
-        if ours.get(key).is_some_and(drop)
+        if ours
+            .get(key)
+            .is_some_and(|value| value.is_null() || key.ends_with("etadata") && empty(value))
             && let Some(ours) = ours.as_object_mut()
         {
             ours.remove(key);
@@ -608,9 +609,8 @@ fn describe_misplaced(key: &str) -> Option<String> {
     if ["isToolExecutionBlocked", "toolExecution", "errorList"].contains(&key) {
         return Some(format!("`{key}` stands beside the state, not in it"));
     }
-    let is_near =
-        |meant: &&str| meant.len().abs_diff(key.len()) < 3 && !differ_in_number(key, meant);
-    let meant = closest(key, STATE).filter(is_near)?;
+    let meant = closest(key, STATE)
+        .filter(|meant| meant.len().abs_diff(key.len()) < 3 && !differ_in_number(key, meant))?;
     Some(format!("a state has no `{key}`; did you mean `{meant}`?"))
 }
 
@@ -760,10 +760,10 @@ fn read_tally(event: &Event) -> Tally {
             .and_then(|usage| usage.get(key))
             .and_then(read_count)
     };
-    let sum = || Some(usage("input").unwrap_or(0).saturating_add(usage("output")?));
     Tally {
         steps: event.at("/state/stepCount").and_then(read_count),
-        tokens: usage("total").or_else(sum),
+        tokens: usage("total")
+            .or_else(|| Some(usage("input").unwrap_or(0).saturating_add(usage("output")?))),
         started_ms: event.at("/state/executionStartedAt").and_then(since_1970),
         now_ms: event.at("/createdAt").and_then(since_1970),
     }
@@ -913,10 +913,10 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             context[key] = value;
         }
     };
-    let strength =
-        |value: &Value| StopReason::deserialize(&value["reason"]).unwrap_or(StopReason::Unknown);
     let mut strongest = all;
-    strongest.sort_by_key(strength);
+    strongest.sort_by_key(|value| {
+        StopReason::deserialize(&value["reason"]).unwrap_or(StopReason::Unknown)
+    });
     say("stopSignals", strongest.into());
     if let Some(message) = refusal {
         say(
@@ -1007,17 +1007,19 @@ fn empty_response(response: &Value) -> Value {
             json!({})
         };
     };
-    let empty = |(key, value): (&String, &Value)| {
-        let value = match (key.as_str(), value) {
-            ("finishReason" | "usage", value) => value.clone(),
-            (_, Value::String(_)) => "".into(),
-            (_, Value::Array(_)) => json!([]),
-            (_, Value::Object(_)) => json!({}),
-            (_, Value::Null | Value::Bool(_) | Value::Number(_)) => Value::Null,
-        };
-        (key.clone(), value)
-    };
-    members.iter().map(empty).collect()
+    members
+        .iter()
+        .map(|(key, value)| {
+            let value = match (key.as_str(), value) {
+                ("finishReason" | "usage", value) => value.clone(),
+                (_, Value::String(_)) => "".into(),
+                (_, Value::Array(_)) => json!([]),
+                (_, Value::Object(_)) => json!({}),
+                (_, Value::Null | Value::Bool(_) | Value::Number(_)) => Value::Null,
+            };
+            (key.clone(), value)
+        })
+        .collect()
 }
 
 /// The signals that hooks of any vocabulary gave at an event.

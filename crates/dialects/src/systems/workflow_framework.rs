@@ -213,13 +213,13 @@ fn matcher_targets(event: &Event) -> Vec<String> {
 /// Whether each alternative of a matcher names another event, and none names this one.
 fn is_for_others(matcher: &str, event: &Event) -> bool {
     let own = DIALECT.name_of(event);
-    let names_another = |part: &str| {
-        DIALECT
-            .events
-            .iter()
-            .any(|row| row.name != own && part.contains(row.name))
-    };
-    !matcher.contains(own) && matcher.split('|').all(names_another)
+    !matcher.contains(own)
+        && matcher.split('|').all(|part| {
+            DIALECT
+                .events
+                .iter()
+                .any(|row| row.name != own && part.contains(row.name))
+        })
 }
 
 /// The `HookContext`, with whatever else its client put in.
@@ -300,8 +300,10 @@ fn read_result(event: &Event, value: &Value) -> Result<Answer, String> {
         .into_iter()
         .filter(|meant| !members.contains_key(*meant))
     {
-        let nearly = |key: &&String| key.replace('_', "").eq_ignore_ascii_case(meant);
-        if let Some(key) = members.keys().find(nearly) {
+        if let Some(key) = members
+            .keys()
+            .find(|key| key.replace('_', "").eq_ignore_ascii_case(meant))
+        {
             return Err(format!(
                 "it has `{key}`, which means nothing; write `{meant}`"
             ));
@@ -424,15 +426,14 @@ fn write_reply(_: &Event, verdict: &Verdict) -> Value {
             .is_some_and(|said| said["Decision"] == DENY);
         outcome.status == Status::NonBlockingError && (outcome.reason.is_some() || denies)
     };
-    let ran = |outcome: &&Outcome| {
-        (outcome.status == Status::Success || is_unheard(outcome))
-            && (modified.is_none() || outcome.rewrote)
-    };
     let said = || {
         verdict
             .outcomes
             .iter()
-            .rfind(ran)
+            .rfind(|outcome| {
+                (outcome.status == Status::Success || is_unheard(outcome))
+                    && (modified.is_none() || outcome.rewrote)
+            })
             .and_then(|outcome| outcome.reason.as_deref())
     };
     let unheard = verdict.outcomes.iter().find(is_unheard);

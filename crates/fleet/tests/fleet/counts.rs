@@ -257,13 +257,16 @@ async fn one_answer_wins_and_only_an_approvers_counts() {
     );
     let keys: Vec<SecretKey> = (0..16).map(|_| SecretKey::generate().unwrap()).collect();
     let own = SecretKey::generate().unwrap();
-    let pinned = || {
+    let asker = Asker::new(
+        host.clone(),
+        name("p1"),
         keys[1..]
             .iter()
             .map(SecretKey::public)
-            .chain([own.public()])
-    };
-    let asker = Asker::new(host.clone(), name("p1"), pinned(), &[own.public()]).unwrap();
+            .chain([own.public()]),
+        &[own.public()],
+    )
+    .unwrap();
     assert!(
         Asker::new(host.clone(), name("p1"), [own.public()], &[own.public()]).is_err(),
         "its own key is no approver's"
@@ -292,16 +295,16 @@ async fn one_answer_wins_and_only_an_approvers_counts() {
                 .await
                 .unwrap_err();
         assert!(refused.to_string().contains("doesn't believe"), "{refused}");
-        let answer = |n: usize| {
+        let all = join_all((0..16).map(|n| {
             asks::answer_question(
                 &approver,
                 &question,
                 Decision::Approve,
                 Some("fine"),
-                &keys[n.max(1)],
+                &keys[(n % 15 + 1).max(1)],
             )
-        };
-        let all = join_all((0..16).map(|n| answer(n % 15 + 1))).await;
+        }))
+        .await;
         let first: Vec<usize> = (0..16)
             .filter(|n| matches!(all[*n], Ok(Answered::First)))
             .map(|n| n % 15 + 1)

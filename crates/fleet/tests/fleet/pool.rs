@@ -36,21 +36,27 @@ impl Member {
         let (ready, is_ready) = oneshot::channel();
         let (counted, user) = (answered.clone(), user.to_string());
         let task = tokio::spawn(async move {
-            let judge = move |request: Bytes, _| {
-                let (counted, user) = (counted.clone(), user.clone());
-                async move {
-                    counted.fetch_add(1, Ordering::SeqCst);
-                    let text = String::from_utf8(request.to_vec()).unwrap();
-                    let millis: u64 = text.parse().map_err(|_| format!("{text} is no number"))?;
-                    tokio::time::sleep(Duration::from_millis(millis)).await;
-                    Ok(format!("{user} {text}").into_bytes())
-                }
-            };
             let stop = async move { drop(stops.await) };
-            let ready = || ready.send(()).unwrap();
-            pool::serve_pool(&server, &main_pool(), limits, ready, judge, stop)
-                .await
-                .unwrap();
+            pool::serve_pool(
+                &server,
+                &main_pool(),
+                limits,
+                || ready.send(()).unwrap(),
+                move |request, _| {
+                    let (counted, user) = (counted.clone(), user.clone());
+                    async move {
+                        counted.fetch_add(1, Ordering::SeqCst);
+                        let text = String::from_utf8(request.to_vec()).unwrap();
+                        let millis: u64 =
+                            text.parse().map_err(|_| format!("{text} is no number"))?;
+                        tokio::time::sleep(Duration::from_millis(millis)).await;
+                        Ok(format!("{user} {text}").into_bytes())
+                    }
+                },
+                stop,
+            )
+            .await
+            .unwrap();
         });
         is_ready.await.unwrap();
         Member {

@@ -88,13 +88,16 @@ async fn an_edit_is_in_force_on_all_hosts() {
         let waits = hosts.iter().cloned().map(|mut status| {
             let revision = manifest.revision;
             tokio::spawn(async move {
-                let is_there = |status: &Status| {
-                    status
-                        .in_force
-                        .as_ref()
-                        .is_some_and(|in_force| in_force.revision == revision)
-                };
-                let waited = tokio::time::timeout(LONG, status.wait_for(is_there)).await;
+                let waited = tokio::time::timeout(
+                    LONG,
+                    status.wait_for(|status| {
+                        status
+                            .in_force
+                            .as_ref()
+                            .is_some_and(|in_force| in_force.revision == revision)
+                    }),
+                )
+                .await;
                 waited.is_ok().then(|| began.elapsed())
             })
         });

@@ -208,13 +208,10 @@ async fn verdicts_are_read_as_they_come_and_what_processes_leave_is_sent() {
     assert!(host_a.outbound.wait_until_drained(LONG).await);
     until(async || (stored(&auditor).await.len() == 3).then_some(())).await;
     host_a.kill().await;
-    let spools = || -> Vec<_> {
-        std::fs::read_dir(dir.path())
-            .unwrap()
-            .map(|it| it.unwrap().path())
-            .collect()
-    };
-    let drained = spools();
+    let drained: Vec<_> = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .collect();
     drained
         .iter()
         .for_each(|it| std::fs::write(it.join("sent"), "0").unwrap());
@@ -442,16 +439,17 @@ async fn three_servers_lose_their_leaders_and_nothing_else() {
         assert!(n > 100, "{user} did {n} rounds");
     }
     let auditor = servers.connect("auditor").await;
-    // A replica may be behind, and while a stream has no leader each server answers with what it
-    // has.
-    let n_of = |host: &Name| expected[host] as usize;
-    let is_whole = |all: &BTreeMap<_, Vec<_>>| {
-        all.len() == 2
-            && all
-                .iter()
-                .all(|((host, _), found): (&(Name, Name), _)| found.len() >= n_of(host))
-    };
-    let all = until(async || Some(stored(&auditor).await).filter(is_whole)).await;
+    let all = until(async || {
+        Some(stored(&auditor).await).filter(|all| {
+            // A replica may be behind, and while a stream has no leader each server answers with what it
+            // has.
+            all.len() == 2
+                && all.iter().all(|((host, _), found): (&(Name, Name), _)| {
+                    found.len() >= (expected[host] as usize)
+                })
+        })
+    })
+    .await;
     for ((host, _), found) in &all {
         check_whole(found, expected[host]);
     }

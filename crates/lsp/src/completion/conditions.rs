@@ -4,7 +4,7 @@ use super::super::docs;
 use super::paths::{MAX_PATHS, at_path, event_paths, path_item, schema_paths};
 use super::snippet::{STOP, with_stops};
 use super::writer::{Item, MAX_WORD, Seen, Writer, is_identifier, is_name_char, is_word};
-use hookwire_base::event::{EVENTS, Event, EventSpec, MEMBERS, may_be_about_a_tool};
+use hookwire_base::event::{EVENTS, Event, MEMBERS, may_be_about_a_tool};
 use hookwire_base::syntax::node::Step;
 use hookwire_base::syntax::node::{Node, NodeValue, Span};
 use hookwire_rules::matching::rule::ToolRule;
@@ -70,16 +70,15 @@ impl Writer<'_> {
                 None => Vec::new(),
             };
             let is_map = !values.is_empty() && values.iter().all(|value| value.is_object());
-            let fits = |function: &&Function| {
-                function.is_method
-                    && (values.is_empty()
-                        || is_map
-                        || values.iter().any(|value| (function.fits)(value)))
-            };
             items.extend(
                 FUNCTIONS
                     .iter()
-                    .filter(fits)
+                    .filter(|function| {
+                        function.is_method
+                            && (values.is_empty()
+                                || is_map
+                                || values.iter().any(|value| (function.fits)(value)))
+                    })
                     .filter_map(|function| self.function_item(function, &span, calls)),
             );
             return items;
@@ -111,10 +110,9 @@ impl Writer<'_> {
             items.extend(self.member_items(&[], &events, &span, false));
         }
         let chosen = event_paths(&events);
-        let identifiers = |path: &str| path.split('.').all(is_member);
         let deep = chosen
             .iter()
-            .filter(|(path, _)| path.contains('.') && identifiers(path));
+            .filter(|(path, _)| path.contains('.') && path.split('.').all(is_member));
         items.extend(deep.map(|(path, value)| path_item(path, value, &span)));
         if chosen.is_empty() {
             for (path, about) in schema_paths()
@@ -142,19 +140,25 @@ impl Writer<'_> {
             return Vec::new();
         };
         let values = self.known_texts(path, events);
-        let is_end = |c: char| matches!(c, '"' | '\'' | '\\') || c.is_whitespace();
-        let rest = self.reading.rest.split(is_end).next().unwrap_or_default();
+        let rest = self
+            .reading
+            .rest
+            .split(|c| matches!(c, '"' | '\'' | '\\') || c.is_whitespace())
+            .next()
+            .unwrap_or_default();
         let Some(span) = self.word_span(text, rest) else {
             return Vec::new();
         };
-        let item = |value: String| {
-            let text = self.inner_text(&value)?;
-            Some(Item {
-                text,
-                ..Item::named(ItemKind::VALUE, value, "", &span)
+        values
+            .into_iter()
+            .filter_map(|value| {
+                let text = self.inner_text(&value)?;
+                Some(Item {
+                    text,
+                    ..Item::named(ItemKind::VALUE, value, "", &span)
+                })
             })
-        };
-        values.into_iter().filter_map(item).collect()
+            .collect()
     }
 
     /// The texts that a path is known to lead to.
@@ -183,18 +187,14 @@ impl Writer<'_> {
     /// Of these events those of the tools that the hook is for.
     fn of_tool<'e>(&self, events: Vec<&'e Event>) -> Vec<&'e Event> {
         let is_for_tool = self.tools_of_hook();
-        let is_for = |event: &&Event| event.tool_name().is_none_or(&is_for_tool);
-        events.into_iter().filter(is_for).collect()
+        events
+            .into_iter()
+            .filter(|event| event.tool_name().is_none_or(&is_for_tool))
+            .collect()
     }
 
     /// Whether the hook is for a tool of this name.
     fn tools_of_hook(&self) -> impl Fn(&str) -> bool {
-        let of_hook = |key: &str| {
-            self.here
-                .hook
-                .and_then(|hook| hook.get(key))
-                .and_then(Node::text)
-        };
         let rules = self
             .here
             .hook
@@ -209,18 +209,23 @@ impl Writer<'_> {
                 .filter_map(|rule| ToolRule::new(rule).ok())
                 .collect()
         });
-        let matcher = of_hook("matcher").filter(|it| !matches!(*it, "" | "*"));
+        let matcher = self
+            .here
+            .hook
+            .and_then(|hook| hook.get("matcher"))
+            .and_then(Node::text)
+            .filter(|it| !matches!(*it, "" | "*"));
         let matcher = matcher.map(|rules| {
             RegexBuilder::new(&format!("^(?:{rules})$"))
                 .size_limit(MAX_MATCHER)
                 .build()
         });
-        let is_of_rule = move |tool: &str| {
-            rules.as_ref().is_none_or(|rules| {
+        move |tool| {
+            let is_of_rule = rules.as_ref().is_none_or(|rules| {
                 rules.is_empty() || rules.iter().any(|rule| rule.is_about(tool))
-            })
-        };
-        move |tool| is_of_rule(tool) && !matches!(&matcher, Some(Ok(it)) if !it.is_match(tool))
+            });
+            is_of_rule && !matches!(&matcher, Some(Ok(it)) if !it.is_match(tool))
+        }
     }
 
     /// Whether the hook's events may have what a path begins with.
@@ -236,18 +241,20 @@ impl Writer<'_> {
     /// How many of the hook's events are about this member, and where it stands among all.
     fn root_rank(&self, member: &str) -> (std::cmp::Reverse<usize>, usize) {
         let events = self.here.events();
-        let is_meant = |name: &str| {
-            events
-                .as_ref()
-                .is_none_or(|events| events.iter().any(|event| **event == *name))
-        };
-        let is_about = |spec: &&EventSpec| {
-            let subject = spec.subject.and_then(|subject| subject.split('/').nth(1));
-            is_meant(spec.name) && (subject == Some(member) || member == "tool" && spec.tool)
-        };
         let at = MEMBERS.iter().position(|it| *it == member);
         (
-            std::cmp::Reverse(EVENTS.iter().filter(is_about).count()),
+            std::cmp::Reverse(
+                EVENTS
+                    .iter()
+                    .filter(|spec| {
+                        let subject = spec.subject.and_then(|subject| subject.split('/').nth(1));
+                        events
+                            .as_ref()
+                            .is_none_or(|events| events.iter().any(|event| **event == *spec.name))
+                            && (subject == Some(member) || member == "tool" && spec.tool)
+                    })
+                    .count(),
+            ),
             at.unwrap_or(MEMBERS.len()),
         )
     }
@@ -386,16 +393,15 @@ impl Writer<'_> {
 /// The path whose value is compared with what follows this.
 fn compared_path(before: &str) -> Option<&str> {
     let before = before.trim_end();
-    let listed = || {
-        before
-            .rsplit_once(" in [")
-            .filter(|(_, items)| !items.contains(']'))
-            .map(|(path, _)| path)
-    };
     let path = ["==", "!="]
         .iter()
         .find_map(|it| before.strip_suffix(it))
-        .or_else(listed)?
+        .or_else(|| {
+            before
+                .rsplit_once(" in [")
+                .filter(|(_, items)| !items.contains(']'))
+                .map(|(path, _)| path)
+        })?
         .trim_end();
     let start = path
         .rfind(|c: char| !is_name_char(c) && c != '.')

@@ -1,6 +1,6 @@
 //! Keys, with what follows them.
 
-use super::super::docs::{self, Docs, Kind, Member};
+use super::super::docs::{self, Docs, Kind};
 use super::about::about_event;
 use super::snippet::{STOP, inline_value, members_of, with_stops, without_stops};
 use super::writer::{Item, Writer};
@@ -32,7 +32,7 @@ impl Writer<'_> {
             members.clear();
         }
         let path_is_root = self.here.path.is_empty();
-        let rank = |member: &Member<'_>| {
+        members.sort_by_key(|member| {
             let kind = KINDS
                 .iter()
                 .position(|kind| kind.key == member.name)
@@ -48,8 +48,7 @@ impl Writer<'_> {
                 (None, None) if member.name.starts_with('$') => (4, 0),
                 (None, None) => (3, if is_hook { 0 } else { member.docs.rank() }),
             }
-        };
-        members.sort_by_key(rank);
+        });
         // A new item of a list begins with what it can't do without.
         if self.reading.lead == "- " && members.iter().any(|member| member.is_required) {
             members.retain(|member| member.is_required);
@@ -83,18 +82,18 @@ impl Writer<'_> {
         }
         let behind = self.text.get(offset..)?;
         let behind = behind.get(..behind.find(['\n', '\r']).unwrap_or(behind.len()))?;
-        let n_closed = |at: usize| {
-            if behind.get(at..).is_some_and(|it| it.starts_with("]]")) {
-                2
-            } else {
-                1
-            }
-        };
         let end = behind
             .split('#')
             .next()
             .and_then(|it| it.find(']'))
-            .map(|at| offset + at + n_closed(at));
+            .map(|at| {
+                let n_closed = if behind.get(at..).is_some_and(|it| it.starts_with("]]")) {
+                    2
+                } else {
+                    1
+                };
+                offset + at + n_closed
+            });
         let end = end.unwrap_or(self.reading.token.end);
         Some(offset - opened.len()..end)
     }
@@ -111,19 +110,22 @@ impl Writer<'_> {
                 .map(str::trim_start);
             let next = behind.find(|it| !it.is_empty() && !it.starts_with('#'));
             let has_members = next.is_some_and(|it| !it.starts_with('['));
-            let within = |item: Item| match has_members {
-                true => Item {
-                    span: header.clone(),
-                    text: item.label.clone(),
-                    is_snippet: false,
-                    ..item
-                },
-                false => Item {
-                    span: header.clone(),
-                    ..item
-                },
-            };
-            return self.tables().into_iter().map(within).collect();
+            return self
+                .tables()
+                .into_iter()
+                .map(|item| match has_members {
+                    true => Item {
+                        span: header.clone(),
+                        text: item.label.clone(),
+                        is_snippet: false,
+                        ..item
+                    },
+                    false => Item {
+                        span: header.clone(),
+                        ..item
+                    },
+                })
+                .collect();
         }
         let there: Vec<&str> = self.reading.siblings().collect();
         let written = self.text.get(header.clone()).unwrap_or_default();
@@ -132,22 +134,20 @@ impl Writer<'_> {
             (false, true) => "]]",
             (false, false) => "]",
         };
-        let is_table = |member: &Member<'_>| {
-            member.docs.kinds().contains(&Kind::Map) && !there.contains(&member.name)
-        };
-        let item = |member: Member<'_>| Item {
-            text: format!("{}{close}", member.name),
-            ..Item::named(
-                ItemKind::MODULE,
-                member.name,
-                member.docs.text(),
-                &self.reading.token,
-            )
-        };
         docs.members()
             .into_iter()
-            .filter(is_table)
-            .map(item)
+            .filter(|member| {
+                member.docs.kinds().contains(&Kind::Map) && !there.contains(&member.name)
+            })
+            .map(|member| Item {
+                text: format!("{}{close}", member.name),
+                ..Item::named(
+                    ItemKind::MODULE,
+                    member.name,
+                    member.docs.text(),
+                    &self.reading.token,
+                )
+            })
             .collect()
     }
 
@@ -162,27 +162,29 @@ impl Writer<'_> {
             member.docs.is_only(Kind::List) || self.reading.root.get(member.name).is_none()
         });
         members.sort_by_key(|(member, _)| member.name != "hooks");
-        let item = |(member, text): (&Member<'_>, String)| {
-            let header = text.lines().next().unwrap_or_default().to_string();
-            let item = Item {
-                kind: Some(ItemKind::MODULE),
-                about: member.docs.text(),
-                span: self.reading.token.clone(),
-                ..Item::default()
-            };
-            let text = if self.snippets {
-                with_stops(&text)
-            } else {
-                header.clone()
-            };
-            Item {
-                label: header,
-                text,
-                is_snippet: self.snippets,
-                ..item
-            }
-        };
-        members.into_iter().map(item).collect()
+        members
+            .into_iter()
+            .map(|(member, text)| {
+                let header = text.lines().next().unwrap_or_default().to_string();
+                let item = Item {
+                    kind: Some(ItemKind::MODULE),
+                    about: member.docs.text(),
+                    span: self.reading.token.clone(),
+                    ..Item::default()
+                };
+                let text = if self.snippets {
+                    with_stops(&text)
+                } else {
+                    header.clone()
+                };
+                Item {
+                    label: header,
+                    text,
+                    is_snippet: self.snippets,
+                    ..item
+                }
+            })
+            .collect()
     }
 
     /// A table with its header, if it may be one.
@@ -366,31 +368,34 @@ impl Writer<'_> {
             token.start
         };
         let blanks = self.text.get(start..token.start).unwrap_or_default();
-        let item = |member: &Member<'_>| {
-            let skeleton = if is_block {
-                let inner = " ".repeat(indent + 2);
-                format!(
-                    "\n{inner}{}:{}",
-                    member.name,
-                    self.write_skeleton(&member.docs, indent + 2, false)
-                )
-            } else {
-                let value = inline_value(&member.docs, self.format);
-                let member = quoting::member(&key(member.name, self.format), &value, self.format);
-                format!("{}{{ {member} }}", self.reading.lead)
-            };
-            let label = format!("{}: …", member.name);
-            Item {
-                filter: Some(format!("{blanks}{label}")),
-                label,
-                kind: Some(ItemKind::SNIPPET),
-                about: member.docs.text(),
-                span: start..token.end,
-                text: with_stops(&skeleton),
-                is_snippet: true,
-                ..Item::default()
-            }
-        };
-        docs.members().iter().map(item).collect()
+        docs.members()
+            .iter()
+            .map(|member| {
+                let skeleton = if is_block {
+                    let inner = " ".repeat(indent + 2);
+                    format!(
+                        "\n{inner}{}:{}",
+                        member.name,
+                        self.write_skeleton(&member.docs, indent + 2, false)
+                    )
+                } else {
+                    let value = inline_value(&member.docs, self.format);
+                    let member =
+                        quoting::member(&key(member.name, self.format), &value, self.format);
+                    format!("{}{{ {member} }}", self.reading.lead)
+                };
+                let label = format!("{}: …", member.name);
+                Item {
+                    filter: Some(format!("{blanks}{label}")),
+                    label,
+                    kind: Some(ItemKind::SNIPPET),
+                    about: member.docs.text(),
+                    span: start..token.end,
+                    text: with_stops(&skeleton),
+                    is_snippet: true,
+                    ..Item::default()
+                }
+            })
+            .collect()
     }
 }

@@ -65,10 +65,6 @@ fn as_lsp(
     lines: &Lines<'_>,
     abilities: &Abilities,
 ) -> CompletionItem {
-    let details = |description| CompletionItemLabelDetails {
-        detail: None,
-        description: Some(description),
-    };
     let has_lines = item.text.contains('\n');
     let adjusts = abilities.adjusts_indentation;
     let new_text = if has_lines && !adjusts {
@@ -81,7 +77,10 @@ fn as_lsp(
         new_text: text,
     });
     CompletionItem {
-        label_details: item.origin.map(details),
+        label_details: item.origin.map(|description| CompletionItemLabelDetails {
+            detail: None,
+            description: Some(description),
+        }),
         kind: item.kind,
         detail: item.detail,
         documentation: (!item.about.is_empty()).then_some(if abilities.markdown_completions {

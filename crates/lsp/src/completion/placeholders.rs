@@ -58,8 +58,11 @@ impl Writer<'_> {
             let fitting = chosen.iter().filter(|(path, _)| path.chars().all(fits));
             items.extend(fitting.map(|(path, value)| path_item(path, value, &span)));
             if chosen.is_empty() {
-                let named = |(path, about)| Item::named(ItemKind::FIELD, path, about, &span);
-                items.extend(schema_paths().into_iter().map(named));
+                items.extend(
+                    schema_paths()
+                        .into_iter()
+                        .map(|(path, about)| Item::named(ItemKind::FIELD, path, about, &span)),
+                );
             }
             let others = [
                 ("timestamp", "the time in RFC 3339"),
@@ -170,15 +173,17 @@ impl Writer<'_> {
         names.retain(|name| {
             is_identifier(name) && (placeholders.knows)(name) && told.insert(name.clone())
         });
-        let item = |name: String| {
-            let value = events
-                .iter()
-                .find_map(|event| (placeholders.value)(event, &name));
-            let about = value
-                .map(|value| sample_markdown(&value))
-                .unwrap_or_default();
-            Item::named(ItemKind::VARIABLE, name, about, span)
-        };
-        names.into_iter().map(item).collect()
+        names
+            .into_iter()
+            .map(|name| {
+                let value = events
+                    .iter()
+                    .find_map(|event| (placeholders.value)(event, &name));
+                let about = value
+                    .map(|value| sample_markdown(&value))
+                    .unwrap_or_default();
+                Item::named(ItemKind::VARIABLE, name, about, span)
+            })
+            .collect()
     }
 }

@@ -16,38 +16,41 @@ impl Writer<'_> {
         let Some((tool, pattern)) = reading.typed.split_once('(') else {
             let rest = reading.rest.split('(').next().unwrap_or_default();
             let has_pattern = reading.rest.contains('(');
-            let item = |(name, is_called): (String, bool)| {
-                let item = Item {
-                    kind: Some(ItemKind::FUNCTION),
-                    origin: is_called.then(|| "called".to_string()),
-                    about: about_rule(&name),
-                    ..Item::default()
-                };
-                if has_pattern {
-                    let span = self.word_span(&reading.typed, rest)?;
-                    return Some(Item {
-                        text: self.inner_text(&name)?,
+            return seen
+                .tool_names()
+                .into_iter()
+                .filter_map(|(name, is_called)| {
+                    let item = Item {
+                        kind: Some(ItemKind::FUNCTION),
+                        origin: is_called.then(|| "called".to_string()),
+                        about: about_rule(&name),
+                        ..Item::default()
+                    };
+                    if has_pattern {
+                        let span = self.word_span(&reading.typed, rest)?;
+                        return Some(Item {
+                            text: self.inner_text(&name)?,
+                            label: name,
+                            span,
+                            ..item
+                        });
+                    }
+                    if !self.snippets {
+                        return self.value_item(&name, item);
+                    }
+                    let stop = format!("{name}({STOP})");
+                    // The stop is no character that any format would escape or quote away.
+                    let (span, text) = self.quoted_replacement(&stop.replace(STOP, "_STOP_"))?;
+                    let text = with_stops(&text.replace("_STOP_", &STOP.to_string()));
+                    Some(Item {
                         label: name,
                         span,
+                        text,
+                        is_snippet: true,
                         ..item
-                    });
-                }
-                if !self.snippets {
-                    return self.value_item(&name, item);
-                }
-                let stop = format!("{name}({STOP})");
-                // The stop is no character that any format would escape or quote away.
-                let (span, text) = self.quoted_replacement(&stop.replace(STOP, "_STOP_"))?;
-                let text = with_stops(&text.replace("_STOP_", &STOP.to_string()));
-                Some(Item {
-                    label: name,
-                    span,
-                    text,
-                    is_snippet: true,
-                    ..item
+                    })
                 })
-            };
-            return seen.tool_names().into_iter().filter_map(item).collect();
+                .collect();
         };
         let tool = tool.trim();
         let mut told = BTreeSet::new();
@@ -99,38 +102,40 @@ impl Writer<'_> {
         } else {
             ""
         };
-        let item = |(argument, origin): (String, &str)| {
-            if !told.insert(argument.clone()) {
-                return None;
-            }
-            let whole = format!("{tool}({argument})");
-            let origin = Some(origin.to_string());
-            let item = Item {
-                label: argument.clone(),
-                kind: Some(ItemKind::VALUE),
-                origin,
-                ..Item::default()
-            };
-            let within = if reading.in_flow {
-                Within::Map
-            } else {
-                Within::Line
-            };
-            let text = word(&whole, self.format, within);
-            if reading.quote.is_none() && self.format == Format::Yaml && text != whole {
-                // The whole rule in quotes.
-                return Some(Item {
-                    span: reading.token.clone(),
-                    text,
-                    filter: Some(whole),
-                    ..item
-                });
-            }
-            let span = self.word_span(pattern, rest)?;
-            let text = format!("{}{close}", self.inner_text(&argument)?);
-            Some(Item { span, text, ..item })
-        };
-        arguments.into_iter().filter_map(item).collect()
+        arguments
+            .into_iter()
+            .filter_map(|(argument, origin)| {
+                if !told.insert(argument.clone()) {
+                    return None;
+                }
+                let whole = format!("{tool}({argument})");
+                let origin = Some(origin.to_string());
+                let item = Item {
+                    label: argument.clone(),
+                    kind: Some(ItemKind::VALUE),
+                    origin,
+                    ..Item::default()
+                };
+                let within = if reading.in_flow {
+                    Within::Map
+                } else {
+                    Within::Line
+                };
+                let text = word(&whole, self.format, within);
+                if reading.quote.is_none() && self.format == Format::Yaml && text != whole {
+                    // The whole rule in quotes.
+                    return Some(Item {
+                        span: reading.token.clone(),
+                        text,
+                        filter: Some(whole),
+                        ..item
+                    });
+                }
+                let span = self.word_span(pattern, rest)?;
+                let text = format!("{}{close}", self.inner_text(&argument)?);
+                Some(Item { span, text, ..item })
+            })
+            .collect()
     }
 }
 
@@ -140,10 +145,15 @@ const GLOB: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// The pattern of commands that begin like this one. What is in quotes isn't cut.
 fn pattern_alike(command: &str) -> Option<String> {
-    let is_fit = |word: &&str| {
-        !word.is_empty() && !word.contains(GLOB) && !word.contains(['"', '\'', '(', ')', '$', '`'])
-    };
-    let words: Vec<&str> = command.split(' ').take(2).take_while(is_fit).collect();
+    let words: Vec<&str> = command
+        .split(' ')
+        .take(2)
+        .take_while(|word| {
+            !word.is_empty()
+                && !word.contains(GLOB)
+                && !word.contains(['"', '\'', '(', ')', '$', '`'])
+        })
+        .collect();
     (!words.is_empty()).then(|| format!("{} *", words.join(" ")))
 }
 

@@ -1,7 +1,7 @@
 //! Skeletons: what a value or map can't do without, with stops where the cursor may go; and
 //! snippets made of them.
 
-use super::super::docs::{Docs, Kind, Member};
+use super::super::docs::{Docs, Kind};
 use hookwire_base::syntax::formats::Format;
 use hookwire_base::syntax::quoting::{key, member};
 
@@ -39,20 +39,18 @@ pub(super) fn inline_value(docs: &Docs<'_>, format: Format) -> String {
 
 /// The members that a map can't do without.
 pub(super) fn members_of(docs: &Docs<'_>, format: Format, joint: &str) -> String {
-    let written = |required: &Member<'_>| {
-        member(
-            &key(required.name, format),
-            &inline_value(&required.docs, format),
-            format,
-        )
-    };
     // A file may have no hooks, but a new file is written for hooks.
-    let is_needed = |member: &&Member<'_>| member.is_required || member.name == "hooks";
     let required: Vec<_> = docs
         .members()
         .iter()
-        .filter(is_needed)
-        .map(written)
+        .filter(|member| member.is_required || member.name == "hooks")
+        .map(|required| {
+            member(
+                &key(required.name, format),
+                &inline_value(&required.docs, format),
+                format,
+            )
+        })
         .collect();
     if required.is_empty() {
         STOP.to_string()

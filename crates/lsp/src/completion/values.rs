@@ -93,15 +93,16 @@ impl Writer<'_> {
         let dialects = of_product
             .iter()
             .filter_map(|it| dialects::by_name(it.value.as_str()?).ok());
-        let item = |dialect: &'static dialects::Dialect| {
-            let item = Item {
-                kind: Some(ItemKind::MODULE),
-                about: dialect.about.into(),
-                ..Item::default()
-            };
-            self.value_item(dialect.name(), item)
-        };
-        dialects.filter_map(item).collect()
+        dialects
+            .filter_map(|dialect| {
+                let item = Item {
+                    kind: Some(ItemKind::MODULE),
+                    about: dialect.about.into(),
+                    ..Item::default()
+                };
+                self.value_item(dialect.name(), item)
+            })
+            .collect()
     }
 
     fn events(&self) -> Vec<Item> {
@@ -119,13 +120,15 @@ impl Writer<'_> {
         });
         let native = EVENTS.iter().map(|spec| (spec.name, spec.name, None));
         let mut names: Vec<(&str, &str, Option<&str>)> = of_own.chain(native).collect();
-        let rank = |canonical: &str| {
-            COMMON
-                .iter()
-                .position(|it| *it == canonical)
-                .unwrap_or(COMMON.len())
-        };
-        names.sort_by_key(|(_, canonical, dialect)| (dialect.is_none(), rank(canonical)));
+        names.sort_by_key(|(_, canonical, dialect)| {
+            (
+                dialect.is_none(),
+                COMMON
+                    .iter()
+                    .position(|it| it == canonical)
+                    .unwrap_or(COMMON.len()),
+            )
+        });
         if let Some(guard) = guard {
             names.sort_by_key(|(_, canonical, _)| {
                 hookwire_base::event::spec(canonical).is_none_or(|it| !(guard.acts_at)(it))
@@ -237,47 +240,49 @@ impl Writer<'_> {
             .next()
             .unwrap_or_default();
         let mut told = BTreeSet::new();
-        let item = |(name, origin): (String, Option<&str>)| {
-            if !told.insert(name.clone()) {
-                return None;
-            }
-            let is_name = name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ' | '/'));
-            let pattern = if is_name {
-                name.clone()
-            } else {
-                regex::escape(&name)
-            };
-            let item = Item {
-                kind: Some(ItemKind::FUNCTION),
-                origin: origin.map(str::to_string),
-                ..Item::default()
-            };
-            let is_whole = part.len() == typed.len() && rest.len() == self.reading.rest.len();
-            if is_whole {
-                return self
-                    .value_item(
-                        &pattern,
-                        Item {
-                            filter: Some(name.clone()),
+        names
+            .into_iter()
+            .filter_map(|(name, origin)| {
+                if !told.insert(name.clone()) {
+                    return None;
+                }
+                let is_name = name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ' | '/'));
+                let pattern = if is_name {
+                    name.clone()
+                } else {
+                    regex::escape(&name)
+                };
+                let item = Item {
+                    kind: Some(ItemKind::FUNCTION),
+                    origin: origin.map(str::to_string),
+                    ..Item::default()
+                };
+                let is_whole = part.len() == typed.len() && rest.len() == self.reading.rest.len();
+                if is_whole {
+                    return self
+                        .value_item(
+                            &pattern,
+                            Item {
+                                filter: Some(name.clone()),
+                                ..item
+                            },
+                        )
+                        .map(|item| Item {
+                            label: name,
                             ..item
-                        },
-                    )
-                    .map(|item| Item {
-                        label: name,
-                        ..item
-                    });
-            }
-            let span = self.word_span(part, rest)?;
-            Some(Item {
-                text: self.inner_text(&pattern)?,
-                label: name,
-                span,
-                ..item
+                        });
+                }
+                let span = self.word_span(part, rest)?;
+                Some(Item {
+                    text: self.inner_text(&pattern)?,
+                    label: name,
+                    span,
+                    ..item
+                })
             })
-        };
-        names.into_iter().filter_map(item).collect()
+            .collect()
     }
 
     fn agent_items(&self, seen: &Seen) -> Vec<Item> {
@@ -288,15 +293,19 @@ impl Writer<'_> {
             .filter(|it| is_word(it))
             .collect();
         let there: Vec<&str> = self.reading.neighbours().collect();
-        let item = || Item {
-            kind: Some(ItemKind::VALUE),
-            origin: Some("seen".into()),
-            ..Item::default()
-        };
         names
             .iter()
             .filter(|name| !there.contains(name))
-            .filter_map(|name| self.value_item(name, item()))
+            .filter_map(|name| {
+                self.value_item(
+                    name,
+                    Item {
+                        kind: Some(ItemKind::VALUE),
+                        origin: Some("seen".into()),
+                        ..Item::default()
+                    },
+                )
+            })
             .collect()
     }
 }

@@ -435,15 +435,16 @@ impl Quoted<'_> {
         if is_key && !has_value {
             after.push_str(value);
         }
-        let begins =
-            |c: char| c.is_alphanumeric() || matches!(c, '"' | '\'' | '{' | '[' | '-' | '_');
-        let wants_comma = !open.is_empty() && !has_value && next.is_some_and(begins);
+        let wants_comma = !open.is_empty()
+            && !has_value
+            && next.is_some_and(|c| {
+                c.is_alphanumeric() || matches!(c, '"' | '\'' | '{' | '[' | '-' | '_')
+            });
         if wants_comma {
             after.push(',');
         }
-        let ends_value = |solid: &Solid| !matches!(solid.byte, b'{' | b'[' | b',' | b':' | b'=');
         let comma = last
-            .filter(|it| !open.is_empty() && ends_value(it))
+            .filter(|it| !open.is_empty() && !matches!(it.byte, b'{' | b'[' | b',' | b':' | b'='))
             .map(|it| it.end);
         let (before, in_flow) = (before.to_string(), !open.is_empty());
         Form {
@@ -491,26 +492,25 @@ mod tests {
     fn shown(text: &str, format: Format) -> Vec<String> {
         let (before, after) = text.split_once('¦').unwrap();
         let text = format!("{before}{after}");
-        let show = |completing: &Completing| {
-            let path: String = completing
-                .path()
-                .iter()
-                .map(|step| match step {
-                    Step::Key(key) => format!("/{key}"),
-                    Step::Index(index) => format!("/{index}"),
-                })
-                .collect();
-            let kind = if completing.is_key { "key" } else { "value" };
-            format!(
-                "{kind} {path} {}‹{}› ‹{}›",
-                completing.lead,
-                completing.typed,
-                &text[completing.token.clone()]
-            )
-        };
         find_completing(&text, format, before.len())
             .iter()
-            .map(show)
+            .map(|completing| {
+                let path: String = completing
+                    .path()
+                    .iter()
+                    .map(|step| match step {
+                        Step::Key(key) => format!("/{key}"),
+                        Step::Index(index) => format!("/{index}"),
+                    })
+                    .collect();
+                let kind = if completing.is_key { "key" } else { "value" };
+                format!(
+                    "{kind} {path} {}‹{}› ‹{}›",
+                    completing.lead,
+                    completing.typed,
+                    &text[completing.token.clone()]
+                )
+            })
             .collect()
     }
 

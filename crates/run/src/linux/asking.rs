@@ -139,17 +139,20 @@ impl Asking {
                 .map(|it| String::from_utf8_lossy(it).into_owned())
                 .collect::<Vec<_>>()
         };
-        let parent = |ancestor: &Ancestor| {
-            let mut parent = json!({ "pid": ancestor.pid, "argv": words(&ancestor.argv) });
-            if ancestor.is_same_program {
-                parent["sameProgram"] = json!(true);
-            }
-            if let Some(file) = &ancestor.file {
-                parent["realPath"] = json!(file.to_string_lossy());
-            }
-            parent
-        };
-        let parents: Vec<Value> = start.parents.iter().map(parent).collect();
+        let parents: Vec<Value> = start
+            .parents
+            .iter()
+            .map(|ancestor| {
+                let mut parent = json!({ "pid": ancestor.pid, "argv": words(&ancestor.argv) });
+                if ancestor.is_same_program {
+                    parent["sameProgram"] = json!(true);
+                }
+                if let Some(file) = &ancestor.file {
+                    parent["realPath"] = json!(file.to_string_lossy());
+                }
+                parent
+            })
+            .collect();
         let mut event = json!({
             "event": "PreExec",
             "session": self.session,

@@ -151,11 +151,9 @@ impl Judge<'_> {
         if let Some(nearest) = parents.first_mut().filter(|it| !it.is_same_program) {
             // In a mount namespace of its own, a file may stand at any path.
             let running = lookup::running_file(nearest.pid).ok();
-            let is_there =
-                |path: &Path, seen: &Seen| lookup::file_at(path).is_some_and(|key| key == seen.key);
             nearest.file = running
                 .and_then(|seen| Some((seen.real_path().ok()?, seen)))
-                .filter(|(path, it)| is_there(path, it))
+                .filter(|(path, it)| lookup::file_at(path).is_some_and(|key| key == it.key))
                 .map(|it| it.0);
         }
     }
@@ -196,18 +194,17 @@ impl Judge<'_> {
         let others = real
             .into_iter()
             .chain(file.kind.named.as_ref().map(|named| &*named.path));
-        let is_new = |path: &&Path| !is_among(&names, path.as_os_str().as_bytes());
-        let others: Vec<&Path> = others.filter(is_new).collect();
+        let others: Vec<&Path> = others
+            .filter(|path| !is_among(&names, path.as_os_str().as_bytes()))
+            .collect();
         if others.is_empty() {
             return names;
         }
         let (supervisor, own) = (self.supervisor, base_name(&own));
-        let says_verb =
-            |path: &Path| verb_in_name(own, base_name(path.as_os_str().as_bytes())).is_some();
         let goes_by_it = snapshot.is_own_name(own, file, supervisor.since, &supervisor.runs);
-        let others = others
-            .into_iter()
-            .filter(|path| !goes_by_it || says_verb(path));
+        let others = others.into_iter().filter(|path| {
+            !goes_by_it || verb_in_name(own, base_name(path.as_os_str().as_bytes())).is_some()
+        });
         others.for_each(|path| add_name(&mut names, path.as_os_str().as_bytes(), path));
         names
     }

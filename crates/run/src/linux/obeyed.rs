@@ -174,21 +174,21 @@ fn is_free(peer: &Peer) -> Result<()> {
 
 /// Whether a process runs a program's file as the host of a socket.
 fn is_program(peer: &Peer, key: FileKey, socket: &Path) -> bool {
-    let is_of_socket = |words: Vec<Vec<u8>>| {
-        words
-            .windows(2)
-            .any(|it| it[0] == INHERIT && it[1] == socket.as_os_str().as_bytes())
-    };
     lookup::running_key(peer.pid) == Ok(key)
-        && tree::process_arguments(peer.pid).is_ok_and(is_of_socket)
+        && tree::process_arguments(peer.pid).is_ok_and(|words| {
+            words
+                .windows(2)
+                .any(|it| it[0] == INHERIT && it[1] == socket.as_os_str().as_bytes())
+        })
         && peer.is_there()
 }
 
 /// Whether only root can put something else at a path, where this process isn't root.
 fn is_beyond_reach(path: &Path) -> bool {
-    let is_roots =
-        |path: &Path| lstat(path).is_ok_and(|it| it.st_uid == 0 && it.st_mode & 0o022 == 0);
-    !nix::unistd::geteuid().is_root() && path.ancestors().all(is_roots)
+    !nix::unistd::geteuid().is_root()
+        && path
+            .ancestors()
+            .all(|path| lstat(path).is_ok_and(|it| it.st_uid == 0 && it.st_mode & 0o022 == 0))
 }
 
 fn not_the_host() -> Error {

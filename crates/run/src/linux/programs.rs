@@ -271,14 +271,15 @@ impl Snapshot {
                 .then_some(since)
                 .or_else(|| runs.held_from(changed))
         };
-        let is_in_place =
-            |(own, above): &(Duration, Duration)| held_from(*own).is_none_or(|from| *above < from);
         paths
             .iter()
             .filter_map(|path| lookup::link_chain(path, file.key))
             .any(|chain| {
                 chain.files.iter().all(|file| held_from(*file).is_none())
-                    && chain.directories.iter().all(is_in_place)
+                    && chain
+                        .directories
+                        .iter()
+                        .all(|(own, above)| held_from(*own).is_none_or(|from| *above < from))
             })
     }
 
@@ -290,13 +291,12 @@ impl Snapshot {
     /// have been installed since they were looked for.
     fn files(&self) -> Result<MutexGuard<'_, Files>, Errno> {
         let mut files = self.lock();
-        let is_known = |files: &Files| {
-            files
+        if files.directories.is_empty()
+            || !files
                 .directories
                 .iter()
                 .all(|(path, changed)| changed_at(path) == *changed)
-        };
-        if files.directories.is_empty() || !is_known(&files) {
+        {
             // As they were before it is looked, so that no change is missed.
             let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
             let directories = std::env::split_paths(&path).filter(|path| path.is_absolute());

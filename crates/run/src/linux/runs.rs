@@ -69,14 +69,17 @@ impl Runs {
             }
         }
         // The supervisor that was killed can't say when its tree has ended.
-        let close = |time: Time| {
-            if time.is_under_way() {
-                time
-            } else {
-                time.closed_by(time.until.unwrap_or(now))
-            }
-        };
-        runs.earlier = runs.earlier.into_iter().map(close).collect();
+        runs.earlier = runs
+            .earlier
+            .into_iter()
+            .map(|time| {
+                if time.is_under_way() {
+                    time
+                } else {
+                    time.closed_by(time.until.unwrap_or(now))
+                }
+            })
+            .collect();
         runs
     }
 
@@ -100,8 +103,12 @@ impl Runs {
     /// Since when something was held at this time, as far as it is known, before this run began or
     /// beside it.
     pub fn held_from(&self, time: Duration) -> Option<Duration> {
-        let is_in = |it: &&Time| it.from <= time && it.until.is_none_or(|until| time <= until);
-        let known = self.earlier.iter().filter(is_in).map(|it| it.from).min();
+        let known = self
+            .earlier
+            .iter()
+            .filter(|it| it.from <= time && it.until.is_none_or(|until| time <= until))
+            .map(|it| it.from)
+            .min();
         self.unknown.as_ref().map(|_| Duration::ZERO).or(known)
     }
 
@@ -274,8 +281,10 @@ fn merge_times(mut times: Vec<Time>) -> Vec<Time> {
     let (under_way, ended): (Vec<Time>, Vec<Time>) =
         times.into_iter().partition(|time| time.until.is_none());
     // One that has ended meanwhile is no longer under way.
-    let has_ended = |time: &Time| ended.iter().any(|ended| ended.by == time.by);
-    let under_way: Vec<Time> = under_way.into_iter().filter(|it| !has_ended(it)).collect();
+    let under_way: Vec<Time> = under_way
+        .into_iter()
+        .filter(|it| !ended.iter().any(|ended| ended.by == it.by))
+        .collect();
     let mut all: Vec<Time> = Vec::new();
     for time in ended {
         match all.last_mut() {
@@ -400,12 +409,15 @@ mod tests {
 
     #[test]
     fn many_times_take_little_room() {
-        let time = |n: u64| Time {
-            from: at(3 * n),
-            until: Some(at(3 * n + 1)),
-            by: (1, 1),
-        };
-        let all = merge_times((0..1000).map(time).collect());
+        let all = merge_times(
+            (0..1000)
+                .map(|n| Time {
+                    from: at(3 * n),
+                    until: Some(at(3 * n + 1)),
+                    by: (1, 1),
+                })
+                .collect(),
+        );
         assert_eq!(
             (all.len(), all[0].from, all[255].until),
             (MOST_TIMES, at(0), Some(at(2998)))

@@ -77,14 +77,7 @@ pub fn serve_next(supervisor: &Supervisor, role: &Role<'_>) -> bool {
 
 /// Refuses the starts that wait for a thread, because the threads read memory that nobody pages in.
 pub fn refuse_waiting(supervisor: &Supervisor) {
-    let is_waiting = || {
-        let mut ready = [PollFd::new(supervisor.listener(), PollFlags::POLLIN)];
-        poll(&mut ready, PollTimeout::ZERO) == Ok(1)
-            && ready[0]
-                .revents()
-                .is_some_and(|revents| revents.contains(PollFlags::POLLIN))
-    };
-    while is_waiting() {
+    while is_waiting(supervisor) {
         let Ok(notification) = sys::receive_start(supervisor.listener()) else {
             return;
         };
@@ -94,6 +87,15 @@ pub fn refuse_waiting(supervisor: &Supervisor) {
             Reply::Fail(libc::EAGAIN),
         );
     }
+}
+
+/// Whether another start waits for an answer.
+fn is_waiting(supervisor: &Supervisor) -> bool {
+    let mut ready = [PollFd::new(supervisor.listener(), PollFlags::POLLIN)];
+    poll(&mut ready, PollTimeout::ZERO) == Ok(1)
+        && ready[0]
+            .revents()
+            .is_some_and(|revents| revents.contains(PollFlags::POLLIN))
 }
 
 /// The next start; none when no process is left that could start anything.
@@ -365,14 +367,13 @@ impl UnderWay<'_> {
             })
             .collect();
         let programs = [Program { argv, path, file }].into_iter().chain(scripts);
-        let is_awaited = || tree::process_exists(pid);
         let judge = Judge {
             supervisor: self.supervisor,
             snapshot: &snapshot,
             tid: pid,
             process: pid,
             directory: &directory,
-            is_awaited: &is_awaited,
+            is_awaited: &|| tree::process_exists(pid),
             before_asking: &|| (),
         };
         for program in programs {

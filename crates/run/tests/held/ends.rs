@@ -148,11 +148,12 @@ fn survivors(name: &str) -> Vec<i32> {
     let processes = fs::read_dir("/proc")
         .unwrap()
         .filter_map(|it| it.unwrap().file_name().to_str()?.parse().ok());
-    let is_it = |pid: &i32| {
-        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&arguments).starts_with(&format!("./{name}"))
-    };
-    processes.filter(is_it).collect()
+    processes
+        .filter(|pid| {
+            let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&arguments).starts_with(&format!("./{name}"))
+        })
+        .collect()
 }
 
 /// What goes on in the background stays held, and keeps nobody waiting.

@@ -140,11 +140,12 @@ impl Rules {
             .collect();
         let name = argv[0].rsplit('/').next().unwrap();
         let directory = event["cwd"].as_str().unwrap().rsplit('/').next().unwrap();
-        let is_word = |word: &String| {
-            argv.contains(&word.as_str()) || word.strip_prefix('@') == Some(directory)
-        };
-        let is_hit = |it: &&Vec<String>| it[0] == name && it[1..].iter().all(is_word);
-        match self.rules.iter().find(is_hit) {
+        match self.rules.iter().find(|it| {
+            it[0] == name
+                && it[1..].iter().all(|word| {
+                    argv.contains(&word.as_str()) || word.strip_prefix('@') == Some(directory)
+                })
+        }) {
             Some(rule) => json!({ "decision": "deny", "reason": format!("no {}", rule.join(" ")) }),
             None => json!({ "decision": "allow" }),
         }
@@ -265,37 +266,39 @@ fn skip<T>(why: &str) -> Option<T> {
 /// The attacks, compiled; none where there is no C compiler.
 fn attacks() -> Option<&'static Path> {
     static ATTACKS: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let compile = || {
-        if !has("cc") {
-            return None;
-        }
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("attacks");
-        fs::create_dir_all(&target).unwrap();
-        for source in
-            fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attacks")).unwrap()
-        {
-            let source = source.unwrap().path();
-            if source.extension().is_some_and(|extension| extension == "c") {
-                let program = target.join(source.file_stem().unwrap());
-                let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
-                if changed(&program) > changed(&source) {
-                    continue;
-                }
-                // Each test may be a process of its own, and they begin at once.
-                let name = source.file_stem().unwrap().to_string_lossy();
-                let fresh = target.with_file_name(format!("{name}-{}", std::process::id()));
-                let cc = Command::new("cc")
-                    .args(["-O2", "-w", "-pthread", "-o"])
-                    .arg(&fresh)
-                    .arg(&source)
-                    .status();
-                assert!(cc.unwrap().success(), "{}", source.display());
-                fs::rename(&fresh, &program).unwrap();
+    ATTACKS
+        .get_or_init(|| {
+            if !has("cc") {
+                return None;
             }
-        }
-        Some(target)
-    };
-    ATTACKS.get_or_init(compile).as_deref()
+            let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("attacks");
+            fs::create_dir_all(&target).unwrap();
+            for source in
+                fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attacks")).unwrap()
+            {
+                let source = source.unwrap().path();
+                if source.extension().is_some_and(|extension| extension == "c") {
+                    let program = target.join(source.file_stem().unwrap());
+                    let changed =
+                        |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
+                    if changed(&program) > changed(&source) {
+                        continue;
+                    }
+                    // Each test may be a process of its own, and they begin at once.
+                    let name = source.file_stem().unwrap().to_string_lossy();
+                    let fresh = target.with_file_name(format!("{name}-{}", std::process::id()));
+                    let cc = Command::new("cc")
+                        .args(["-O2", "-w", "-pthread", "-o"])
+                        .arg(&fresh)
+                        .arg(&source)
+                        .status();
+                    assert!(cc.unwrap().success(), "{}", source.display());
+                    fs::rename(&fresh, &program).unwrap();
+                }
+            }
+            Some(target)
+        })
+        .as_deref()
 }
 
 impl Jail {
@@ -379,12 +382,11 @@ impl Jail {
     /// its words.
     pub fn await_supervisors(&self) {
         let data = self.path(DATA).display().to_string();
-        let is_one = |entry: fs::DirEntry| {
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while fs::read_dir("/proc").unwrap().flatten().any(|entry| {
             let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             String::from_utf8_lossy(&words).contains(&data)
-        };
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
-        while fs::read_dir("/proc").unwrap().flatten().any(is_one) {
+        }) {
             assert!(std::time::Instant::now() < end, "a supervisor doesn't end");
             std::thread::sleep(std::time::Duration::from_millis(2));
         }

@@ -18,8 +18,11 @@ const MAX_INHERITED: usize = 64;
 /// A map of agents, and nothing that makes it hookwire's own file.
 pub(super) fn recognises_file(root: &Node) -> bool {
     let agents = root.get("agents").map(Node::entries).unwrap_or_default();
-    let is_map = |entry: &Entry| matches!(entry.value.value, NodeValue::Map(_));
-    agents.iter().any(is_map) && root.get("hooks").is_none() && root.get("dialect").is_none()
+    agents
+        .iter()
+        .any(|entry| matches!(entry.value.value, NodeValue::Map(_)))
+        && root.get("hooks").is_none()
+        && root.get("dialect").is_none()
 }
 
 /// Every agent's hooks, in the order of the file, and hookwire's own members beside them. The rest

@@ -252,8 +252,10 @@ impl Reader<'_> {
     fn find_mode(&mut self, item: &Node) -> Option<Mode> {
         let modes = "command, prompt, agent or http";
         let Some(it) = item.entry("mode").filter(|entry| !is_none(&entry.value)) else {
-            let fits = |(_, field, _): &&Mode| item.get(field).is_some();
-            let mode = MODES.iter().find(fits).map_or(modes, |(mode, ..)| *mode);
+            let mode = MODES
+                .iter()
+                .find(|(_, field, _)| item.get(field).is_some())
+                .map_or(modes, |(mode, ..)| *mode);
             self.report_error(
                 &item.span,
                 "bad-mode",

@@ -15,7 +15,12 @@ pub(super) fn recognises_file(root: &Node) -> bool {
 
 /// `useGuards` and `useContextConfig` become the hooks that they register, in the order of the
 /// file.
-pub(super) fn read_capabilities(_: &Dialect, root: &Node, _: OwnKeys, problems: &mut Vec<Problem>) -> Node {
+pub(super) fn read_capabilities(
+    _: &Dialect,
+    root: &Node,
+    _: OwnKeys,
+    problems: &mut Vec<Problem>,
+) -> Node {
     let NodeValue::Map(written) = &root.value else {
         return root.clone();
     };
@@ -134,55 +139,52 @@ fn use_guards(entry: &Entry, problems: &mut Vec<Problem>) -> Vec<Node> {
             NodeValue::Null,
         ),
     ];
-    let hook = |(name, on, priority, (guard, field), setting, default): (
-        _,
-        &[&str],
-        _,
-        _,
-        Option<&Node>,
-        _,
-    )| {
-        let default = Node {
-            span: entry.key_span.clone(),
-            value: default,
-        };
-        let value = setting.unwrap_or(&default);
-        let off = matches!(&value.value, NodeValue::Null)
-            || matches!(&value.value, NodeValue::Seq(it) if it.is_empty());
-        (!off).then(|| {
-            define_guard(
-                &value.span,
-                name,
-                on,
-                priority,
-                guard,
-                vec![(field, value.clone())],
-            )
+    rows.into_iter()
+        .filter_map(|(name, on, priority, (guard, field), setting, default)| {
+            let default = Node {
+                span: entry.key_span.clone(),
+                value: default,
+            };
+            let value = setting.unwrap_or(&default);
+            let off = matches!(&value.value, NodeValue::Null)
+                || matches!(&value.value, NodeValue::Seq(it) if it.is_empty());
+            (!off).then(|| {
+                define_guard(
+                    &value.span,
+                    name,
+                    on,
+                    priority,
+                    guard,
+                    vec![(field, value.clone())],
+                )
+            })
         })
-    };
-    rows.into_iter().filter_map(hook).collect()
+        .collect()
 }
 
 fn use_context_config(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Node> {
     let known = ["systemPrompt", "responseFormat"];
     let given = read_settings(entry, known, problems)?;
-    // An empty setting is not applied.
-    let is_empty = |node: &Node| match &node.value {
-        NodeValue::Null => true,
-        NodeValue::String(text) => text.is_empty(),
-        NodeValue::Seq(items) => items.is_empty(),
-        NodeValue::Map(entries) => entries.is_empty(),
-        NodeValue::Bool(_)
-        | NodeValue::Int(_)
-        | NodeValue::UInt(_)
-        | NodeValue::Float(_)
-        | NodeValue::Long(_) => false,
-    };
     let given = known
         .into_iter()
         .zip(given)
         .filter_map(|(key, node)| Some((key, node?.clone())));
-    let given: Vec<_> = given.filter(|(_, node)| !is_empty(node)).collect();
+    // An empty setting is not applied.
+    let given: Vec<_> = given
+        .filter(|(_, node)| {
+            !(match &node.value {
+                NodeValue::Null => true,
+                NodeValue::String(text) => text.is_empty(),
+                NodeValue::Seq(items) => items.is_empty(),
+                NodeValue::Map(entries) => entries.is_empty(),
+                NodeValue::Bool(_)
+                | NodeValue::Int(_)
+                | NodeValue::UInt(_)
+                | NodeValue::Float(_)
+                | NodeValue::Long(_) => false,
+            })
+        })
+        .collect();
     let span = &entry.value.span;
     (!given.is_empty()).then(|| {
         define_guard(
@@ -209,12 +211,16 @@ fn define_guard(
         span: span.clone(),
         value,
     };
-    let setting = |(key, value): (&str, Node)| Entry {
-        key: key.into(),
-        key_span: span.clone(),
-        value,
-    };
-    let settings = NodeValue::Map(settings.into_iter().map(setting).collect());
+    let settings = NodeValue::Map(
+        settings
+            .into_iter()
+            .map(|(key, value)| Entry {
+                key: key.into(),
+                key_span: span.clone(),
+                value,
+            })
+            .collect(),
+    );
     node(NodeValue::Map(vec![
         make_entry("name", span, text_value(name)),
         make_entry(

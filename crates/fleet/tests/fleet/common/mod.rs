@@ -221,13 +221,13 @@ impl Servers {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         }
         let ports = free_ports(n * 2);
-        let loopback = || (None, "127.0.0.1".to_string(), "127.0.0.1".to_string());
         let places: Vec<_> = (0..n)
             .map(|index| {
                 let apart = place.namespaces.get(index).cloned();
-                apart.map_or_else(loopback, |(name, clients, servers)| {
-                    (Some(name), clients, servers)
-                })
+                apart.map_or_else(
+                    || (None, "127.0.0.1".to_string(), "127.0.0.1".to_string()),
+                    |(name, clients, servers)| (Some(name), clients, servers),
+                )
             })
             .collect();
         let routes: Vec<String> = (0..n)
@@ -438,7 +438,7 @@ pub async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
 
 /// All that the verdict stream has, in its order. It is asked for until all of it comes.
 pub async fn stored(auditor: &Server) -> Vec<Stored> {
-    let whole = async || {
+    until(async || {
         let from = verdicts::From {
             since: Some(SystemTime::UNIX_EPOCH),
             ..verdicts::From::default()
@@ -449,8 +449,8 @@ pub async fn stored(auditor: &Server) -> Vec<Stored> {
             all.push(verdict.ok()?);
         }
         Some(all)
-    };
-    until(whole).await
+    })
+    .await
 }
 
 /// Ports that nobody listens at. They are all bound before one is let go, so no two are the same.

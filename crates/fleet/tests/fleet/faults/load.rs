@@ -144,14 +144,15 @@ pub fn keep_from(outbound: &Outbound, first: u64, times: u64) {
 /// The disk may be slow, so it is waited for elsewhere.
 async fn keep(outbound: &Outbound, kept: &Arc<AtomicU64>, times: u64, bytes: usize) {
     let (outbound, kept) = (outbound.clone(), kept.clone());
-    let act = move || {
+    tokio::task::spawn_blocking(move || {
         for _ in 0..times {
             // Numbered by whoever keeps, so that the order of two who keep at once doesn't matter.
             let n = kept.fetch_add(1, Ordering::Relaxed) + 1;
             assert_eq!(outbound.keep_records(&[record(n, bytes)]).unwrap(), 0);
         }
-    };
-    tokio::task::spawn_blocking(act).await.unwrap();
+    })
+    .await
+    .unwrap();
 }
 
 /// All that is at work.
@@ -324,11 +325,13 @@ impl Load {
         }
         found.kept = kept.values().sum();
         // A replica may be behind; what isn't there in the end is lost.
-        let is_whole = |stored: &BTreeMap<Name, Vec<u64>>| {
-            kept.iter()
-                .all(|(host, kept)| stored.get(host).is_some_and(|it| it.len() as u64 >= *kept))
-        };
-        let whole = settled(async || stored(&self.auditor).await, is_whole);
+        let whole = settled(
+            async || stored(&self.auditor).await,
+            |stored| {
+                kept.iter()
+                    .all(|(host, kept)| stored.get(host).is_some_and(|it| it.len() as u64 >= *kept))
+            },
+        );
         let stored = whole.await;
         for (host, kept) in kept {
             let found_of = stored.get(&host).cloned().unwrap_or_default();
@@ -366,16 +369,15 @@ impl Load {
     async fn check_definitions(&mut self, found: &mut Account) {
         let acknowledged = (&mut self.publishing).await.unwrap();
         let last = async || {
-            let read = async || {
+            until(async || {
                 Channel::read_from(&self.team, &self.pins.channel, &self.pins.signers)
                     .await
                     .ok()
-            };
-            until(read)
-                .await
-                .all
-                .published
-                .map_or(0, |published| published.manifest.revision)
+            })
+            .await
+            .all
+            .published
+            .map_or(0, |published| published.manifest.revision)
         };
         let last = settled(last, |last| *last >= acknowledged).await;
         if last < acknowledged || acknowledged < 2 {
@@ -384,15 +386,17 @@ impl Load {
             ));
         }
         for host in &mut self.hosts {
-            let is_last = |status: &Status| {
-                status
-                    .in_force
-                    .as_ref()
-                    .is_some_and(|in_force| in_force.revision == last)
-            };
-            let waited = tokio::time::timeout(LONG, host.definitions.wait_for(is_last))
-                .await
-                .is_ok();
+            let waited = tokio::time::timeout(
+                LONG,
+                host.definitions.wait_for(|status| {
+                    status
+                        .in_force
+                        .as_ref()
+                        .is_some_and(|in_force| in_force.revision == last)
+                }),
+            )
+            .await
+            .is_ok();
             if !waited {
                 found.broken.push(format!(
                     "{} has {:?}, not {last}",

@@ -20,15 +20,14 @@ pub fn run_inside(test: &str) -> Option<bool> {
         &["--net", "--mount"],
         &["--user", "--map-root-user", "--net", "--mount"],
     ];
-    let may = |way: &&&[&str]| {
+    let way = ways.iter().find(|way| {
         let probe = "mount -t tmpfs none /run && ip link set lo up && ip link add hw-probe type bridge && ip netns add p";
         Command::new("unshare")
             .args(**way)
             .args(["sh", "-c", probe])
             .output()
             .is_ok_and(|output| output.status.success())
-    };
-    let way = ways.iter().find(may)?;
+    })?;
     let again = r#"mount -t tmpfs none /run && ip link set lo up && exec "$0" "$@""#;
     let status = Command::new("unshare")
         .args(*way)
@@ -92,15 +91,16 @@ impl Network {
 
     pub fn place(&self) -> Place {
         let Network { n, id, byte } = self;
-        let node = |n| {
-            (
-                format!("{id}-{n}"),
-                format!("10.{byte}.1.{n}"),
-                format!("10.{byte}.2.{n}"),
-            )
-        };
         Place {
-            namespaces: (1..=*n).map(node).collect(),
+            namespaces: (1..=*n)
+                .map(|n| {
+                    (
+                        format!("{id}-{n}"),
+                        format!("10.{byte}.1.{n}"),
+                        format!("10.{byte}.2.{n}"),
+                    )
+                })
+                .collect(),
             ..Place::default()
         }
     }
