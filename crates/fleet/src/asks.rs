@@ -15,7 +15,7 @@ use crate::key::{PublicKey, SecretKey};
 use crate::name::{Identity, Name};
 use crate::notices::Notices;
 use crate::retry::publish_surely;
-use crate::server::{Server, ServerError};
+use crate::server::{Limit, Server, ServerError};
 use crate::spool::new_id;
 use crate::streams;
 use async_nats::HeaderMap;
@@ -512,7 +512,10 @@ pub async fn answer_question(
     headers.insert(NATS_MESSAGE_ID, format!("{who}.{ask}.{}", public.id()));
     match publish_surely(server, &subject, &headers, &bytes, PATIENCE).await {
         Ok(_) => Ok(Answered::First),
-        Err(ServerError::Full { reason, .. }) if reason.contains("per subject") => {
+        Err(ServerError::Full {
+            limit: Limit::Subject,
+            ..
+        }) => {
             // It may be this one, whose acknowledgement was lost.
             let stored = server
                 .last_message(streams::ANSWER, &subject, PATIENCE)

@@ -8,7 +8,7 @@
 
 use crate::name::Name;
 use crate::retry::publish_surely;
-use crate::server::{Server, ServerError};
+use crate::server::{Limit, Server, ServerError};
 use crate::streams;
 use async_nats::HeaderMap;
 use async_nats::header::NATS_MESSAGE_ID;
@@ -57,9 +57,10 @@ pub async fn take_one(
         Ok(_) => Ok(Take::Admitted),
         // A stream has other limits, too: one that is reached by many keys is a failure, not a
         // refusal.
-        Err(ServerError::Full { reason, .. }) if reason.contains("per subject") => {
-            Ok(Take::Refused)
-        }
+        Err(ServerError::Full {
+            limit: Limit::Subject,
+            ..
+        }) => Ok(Take::Refused),
         Err(ServerError::NoStream(_)) => Err(ServerError::NoStream(format!("the quota `{quota}`"))),
         Err(error) => Err(error),
     }

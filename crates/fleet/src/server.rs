@@ -250,6 +250,17 @@ pub fn check_private(path: &Path) -> Result<(), ServerError> {
     login::check_private(path).map_err(ServerError::Settings)
 }
 
+/// A limit that a message would exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// How many messages the stream keeps of one subject.
+    Subject,
+    /// How many messages or bytes the stream keeps in all.
+    Stream,
+    /// How large a message may be.
+    Message,
+}
+
 /// What went wrong with a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
@@ -290,6 +301,8 @@ pub enum ServerError {
     Full {
         /// The subject.
         subject: String,
+        /// The limit that is reached.
+        limit: Limit,
         /// The server's words.
         reason: String,
     },
@@ -614,6 +627,7 @@ impl Server {
             }
             PublishErrorKind::MaxPayloadExceeded => ServerError::Full {
                 subject: subject.into(),
+                limit: Limit::Message,
                 reason: "the message is larger than the server takes".into(),
             },
             PublishErrorKind::MaxAckPending | PublishErrorKind::Other => {
@@ -909,8 +923,14 @@ fn refusal_error(
     {
         ServerError::Conflict(subject.into())
     } else if reason.contains("maximum") {
+        // One code stands for every limit, so the words are all that tells them apart.
+        let limit = match reason.contains("per subject") {
+            true => Limit::Subject,
+            false => Limit::Stream,
+        };
         ServerError::Full {
             subject: subject.into(),
+            limit,
             reason,
         }
     } else {
