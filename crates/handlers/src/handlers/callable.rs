@@ -9,12 +9,13 @@ use super::digits::{self, Handed};
 use super::effect::{Effect, Program};
 use super::environment::{Secrets, changed, environment};
 use super::error::HandlerError;
+use super::kept::Slot;
 use super::kind::Kind;
 use super::means::{Means, Obstacle, program_obstacle};
 use super::named_files::{Words, run_by_words};
 use super::workers::launch::{self, Launch, Module, PROJECT_DIR, Runtime};
-use super::workers::pool::Slot;
 use super::workers::wire::Request;
+use super::workers::worker::{self, Worker};
 use hookwire_base::support::amounts::millis;
 use hookwire_base::support::file::read_text;
 use hookwire_base::syntax::fix::{Edit, Fix};
@@ -73,7 +74,7 @@ pub struct Callable {
     launch: Launch,
     layer: Layer,
     /// Where its worker is; found once, since there is one project root as long as the host lives.
-    slot: OnceLock<Arc<Slot>>,
+    slot: OnceLock<Arc<Slot<Worker>>>,
 }
 
 const IDLE: Duration = Duration::from_secs(600);
@@ -183,11 +184,8 @@ impl Kind for Callable {
         let slot = self
             .slot
             .get_or_init(|| call.services.workers.slot(self.launch(&call.services.root)));
-        let reply = call
-            .services
-            .workers
-            .call(slot, &call.services.state, &request)
-            .await;
+        let (workers, store) = (&call.services.workers, &call.services.state);
+        let reply = worker::call(workers, slot, store, &request).await;
         let reply =
             reply.map_err(|error| HandlerError(format!("call `{}`: {error}", self.label)))?;
         let value = match language {

@@ -10,7 +10,8 @@ use super::headers;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle, missing_script, program_obstacle};
 use super::named_files::{ApprovedCommand, Words};
-use super::servers::{Reach, ServerDefinition, excerpt};
+use super::servers::{self, Reach, ServerDefinition, excerpt};
+use super::services::Services;
 use hookwire_base::event::Phase;
 use hookwire_base::syntax::values::{RawDuration, forms};
 use hookwire_base::template::Body;
@@ -115,14 +116,13 @@ impl Kind for Mcp {
             Value::Object(arguments) => arguments,
             _ => JsonObject::new(),
         };
-        let servers = &call.services.servers;
-        let server = servers
-            .get(
-                &self.server,
-                self.idle,
-                &call.services.root,
-                &call.services.egress,
-            )
+        let Services {
+            servers,
+            root,
+            egress,
+            ..
+        } = call.services;
+        let server = servers::get(servers, &self.server, self.idle, root, egress)
             .await
             .map_err(HandlerError)?;
         let result = server

@@ -25,6 +25,7 @@ pub mod guards;
 mod headers;
 #[cfg(feature = "http")]
 mod http;
+mod kept;
 mod kind;
 #[cfg(feature = "mcp")]
 mod mcp;

@@ -46,8 +46,8 @@ pub(super) const MAX_LIVE: usize = 256;
 
 /// Warm workers that may live beside them, beyond the call that started them.
 pub(super) const MAX_CALLABLE_WORKERS: usize = 16;
-/// No more children than this live beyond their calls, beside the others.
-pub(super) const MAX_WORKERS: usize = 32;
+/// MCP servers that may live beside them.
+pub(super) const MAX_SERVERS: usize = 16;
 
 /// Names the call to its processes. The value is `PID-NONCE-N`, after the
 /// host's own value and a slash when the host runs inside a call of another.
@@ -832,7 +832,7 @@ impl ReaperTable {
     }
 
     fn read(table: &File) -> Vec<u32> {
-        let mut bytes = [0; (MAX_LIVE + MAX_CALLABLE_WORKERS + MAX_WORKERS) * 4];
+        let mut bytes = [0; (MAX_LIVE + MAX_CALLABLE_WORKERS + MAX_SERVERS) * 4];
         let n = table.read_at(&mut bytes, 0).unwrap_or(0);
         bytes[..n]
             .chunks_exact(4)

@@ -1,10 +1,11 @@
 //! What the handlers of a host share.
 
+use super::kept::Pool;
 #[cfg(feature = "script")]
 use super::realms::pool::Pool as ScriptPool;
 #[cfg(feature = "mcp")]
-use super::servers::Servers;
-use super::workers::pool::WorkerPool;
+use super::servers::Server;
+use super::workers::worker::Worker;
 use crate::services::approvals::Approvals;
 use crate::services::aside::Aside;
 use crate::services::egress::HostPort;
@@ -46,14 +47,14 @@ pub struct Services {
     pub(super) fakes: Option<Arc<Fakes>>,
     /// MCP servers that stay up between events.
     #[cfg(feature = "mcp")]
-    pub(super) servers: Arc<Servers>,
+    pub(super) servers: Arc<Pool<Server>>,
     #[cfg(feature = "script")]
     pub(super) scripts: Arc<ScriptPool>,
     /// What hooks of a layer may reach.
     #[cfg(feature = "http")]
     pub(super) egress: EgressByLayer,
     /// Warm worker processes.
-    pub(super) workers: Arc<WorkerPool>,
+    pub(super) workers: Arc<Pool<Worker>>,
 }
 
 impl Services {

@@ -19,9 +19,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[cfg(feature = "mcp")]
-use crate::handlers::mcp::{self, server_obstacle};
+use crate::handlers::kept::Lease;
 #[cfg(feature = "mcp")]
-use crate::handlers::servers::{Lease, ServerDefinition};
+use crate::handlers::mcp::{self, server_obstacle};
+use crate::handlers::servers::{self, Server, ServerDefinition};
 
 /// How long one command may run.
 const COMMAND_TIME: Duration = Duration::from_secs(120);
@@ -254,7 +255,7 @@ fn renamed(
 pub(super) struct Toolbox<'a> {
     tools: Vec<(&'a Tool, models::Tool)>,
     #[cfg(feature = "mcp")]
-    leases: Vec<(&'a str, Lease)>,
+    leases: Vec<(&'a str, Lease<Server>)>,
     project: Arc<Project>,
     gone: Arc<Gone>,
     call: &'a Call<'a>,
@@ -287,16 +288,14 @@ impl<'a> Toolbox<'a> {
             let offer = match tool {
                 #[cfg(feature = "mcp")]
                 Tool::Mcp { server, name } => {
-                    let lease = call
-                        .services
-                        .servers
-                        .get(
-                            server,
-                            mcp::IDLE,
-                            &call.services.root,
-                            &call.services.egress,
-                        )
-                        .await?;
+                    let lease = servers::get(
+                        &call.services.servers,
+                        server,
+                        mcp::IDLE,
+                        &call.services.root,
+                        &call.services.egress,
+                    )
+                    .await?;
                     let found = lease.find(name).await?;
                     toolbox.leases.push((name, lease));
                     models::Tool {

@@ -1,15 +1,15 @@
 //! The life of a worker's process, from its start to its end.
 
+use super::super::kept::{End, Kept, Life, Places, Upkeep};
+use super::super::output_log::OutputLog;
 use super::super::process::{self, Child};
 use super::super::process_tree;
 use super::launch::Launch;
 use super::listen::listen;
 use super::sources::Sources;
 use super::store::{MAX_WAITING, send_replies};
-use super::wire::Request;
-use super::worker::{Phase, START, Upkeep, Worker};
+use super::worker::{Start, Worker};
 use crate::services::state::Store;
-use bytes::Bytes;
 use futures_util::FutureExt;
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
@@ -21,20 +21,11 @@ use tokio::sync::{SemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 /// How long a worker may take to end by itself once it isn't needed.
-pub(super) const LEAVE: Duration = Duration::from_millis(500);
+const LEAVE: Duration = Duration::from_millis(500);
 /// How long the pipes are read after the worker has exited.
 const GRACE: Duration = Duration::from_millis(100);
 /// How often dead descendants of a busy worker are reaped.
 const TIDY: Duration = Duration::from_secs(30);
-
-/// Why a process has ended.
-enum End {
-    /// It was asked to.
-    Left,
-    /// It could not be started.
-    NotStarted(String),
-    Crashed(String),
-}
 
 /// How the process came to its end.
 enum Exit {
@@ -44,70 +35,64 @@ enum Exit {
     Killed(String),
 }
 
-/// Starts a worker; it takes calls once it is [ready](Worker::ready).
-///
-/// `permit` waits until one more process may run. `ended` is called when the process has ended,
-/// with the reason if it crashed, before the calls in flight fail.
-pub(super) fn start(
-    launch: Arc<Launch>,
-    store: Store,
-    request: &Request<'_>,
-    permit: impl Future<Output = SemaphorePermit<'static>> + Send + 'static,
-    ended: impl FnOnce(&Arc<Worker>, Option<&str>) + Send + 'static,
-) -> Arc<Worker> {
-    let (worker, to_write) = Worker::new(&launch, request);
-    let task = worker.clone();
-    tokio::spawn(async move {
-        let end = live(&task, &launch, permit, &store, to_write).await;
-        ended(
-            &task,
-            if let End::Crashed(why) = &end {
-                Some(why)
-            } else {
-                None
-            },
-        );
-        task.end(match end {
-            End::Left => Phase::Left,
-            End::NotStarted(why) | End::Crashed(why) => Phase::Failed(why.into()),
-        });
-    });
-    worker
-}
+impl Kept for Worker {
+    type Definition = Launch;
+    type Start = Start;
 
-async fn live(
-    worker: &Worker,
-    launch: &Launch,
-    permit: impl Future<Output = SemaphorePermit<'static>>,
-    store: &Store,
-    to_write: mpsc::Receiver<Bytes>,
-) -> End {
-    let Ok(permit) = tokio::time::timeout(START, permit).await else {
-        let most = process_tree::MAX_CALLABLE_WORKERS;
-        return End::NotStarted(format!(
-            "start a worker: {most} are busy already, and no more may run"
-        ));
+    const SUBJECT: &'static str = "its worker";
+    const NO_PLACE: &'static str = "start a worker: ";
+    const START: Duration = Duration::from_secs(10);
+    const PLACES: &'static Places = {
+        static PLACES: Places = Places::new(process_tree::MAX_CALLABLE_WORKERS);
+        &PLACES
     };
-    let plan = match launch.plan() {
-        Ok(plan) => plan,
-        Err(why) => return End::NotStarted(why),
-    };
-    worker.set_sources(Sources::new(plan.sources));
-    match process::start(&plan.spec, permit) {
-        Ok(child) => match converse(worker, child, store, to_write).await {
+
+    fn log(launch: &Launch, start: &Start) -> OutputLog {
+        OutputLog::of_hook(&start.hook, launch.secrets.clone())
+    }
+
+    fn new(launch: &Arc<Launch>, life: Life) -> Worker {
+        Worker::new(launch.clone(), life)
+    }
+
+    fn life(&self) -> &Life {
+        &self.life
+    }
+
+    fn is_stale(&self) -> bool {
+        let is_stale = self.has_changed_source();
+        if is_stale {
+            tracing::info!(
+                hook = self.life.log.name,
+                "A source of the worker changed; a new one takes over."
+            );
+        }
+        is_stale
+    }
+
+    async fn live(self: &Arc<Worker>, start: Start, place: SemaphorePermit<'static>) -> End {
+        let plan = match self.launch.plan() {
+            Ok(plan) => plan,
+            Err(why) => return End::NotStarted(why),
+        };
+        self.set_sources(Sources::new(plan.sources));
+        let child = match process::start(&plan.spec, place) {
+            Ok(child) => child,
+            Err(error) => return End::NotStarted(error.to_string()),
+        };
+        match converse(self, child, &start.store).await {
             Ok(end) => end,
-            Err(error) => End::Crashed(format!("talk to its worker: {error}")),
-        },
-        Err(error) => End::NotStarted(error.to_string()),
+            Err(error) => End::Failed(format!("talk to its worker: {error}")),
+        }
+    }
+
+    fn fail_calls(&self, why: &str) {
+        Worker::fail_calls(self, why);
     }
 }
 
-async fn converse(
-    worker: &Worker,
-    child: Child,
-    store: &Store,
-    mut to_write: mpsc::Receiver<Bytes>,
-) -> std::io::Result<End> {
+async fn converse(worker: &Worker, child: Child, store: &Store) -> std::io::Result<End> {
+    let (life, to_write) = (&worker.life, worker.to_write.lock().take());
     let Child {
         mut stdin,
         stdout,
@@ -118,14 +103,16 @@ async fn converse(
     let how = {
         let mut exited = pin!(tree.exited());
         let mut hear = pin!(listen(worker, stdout, replies, store).fuse());
-        let mut log = pin!(worker.log.read(stderr).fuse());
+        let mut log = pin!(life.log.read(stderr).fuse());
         let mut keep = pin!(keep(worker));
         // Boxed: dropping it closes the worker's stdin.
         let mut talk = Box::pin(async move {
             let feed = async {
-                while let Some(line) = to_write.recv().await {
-                    // The exit status tells what a broken pipe means.
-                    let _ = stdin.write_all(&line).await;
+                if let Some(mut to_write) = to_write {
+                    while let Some(line) = to_write.recv().await {
+                        // The exit status tells what a broken pipe means.
+                        let _ = stdin.write_all(&line).await;
+                    }
                 }
             };
             tokio::join!(feed, send_replies(store, to_reply, &worker.lines))
@@ -189,19 +176,19 @@ async fn converse(
     };
     Ok(match how {
         Exit::Left => End::Left,
-        Exit::Killed(why) => End::Crashed(why),
+        Exit::Killed(why) => End::Failed(why),
         Exit::ByItself => {
             let status = tree.finish()?;
-            let is_ready = worker.is_ready();
+            let is_ready = life.is_ready();
             // A program may end itself when it has nothing to do.
             if is_ready && status.success() && !worker.has_calls() {
                 End::Left
             } else {
                 let when = if is_ready { "" } else { " before it was ready" };
-                End::Crashed(format!(
+                End::Failed(format!(
                     "its worker ended{when} with {}{}",
                     describe_status(status),
-                    worker.log.last_words()
+                    life.log.last_words()
                 ))
             }
         }
@@ -210,35 +197,39 @@ async fn converse(
 
 /// Waits until the process is to be ended from this side.
 async fn keep(worker: &Worker) -> Exit {
-    let (mut phase, started, mut tidied) = (worker.phases(), Instant::now(), Instant::now());
+    let (life, started) = (&worker.life, Instant::now());
+    let (too_late, mut tidied) = (started + Worker::START, started);
     loop {
         let now = Instant::now();
-        let is_ready = matches!(*phase.borrow_and_update(), Phase::Ready);
         if now >= tidied + TIDY {
             tidied = now;
             if worker.take_was_called() {
                 process_tree::tidy();
             }
         }
-        let next = match worker.upkeep(is_ready, now, tidied + TIDY) {
-            Upkeep::Leave => return Exit::Left,
+        let stuck = worker.look_for_hanging(now);
+        let is_leaving = life.is_leaving();
+        let idle = match life.upkeep(now) {
+            Upkeep::Leave if is_leaving => return Exit::Left,
+            Upkeep::Leave => {
+                tracing::info!(hook = %life.log.name, "A worker had nothing to do and is ended.");
+                return Exit::Left;
+            }
             Upkeep::LookAgain(at) => at,
         };
-        if !is_ready && now >= started + START {
-            let words = worker.log.last_words();
+        let unready = (!life.is_ready()).then_some(too_late);
+        if unready.is_some_and(|at| now >= at) {
+            let words = life.log.last_words();
             return Exit::Killed(format!(
                 "its worker was not ready within {} s{words}",
-                START.as_secs()
+                Worker::START.as_secs()
             ));
         }
-        let next = if is_ready {
-            next
-        } else {
-            next.min(started + START)
-        };
+        let next = [idle, stuck, unready].into_iter().flatten();
         tokio::select! {
-            () = tokio::time::sleep_until(next) => {}
-            () = worker.changed(&mut phase, is_ready) => {}
+            () = tokio::time::sleep_until(next.fold(tidied + TIDY, Instant::min)) => {}
+            () = life.changed() => {}
+            () = worker.wake.notified() => {}
         }
     }
 }

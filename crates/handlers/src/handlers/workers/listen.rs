@@ -44,13 +44,14 @@ pub(super) async fn listen(
             start += length + 1;
             if !is_of_call
                 && !worker
+                    .life
                     .log
                     .flow
                     .takes("stdout", &buffer[start - length - 1..start])
             {
                 return Err(format!(
                     "its worker is ended: {}",
-                    worker.log.flow.excess().unwrap_or_default()
+                    worker.life.log.flow.excess().unwrap_or_default()
                 ));
             }
         }
@@ -69,8 +70,8 @@ pub(super) async fn listen(
 }
 
 fn describe_garbage(worker: &Worker, line: &[u8], why: &str) -> String {
-    let line = worker.log.masked(&String::from_utf8_lossy(line), 200);
-    let why = worker.log.secrets.mask(why);
+    let line = worker.life.log.masked(&String::from_utf8_lossy(line), 200);
+    let why = worker.life.log.secrets.mask(why);
     format!("its worker wrote what the protocol doesn't have ({why}): {line}")
 }
 
@@ -94,7 +95,13 @@ fn take_line(
             ..
         } => {
             let asker = call.and_then(|call| worker.asker(call));
-            let reply = perform(id, request, worker.language, asker.as_ref(), store);
+            let reply = perform(
+                id,
+                request,
+                worker.launch.runtime.language(),
+                asker.as_ref(),
+                store,
+            );
             return Ok((Some(reply), asker.is_some()));
         }
         WorkerLine {
@@ -111,7 +118,7 @@ fn take_line(
             ..
         } => {
             let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
-            let error = worker.log.masked(&format!("{error}{place}"), 4000);
+            let error = worker.life.log.masked(&format!("{error}{place}"), 4000);
             return Ok((None, worker.answer(id, Err(error))));
         }
         WorkerLine {
@@ -121,7 +128,7 @@ fn take_line(
         } => worker.abandon(id),
         WorkerLine {
             ready: Some(true), ..
-        } => worker.set_ready(),
+        } => worker.life.set_ready(),
         WorkerLine {
             loaded: Some(_), ..
         } => {}

@@ -1,15 +1,13 @@
 //! Processes that stay up between events and run the functions of `callable` hooks.
 //!
-//! [`pool`] shares workers among hooks and replaces them. [`worker`] is one worker as its callers
-//! see it, [`life`] its process, [`launch`] how that is started; [`wire`] is the protocol,
-//! [`listen`] takes what the process writes, [`store`] does what it asks of the store. `worker.py`
-//! and `worker.mjs` are the other end.
+//! [`worker`] is one worker as its callers see it, [`life`] its process, [`launch`] how that is
+//! started; [`wire`] is the protocol, [`listen`] takes what the process writes, [`store`] does what
+//! it asks of the store. `worker.py` and `worker.mjs` are the other end.
 
 pub(super) mod launch;
 mod life;
 mod listen;
-pub(super) mod pool;
 mod sources;
 mod store;
 pub(super) mod wire;
-mod worker;
+pub(super) mod worker;
