@@ -10,8 +10,8 @@ use hookwire_engine::hook::Hook;
 use hookwire_rules::contract::Contract;
 use hookwire_rules::matching::Facts;
 use hookwire_rules::matching::call::Subject;
+use hookwire_rules::matching::recent::ReadText;
 use hookwire_rules::matching::rule::ToolRule;
-use hookwire_rules::matching::shell::Script;
 use hookwire_rules::policy::{self, Policy};
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ fn read_commands(facts: &Facts) -> Vec<ReadCommand> {
         return Vec::new();
     }
     // Several definitions may read one text.
-    let mut scripts: Vec<&Arc<Script>> = Vec::new();
+    let mut scripts: Vec<&Arc<ReadText>> = Vec::new();
     for subject in facts.all_calls().flat_map(|call| &call.alternatives) {
         match subject {
             Subject::Shell { script, .. } if !scripts.iter().any(|it| Arc::ptr_eq(it, script)) => {

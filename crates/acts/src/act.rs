@@ -10,6 +10,8 @@ use super::word::{Globs, Openness, Word, from_here, tail};
 use super::{Command, Doubt, GIVEN, Script, Span};
 use compact_str::format_compact;
 use std::borrow::Cow;
+use std::fmt;
+use std::sync::OnceLock;
 
 /// What is done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,9 +261,25 @@ const ASTRAY: &str = "it may be in any directory";
 const PATTERN: &str = "a pattern of file names may name it";
 const REVISION: &str = "it may be a revision or a file";
 
+/// The acts of a script, once somebody has asked for them: rules and guards of one event ask, and
+/// so does the next event with the same text.
+#[derive(Default)]
+pub(super) struct FoundActs(OnceLock<Vec<FileAct>>);
+
+/// Two readings of a text are the same whatever they were asked.
+impl fmt::Debug for FoundActs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FoundActs")
+    }
+}
+
 impl Script {
     /// What the text would do to files, as far as it names them.
-    pub fn file_acts(&self) -> Vec<FileAct> {
+    pub fn file_acts(&self) -> &[FileAct] {
+        self.acts.0.get_or_init(|| self.find_file_acts())
+    }
+
+    fn find_file_acts(&self) -> Vec<FileAct> {
         let mut acts = Vec::new();
         let opened = self
             .redirected

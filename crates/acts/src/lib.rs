@@ -129,6 +129,7 @@ pub struct Script {
     /// What isn't read at all: it may do anything.
     refused: Option<Doubt>,
     judged: judged::Judged,
+    acts: act::FoundActs,
 }
 
 /// One simple command, or a redirection that no command is listed with: `> f`, `{ ls; } > f`.

@@ -161,7 +161,7 @@ fn wrong(
     };
     let given = Environment::new(value, Box::new(|_| None));
     let (script, _) = read_given(example.text, Shell::Bash, MAX_WORK, &[given.into()]);
-    let mut acts = script.file_acts();
+    let mut acts = script.file_acts().to_vec();
     if !script.names_all() {
         acts.extend(named_in_text(example.text));
     }

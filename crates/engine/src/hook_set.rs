@@ -4,7 +4,7 @@
 //! The index only proposes candidates; [`Hook::applies`] decides. It may propose too many, never
 //! too few: a property test holds it to the plain walk over all hooks.
 
-use crate::hook::{Doubt, Hook};
+use crate::hook::{Condition, Doubt, Hook};
 use foldhash::HashMap;
 use hookwire_base::event::{Event, On};
 use hookwire_base::syntax::source::Layer;
@@ -12,6 +12,7 @@ use hookwire_base::verdict::Decision;
 use hookwire_handlers::handlers::Moment;
 use hookwire_rules::contract::{Composition, NATIVE};
 use hookwire_rules::matching::call::Call;
+use hookwire_rules::matching::noted::Inquirer;
 use hookwire_rules::matching::paths::{Links, PathViews};
 use hookwire_rules::matching::rule::Key;
 use hookwire_rules::matching::tools::ToolNames;
@@ -46,6 +47,9 @@ pub struct HookSet {
     pub policies: Vec<Arc<Policy>>,
     /// Names of tools that files add.
     pub tool_names: Arc<ToolNames>,
+    inquirer: Inquirer,
+    /// Some hook has rules about what a call says, so that its text is read.
+    reads_texts: bool,
     /// Hooks that run for each file that a shell's call has written.
     followers: Vec<u32>,
     by_event: HashMap<Arc<str>, EventIndex>,
@@ -112,6 +116,8 @@ impl HookSet {
             if hook.enabled && hook.follows_files() && hook.on.includes(AFTER_TOOL) {
                 set.followers.push(id);
             }
+            let mut rules = hook.tools.rules.iter().chain(&hook.tools.unless);
+            set.reads_texts |= hook.enabled && rules.any(|rule| !rule.is_for_all_calls());
             match &hook.on {
                 On::Names(names) => {
                     for name in names {
@@ -135,22 +141,42 @@ impl HookSet {
 
     /// The hooks that apply to an event, in order, as far as patience goes.
     pub fn select(&self, facts: &Facts) -> Vec<Selected> {
-        self.candidates(facts)
-            .into_iter()
-            .enumerate()
-            .take_while(|(n, _)| n % 8 != 7 || patience::is_left())
-            .map(|(_, id)| id)
-            .filter_map(|id| self.hooks.get(id as usize))
-            .filter_map(|hook| {
-                let doubt = hook.applies(facts).ok()?;
-                Some(Selected {
+        let walk = || self.walk(&self.candidates(facts), facts);
+        let mut selected = if !self.reads_texts {
+            walk().0
+        } else if let Some(left) = facts.recall(self.inquirer) {
+            self.walk(&left, facts).0
+        } else {
+            let left = |(_, left): &(Vec<Selected>, Vec<u32>)| Some(left[..].into());
+            facts.note(self.inquirer, walk, left).0
+        };
+        selected.extend(self.for_files_written(facts));
+        selected
+    }
+
+    /// Those of the hooks that apply, and those that may apply to another event with the same
+    /// text: not the ones whose rules about the text don't hold.
+    fn walk(&self, ids: &[u32], facts: &Facts) -> (Vec<Selected>, Vec<u32>) {
+        let (mut selected, mut left) = (Vec::new(), Vec::new());
+        for (n, id) in ids.iter().enumerate() {
+            if !patience::was_enough() || n % 8 == 7 && !patience::is_left() {
+                break;
+            }
+            let Some(hook) = self.hooks.get(*id as usize) else {
+                continue;
+            };
+            match hook.applies(facts) {
+                Err(Condition::Rule) if !hook.tools.names_arguments() => continue,
+                Err(_) => {}
+                Ok(doubt) => selected.push(Selected {
                     hook: hook.clone(),
                     doubt,
                     about: None,
-                })
-            })
-            .chain(self.for_files_written(facts))
-            .collect()
+                }),
+            }
+            left.push(*id);
+        }
+        (selected, left)
     }
 
     /// The hooks for each file that a shell's call has written, with an event that says so.
@@ -688,6 +714,48 @@ mod tests {
         }
     }
 
+    /// What was found for a text counts for the same text only: another argument, or a file that
+    /// leads elsewhere by now, is looked at.
+    #[test]
+    fn a_text_that_comes_again_is_judged_as_it_stands() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        let set = HookSet::new(
+            compiled(vec![
+                json!({"on": "PreToolUse", "if": "Read(.env)", "deny": "no"}),
+                json!({"on": "PreToolUse", "if": "*(description=push*)", "deny": "no"}),
+                json!({"on": "PreToolUse", "if": "Bash(git push*)", "deny": "no"}),
+            ]),
+            1,
+            "".into(),
+            Vec::new(),
+        );
+        let selected = |description: &str| {
+            let input = json!({"command": "cat notes", "description": description});
+            let event = json!({"event": "PreToolUse", "cwd": top, "tool": {"name": "Bash", "input": input}});
+            let event = Arc::new(Event::from_json(event).unwrap());
+            let select = || set.select(&Facts::new(event.clone(), Path::new("/")));
+            let slow = select();
+            let names = |all: &[Selected]| -> Vec<String> {
+                all.iter().map(|it| it.hook.name.to_string()).collect()
+            };
+            // Twice: the first one leaves what it found to the second.
+            for quick in (0..2).filter_map(|_| patience::quickly(select)) {
+                assert_eq!(names(&quick), names(&slow), "{description}");
+            }
+            names(&slow)
+        };
+        let notes = top.join("notes");
+        std::fs::write(&notes, "").unwrap();
+        assert_eq!(selected("look"), [""; 0]);
+        assert_eq!(selected("push"), ["h1"]);
+        std::fs::remove_file(&notes).unwrap();
+        assert_eq!(selected("look"), [""; 0]);
+        std::os::unix::fs::symlink(".env", &notes).unwrap();
+        assert_eq!(selected("look"), ["h0"]);
+        assert_eq!(selected("push"), ["h0", "h1"]);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
@@ -700,7 +768,13 @@ mod tests {
                 let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p")).with_names(&names);
                 let selected: Vec<_> = set.select(&facts).iter().map(|it| (it.hook.name.clone(), it.doubt.clone())).collect();
                 let walked = set.hooks.iter().filter_map(|hook| Some((hook.name.clone(), hook.applies(&facts).ok()?)));
-                prop_assert_eq!(selected, walked.collect::<Vec<_>>());
+                prop_assert_eq!(&selected, &walked.collect::<Vec<_>>());
+                let event = facts.event.clone();
+                let again = || set.select(&Facts::new(event.clone(), Path::new("/p")).with_names(&names));
+                for quick in (0..2).filter_map(|_| patience::quickly(again)) {
+                    let quick: Vec<_> = quick.iter().map(|it| (it.hook.name.clone(), it.doubt.clone())).collect();
+                    prop_assert_eq!(&quick, &selected);
+                }
             }
         }
     }

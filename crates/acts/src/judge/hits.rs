@@ -8,15 +8,7 @@ use super::*;
 impl Stage {
     /// Whether the command does what the pattern says: any reading of it is enough.
     pub(super) fn hits(&self, command: &Command, piped: bool) -> Held {
-        // Most commands are another program's. A shell may run what flows in, and a twin another
-        // program.
-        let is_only_by_name = !piped && !self.has_twins;
-        if is_only_by_name
-            && command
-                .words
-                .first()
-                .is_some_and(|head| !self.is_named_by(head))
-        {
+        if !piped && self.is_of_another_program(command) {
             return Held::No;
         }
         if self.row.is_some() && only_helps(&command.words) {
@@ -31,6 +23,13 @@ impl Stage {
                 held.max(self.hits_without_vanishing(command, piped))
             }
         }
+    }
+
+    /// Whether the command is another program's by its name alone, as most commands are. A twin may
+    /// be another program. Not for pipes: a shell may run what flows in.
+    fn is_of_another_program(&self, command: &Command) -> bool {
+        let head = command.words.first().filter(|_| !self.has_twins);
+        head.is_some_and(|head| !self.is_named_by(head))
     }
 
     /// `git -C $x . push`: if nothing has set a variable, the next word stands in its place.
@@ -388,6 +387,12 @@ pub fn hits(
             }
             continue;
         };
+        let names_path = stage.names_path();
+        // What is told by the names alone isn't worth keeping.
+        let is_of_another = |command| stage.is_of_another_program(command);
+        if !names_path && script.commands.iter().all(is_of_another) {
+            continue;
+        }
         let judge = || {
             script
                 .commands
@@ -396,7 +401,6 @@ pub fn hits(
                 .collect()
         };
         let held = script.judged.by(rule.id, judge);
-        let names_path = stage.names_path();
         for (at, (command, held)) in script.commands.iter().zip(&*held).enumerate() {
             // Where the text runs is another place in another event.
             let from_here = || match names_path && *held != Held::Yes {

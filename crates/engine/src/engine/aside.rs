@@ -1,7 +1,8 @@
 //! Conditions that take time. An event's conditions are held where the event was read, as long as
-//! that hardly takes time. Where a condition asks the disk, or the event is long, they are held on
-//! a thread apart, which the event waits for as long as its deadline allows. Over it, what the
-//! conditions are about counts as unread, and so every one of them is in doubt.
+//! that hardly takes time. Where a condition has to list a directory, to look into a script or at a
+//! path that the kernel hasn't at hand, or the event is long, they are held on a thread apart,
+//! which the event waits for as long as its deadline allows. Over it, what the conditions are about
+//! counts as unread, and so every one of them is in doubt.
 
 use super::clock;
 use super::question::RunLimits;

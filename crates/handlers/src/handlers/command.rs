@@ -556,7 +556,7 @@ impl Command {
     }
 
     async fn cwd(&self, call: &Call<'_>) -> PathBuf {
-        let (base, root) = (call.moment.facts.base(), &*call.services.root);
+        let (base, root) = (&**call.moment.facts.base(), &*call.services.root);
         match &self.cwd {
             Some(cwd) => cwd.clone(),
             None if base != root && is_directory(base.to_path_buf()).await => base.to_path_buf(),

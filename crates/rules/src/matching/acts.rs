@@ -3,9 +3,9 @@
 
 use super::call::{self, Subject, Thing};
 use super::globbed::{NamePattern, Sight, Sought};
-use super::paths::{self, PathPattern, PathViews, Standing};
+use super::paths::{self, Base, PathPattern, PathViews, Standing};
 use super::shell::{self, Access, Certainty, FileAct, Named, Reach, Shell};
-use super::{Asker, Facts, ToolNaming, patience, tools};
+use super::{Asker, Facts, ToolNaming, noted, patience, tools};
 use hookwire_ask::look::Look;
 use hookwire_base::syntax::source::Layer;
 use rustix::io::Errno;
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How many acts of one call are looked at. Behind them, whatever a rule may be about is in doubt.
 const MOST_ACTS: usize = 512;
+/// Of a text with more commands, what these do to files isn't found out in a hurry.
+const QUICK_COMMANDS: usize = 64;
 /// How much of what a call says is kept with each act, in characters: many acts may be of one long
 /// text.
 const MOST_CAUSE: usize = 100;
@@ -68,7 +70,7 @@ pub(super) struct Act {
     is_open_in_name: bool,
     /// How a path ends that begins in a directory that isn't told.
     /// The directory that relative patterns count from stands behind it.
-    tail: Option<(PathBuf, PathBuf)>,
+    tail: Option<(PathBuf, Base)>,
     /// What the call says, or its beginning: a word of the text, or the value of a member.
     pub(super) cause: String,
     /// It is one of a shell's text.
@@ -80,7 +82,7 @@ pub(super) struct Act {
 struct Code {
     text: String,
     here: PathBuf,
-    base: PathBuf,
+    base: Base,
 }
 
 /// What an act has to do with a pattern.
@@ -98,13 +100,15 @@ impl Facts {
     /// definition reads it. Nothing where there is no time to look.
     pub(super) fn file_acts(&self, asker: Asker) -> Option<&[Act]> {
         let known = &self.file_acts[usize::from(self.declared(asker.layer).is_some())];
-        if let Some(acts) = known.get() {
+        if let Some((acts, grounds)) = known.get() {
+            grounds.note();
             return Some(acts);
         }
         // Of a call that isn't read, the disk isn't asked either: it may be what has hung.
-        let acts = (self.unread.is_none() && patience::allows_slow())
-            .then(|| self.look_for_acts(asker))?;
-        Some(known.get_or_init(|| acts))
+        let found = (self.unread.is_none())
+            .then(|| noted::found_by(|| self.look_for_acts(asker)))
+            .filter(|_| patience::was_enough())?;
+        Some(&known.get_or_init(|| found).0)
     }
 
     /// What the call does to files, for people: `reads /p/.env`.
@@ -193,7 +197,10 @@ impl Facts {
                 .iter()
                 .filter(|_| is_written && act.doubt.is_none() && !act.are_found)
             {
-                if files.len() < MOST && !files.contains(&views.lexical) && views.lexical.is_file()
+                if files.len() < MOST
+                    && !files.contains(&views.lexical)
+                    && patience::allows_slow()
+                    && views.lexical.is_file()
                 {
                     files.push(views.lexical.clone());
                 }
@@ -220,12 +227,17 @@ impl Facts {
         {
             for subject in call.alternatives.iter().chain(&call.others) {
                 if let Subject::Shell { text, script } = subject {
-                    let mut found = script.file_acts();
+                    if script.commands().len() > QUICK_COMMANDS && !patience::allows_slow() {
+                        return Vec::new();
+                    }
                     // Of a longer text all is in doubt already, and its words would take much more
                     // memory than it does.
-                    if !script.names_all() && text.len() <= shell::MAX_TEXT {
-                        found.extend(shell::named_in_shell_text(text));
-                    }
+                    let named = match !script.names_all() && text.len() <= shell::MAX_TEXT {
+                        true => shell::named_in_shell_text(text),
+                        false => Vec::new(),
+                    };
+                    let mut found: Vec<&FileAct> =
+                        script.file_acts().iter().chain(&named).collect();
                     if starts_shell {
                         found.retain(|act| act.certainty == Certainty::Certain);
                     }
@@ -235,7 +247,9 @@ impl Facts {
                         found
                             .iter()
                             .take(MOST_ACTS)
-                            .map(|act| self.of_shell(act, text, is_guess)),
+                            .enumerate()
+                            .take_while(|(n, _)| n % 16 != 15 || patience::is_left())
+                            .map(|(_, act)| self.of_shell(act, text, is_guess)),
                     );
                     acts.extend((found.len() > MOST_ACTS).then(Act::too_many));
                     acts.extend(self.by_patches(script, &found, text));
@@ -275,7 +289,7 @@ impl Facts {
     }
 
     /// What is done to the files that a patch names which a command reads, if it is at hand.
-    fn by_patches(&self, script: &shell::Script, found: &[FileAct], text: &str) -> Vec<Act> {
+    fn by_patches(&self, script: &shell::Script, found: &[&FileAct], text: &str) -> Vec<Act> {
         const MOST: usize = 4;
         if !script.takes_patch() {
             return Vec::new();
@@ -340,7 +354,7 @@ impl Facts {
             let code = Code {
                 text,
                 here: self.runs_in().to_path_buf(),
-                base: self.base().to_path_buf(),
+                base: self.base().clone(),
             };
             Act {
                 code: Some(code),
@@ -443,7 +457,7 @@ impl Facts {
             Named::Path(path) if act.is_by_code() && path.contains('/') => Some(tail_of(path)),
             _ => None,
         };
-        own.tail = tail.map(|tail| (tail, base.to_path_buf()));
+        own.tail = tail.map(|tail| (tail, base.clone()));
         match named {
             Named::Path(path) => {
                 own.paths = directories
@@ -668,7 +682,8 @@ impl Act {
 
     /// Whether all that it is about is named by a pattern that takes it away.
     pub(super) fn is_within(&self, pattern: &PathPattern) -> bool {
-        let is_file = |views: &PathViews| self.reach == Reach::File || !views.lexical.is_dir();
+        let is_file =
+            |views: &PathViews| self.reach == Reach::File || !paths::is_directory(&views.lexical);
         if !self.patterns.is_empty() {
             return self.reach == Reach::File
                 && self.patterns.iter().all(|it| it.is_within(pattern));
@@ -725,15 +740,15 @@ impl Act {
                 Reach::File | Reach::Sought | Reach::Any => None,
                 Reach::Below | Reach::Perhaps => {
                     let is_within = !self.are_found && pattern.stands(views) == Standing::Within;
-                    (is_within && (reach == Reach::Below || views.lexical.is_dir()))
+                    (is_within && (reach == Reach::Below || paths::is_directory(&views.lexical)))
                         .then(|| shown(views))
                 }
                 Reach::All => match pattern.stands(views) {
                     Standing::Within | Standing::Above => Some(shown(views)),
                     Standing::Near => {
+                        let base = Base::new(&*views.lexical);
                         let is_named = |path: &Path| {
-                            pattern
-                                .matches_any(&paths::views(&path.to_string_lossy(), &views.lexical))
+                            pattern.matches_any(&paths::views(&path.to_string_lossy(), &base))
                         };
                         let (found, is_seen) = below(&views.lexical, &is_named);
                         if found.is_empty() && !is_seen {
@@ -804,7 +819,7 @@ impl Act {
 /// Whether a path that ends so may be what a pattern names: where the path goes on with the names
 /// of the pattern's own directories, from some directory above. Below the last of these, it might
 /// be any path.
-fn ends_in(pattern: &PathPattern, tail: &Path, base: &Path) -> bool {
+fn ends_in(pattern: &PathPattern, tail: &Path, base: &Base) -> bool {
     let Some(first) = tail.components().next() else {
         return false;
     };
@@ -878,6 +893,10 @@ impl Default for Found {
 impl Found {
     /// `makes`: what is named behind the pattern may be made in what fits it.
     fn expand(&mut self, from: &Path, pattern: &str, makes: bool) {
+        // How much there is to list isn't known.
+        if !patience::allows_slow() {
+            return;
+        }
         let mut ways = vec![from.to_path_buf()];
         for part in Path::new(pattern).iter() {
             let name = part.to_string_lossy();
@@ -958,6 +977,9 @@ fn listed(directory: &Path) -> Result<Option<ReadDir>, Errno> {
 /// The files and directories below a directory that are asked for, as far as a walk of bounded
 /// length comes; and whether all directories that it came by could be listed.
 fn below(directory: &Path, is_asked: &dyn Fn(&Path) -> bool) -> (Vec<PathBuf>, bool) {
+    if !patience::allows_slow() {
+        return (Vec::new(), true);
+    }
     let (start, mut is_seen) = (Instant::now(), true);
     let (mut left, mut found, mut pending) =
         (MOST_ENTRIES, Vec::new(), vec![directory.to_path_buf()]);

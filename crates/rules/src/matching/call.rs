@@ -1,15 +1,15 @@
 //! A tool call as rules see it: the commands, paths or URLs that its main argument holds.
 
 use super::globbed::{NamePattern, WILDCARDS};
-use super::paths::{self, PathViews};
+use super::paths::{self, Base, PathViews};
 use super::patience;
-use super::recent;
+use super::recent::{self, ReadText};
 use super::shell::{Script, Shell};
 use super::tools::{self, ArgumentKind, Expands, Found, Row};
 use super::urls;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use url::Url;
 
@@ -41,7 +41,7 @@ pub enum Subject {
         /// The text.
         text: Arc<str>,
         /// What it would run.
-        script: Arc<Script>,
+        script: Arc<ReadText>,
     },
     /// Paths, URLs or a text, each of which is judged.
     Items(Vec<Item>),
@@ -97,7 +97,7 @@ impl Call {
         row: Row<'_>,
         tool: &str,
         input: Option<&Value>,
-        base: &Path,
+        base: &Base,
         shell: Shell,
     ) -> Call {
         match input.and_then(|input| Call::only_text(row, input)) {
@@ -115,7 +115,7 @@ impl Call {
     /// The start of a program, taken for a shell's call of one command, which is that text. Without
     /// words it is one of none.
     pub fn of_program(argv: Vec<&str>, text: Arc<str>) -> Call {
-        let script = Script::of_program(argv, 0..text.len()).into();
+        let script = Arc::new(Script::of_program(argv, 0..text.len()).into());
         Call::about(Subject::Shell { text, script })
     }
 
@@ -140,7 +140,7 @@ impl Call {
         row: Row<'_>,
         tool: &str,
         input: Option<&Value>,
-        base: &Path,
+        base: &Base,
         shell: Shell,
     ) -> Call {
         let unclear = |why: String| Subject::Unclear(why);
@@ -284,14 +284,15 @@ impl Item {
 }
 
 /// A path with where it leads on the disk, if there is time to look.
-pub(super) fn path(path: &str, base: &Path) -> Option<Thing> {
-    patience::allows_slow().then(|| Thing::Path(paths::views(path, base)))
+pub(super) fn path(path: &str, base: &Base) -> Option<Thing> {
+    let views = paths::views(path, base);
+    patience::was_enough().then_some(Thing::Path(views))
 }
 
 /// What a path or a URL stands for: a `file:` URL may be taken for the file that it names, `~` for
 /// the home directory, and blanks at the ends for none, too. It may count from other `directories`
 /// as well.
-pub fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
+pub fn path_or_url(text: &str, base: &Base, directories: &[String]) -> Option<Vec<Thing>> {
     let trimmed = text.trim_matches(tools::is_blank);
     let file = match tools::file_of_url(trimmed) {
         Some(file) => Some(file?),
@@ -310,9 +311,9 @@ pub fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Ve
 }
 
 /// The paths that a text names as a pattern, if a tool takes it for one.
-fn names(text: &str, expands: Expands, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
+fn names(text: &str, expands: Expands, base: &Base, directories: &[String]) -> Option<Vec<Thing>> {
     let is_pattern = expands == Expands::All || text.contains(WILDCARDS) || text.contains('(');
-    if !is_pattern {
+    if !is_pattern || !patience::allows_slow() {
         return None;
     }
     // A directory may stand for all that it holds.
@@ -343,7 +344,7 @@ fn names(text: &str, expands: Expands, base: &Path, directories: &[String]) -> O
 /// The files of a patch, each with the family that its change belongs to.
 fn items_of_patch(
     files: &[(&'static str, &str)],
-    base: &Path,
+    base: &Base,
     directories: &[String],
 ) -> Option<Vec<Item>> {
     let mut items = Vec::new();
@@ -359,7 +360,7 @@ fn items_of_patch(
 
 /// What the patches in a shell text are about, and what can't be told of them. `directory`: where
 /// the text runs.
-fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subject> {
+fn patch_of_shell(subject: &Subject, base: &Base, directory: &str) -> Vec<Subject> {
     const MAX: usize = 256;
     let Subject::Shell { text, script } = subject else {
         return Vec::new();
@@ -431,7 +432,7 @@ fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subjec
 
 /// Whether a call happens at another place than its main argument tells, or in an environment of
 /// its own.
-fn is_elsewhere(row: Row<'_>, input: &Value, base: &Path) -> bool {
+fn is_elsewhere(row: Row<'_>, input: &Value, base: &Base) -> bool {
     let mut directories = tools::working_directories(input, row.is_shell());
     let is_moved = match row.is_shell() {
         // One is where the text runs.
@@ -452,7 +453,7 @@ fn is_elsewhere(row: Row<'_>, input: &Value, base: &Path) -> bool {
             return false;
         };
         let is_here = |place: &str| paths::views(place, base).is_in_base(search.is_text);
-        patience::allows_slow() && places.into_iter().all(is_here)
+        places.into_iter().all(is_here)
     };
     search.leaves || !search.places.into_iter().all(is_here)
 }
@@ -473,7 +474,7 @@ fn subjects(
     value: &Value,
     row: Row<'_>,
     input: &Value,
-    base: &Path,
+    base: &Base,
     shell: Shell,
 ) -> Option<Vec<Subject>> {
     if is_long(value) && !patience::allows_slow() {
@@ -554,12 +555,10 @@ mod tests {
             "execute_command",
         ] {
             let row = Row::of(tool);
-            let read = |read: fn(Row<'_>, &str, Option<&Value>, &Path, Shell) -> Call,
+            let base = &Base::new(std::path::Path::new("/p"));
+            let read = |read: fn(Row<'_>, &str, Option<&Value>, &Base, Shell) -> Call,
                         input: &Value| {
-                format!(
-                    "{:?}",
-                    read(row, tool, Some(input), Path::new("/p"), Shell::Bash)
-                )
+                format!("{:?}", read(row, tool, Some(input), base, Shell::Bash))
             };
             for command in ["git push; ls > x", "", " ", "x{enter}y"] {
                 let mut input = json!({ "command": command });

@@ -5,7 +5,7 @@
 //! ([`NamePattern::may_meet`]), and where links lead that the pattern comes across on the disk
 //! ([`through_links`]). Both answer on the careful side: what isn't understood meets everything.
 
-use super::paths::{self, PathPattern, PathViews};
+use super::paths::{self, Base, PathPattern, PathViews};
 use super::shell::meeting::{Token, characters_meet, meet, tokens};
 use hookwire_ask::look::Look;
 use std::path::{Path, PathBuf};
@@ -181,7 +181,7 @@ pub struct Sought {
     /// Any name there, if the pattern says nothing of a directory.
     any: Option<NamePattern>,
     /// Where relative patterns of rules count from.
-    pub base: PathBuf,
+    pub base: Base,
 }
 
 /// What a search has to do with what a rule names.
@@ -200,7 +200,7 @@ pub enum Sight {
 
 impl Sought {
     /// Reads a pattern of names that counts from `start`, or from where the search is called.
-    pub fn new(name: &str, start: PathBuf, called_in: &Path, base: &Path) -> Sought {
+    pub fn new(name: &str, start: PathBuf, called_in: &Path, base: &Base) -> Sought {
         let pattern =
             |text: &str, from: &Path| NamePattern::new(text, from, paths::lexical(base, base));
         let has_directory = name.trim_start_matches("**/").contains('/');
@@ -215,7 +215,7 @@ impl Sought {
             start,
             patterns,
             any,
-            base: base.to_path_buf(),
+            base: base.clone(),
         }
     }
 

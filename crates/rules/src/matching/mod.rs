@@ -6,22 +6,24 @@
 //! is the engine's decision.
 
 mod acts;
+mod at_hand;
 pub mod call;
 mod caught;
 pub mod cel;
 pub mod globbed;
 mod matcher;
 mod named;
+pub mod noted;
 pub mod paths;
 pub mod patience;
-mod recent;
+pub mod recent;
 pub mod rule;
 pub mod shell;
 pub mod tools;
 pub mod urls;
 pub mod when;
 
-use call::Call;
+use call::{Call, Subject};
 use caught::{PANICKED, caught};
 use globset::{GlobBuilder, GlobMatcher};
 use hookwire_ask::look::Look;
@@ -29,7 +31,10 @@ use hookwire_base::event::Event;
 use hookwire_base::support::digest;
 use hookwire_base::syntax::source::Layer;
 use hookwire_base::verdict::LookedInto;
+use noted::{Asked, Grounds, Inquirer};
 use parking_lot::Mutex;
+use paths::Base;
+use recent::ReadText;
 use serde_json::Value;
 use shell::Shell;
 use std::borrow::Cow;
@@ -173,7 +178,7 @@ pub struct Asker {
 pub struct Facts {
     /// The event.
     pub event: Arc<Event>,
-    base: Arc<Path>,
+    base: Base,
     working_directory: Option<PathBuf>,
     names: Arc<ToolNames>,
     known: Option<&'static Tool>,
@@ -189,7 +194,7 @@ pub struct Facts {
     taken_for_shell: OnceLock<()>,
     may_hold_patch: OnceLock<bool>,
     /// Without and with what definition files say of the tool.
-    file_acts: [OnceLock<Vec<acts::Act>>; 2],
+    file_acts: [OnceLock<(Vec<acts::Act>, Grounds)>; 2],
     has_panicked: AtomicBool,
 }
 
@@ -208,8 +213,8 @@ impl Facts {
         has_scripts: bool,
     ) -> Facts {
         let base = match event.cwd() {
-            Some(cwd) => root.join(cwd).into(),
-            None => root.clone(),
+            Some(cwd) => Base::new(root.join(cwd)),
+            None => Base::new(root.clone()),
         };
         Facts::at(base, event, names, has_scripts)
     }
@@ -276,7 +281,7 @@ impl Facts {
         )
     }
 
-    fn at(base: Arc<Path>, event: Arc<Event>, names: Arc<ToolNames>, has_scripts: bool) -> Facts {
+    fn at(base: Base, event: Arc<Event>, names: Arc<ToolNames>, has_scripts: bool) -> Facts {
         let input = event.tool_input().filter(|_| !event.spec.start);
         let known = event.tool_name().and_then(tools::known);
         let row = event.tool_name().map(|name| Row::found(name, known));
@@ -364,7 +369,7 @@ impl Facts {
     }
 
     /// The directory that relative paths are taken against.
-    pub fn base(&self) -> &Path {
+    pub fn base(&self) -> &Base {
         &self.base
     }
 
@@ -424,6 +429,50 @@ impl Facts {
         } else {
             &NOT_READ
         }
+    }
+
+    /// What an inquirer had left to look at when the same text was in the same call, if nothing of
+    /// what that depended on has changed.
+    pub fn recall(&self, by: Inquirer) -> Option<Arc<[u32]>> {
+        let (text, asked) = self.repeatable(by)?;
+        text.notes.recall(&asked)
+    }
+
+    /// Finds out something about the call. Where it is nothing but a text, what is `left` to look
+    /// at is kept for when that comes again.
+    pub fn note<T>(
+        &self,
+        by: Inquirer,
+        find: impl FnOnce() -> T,
+        left: impl FnOnce(&T) -> Option<Arc<[u32]>>,
+    ) -> T {
+        // What was broken off is no answer.
+        let left = |found: &T| patience::was_enough().then(|| left(found)).flatten();
+        match self.repeatable(by) {
+            Some((text, asked)) => text.notes.keep(&asked, find, left),
+            None => find(),
+        }
+    }
+
+    /// The text that the call is, if it says nothing else. Who has time looks again.
+    fn repeatable(&self, by: Inquirer) -> Option<(&ReadText, Asked<'_>)> {
+        let is_declared = self.declared(Layer::Session).is_some();
+        let is_plain = self.command.is_some() && !is_declared && self.unread.is_none();
+        if !is_plain || !patience::is_quick() {
+            return None;
+        }
+        let Subject::Shell { script, .. } = self.call(Layer::Session).alternatives.first()? else {
+            return None;
+        };
+        let original = self.event.original.as_ref();
+        let names = [
+            Some(&*self.event.name),
+            original.and_then(|it| it.near.as_deref()),
+            self.tool(),
+            original.and_then(|it| it.tool.as_deref()),
+        ];
+        let base = self.runs_in();
+        Some((script, Asked { by, names, base }))
     }
 
     /// The call of a tool that no table and no file knows, read as one of a shell, if its input

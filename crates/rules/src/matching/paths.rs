@@ -11,13 +11,16 @@
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::patience;
+use super::at_hand::{self, MAX_NAME, Place};
+use super::{noted, patience};
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use hookwire_ask::look::Look;
 use hookwire_base::support::{failpoint, file, places};
@@ -38,9 +41,8 @@ pub struct PathViews {
     pub tidied: Option<PathBuf>,
     /// A link of the proc file system takes part: it means something else to every process.
     pub magic: bool,
-    /// Where relative patterns count from, as written and as resolved: a project may itself be
-    /// reached through a link.
-    bases: Vec<PathBuf>,
+    /// Where relative patterns count from.
+    base: Base,
     /// The user's home directory, which `~` of a pattern is, in the same two forms.
     homes: &'static [PathBuf],
 }
@@ -61,18 +63,99 @@ pub fn home() -> Option<&'static Path> {
 
 /// A directory as it is written and, where that is another path, as it is resolved.
 fn both_forms(directory: &Path) -> Vec<PathBuf> {
+    with_resolved(directory, std::fs::canonicalize(directory).ok())
+}
+
+fn with_resolved(directory: &Path, resolved: Option<PathBuf>) -> Vec<PathBuf> {
     let written = normalise(directory);
-    let resolved = std::fs::canonicalize(directory)
-        .ok()
-        .filter(|it| *it != written);
+    let resolved = resolved.filter(|resolved| *resolved != written);
     [Some(written), resolved].into_iter().flatten().collect()
 }
+
+/// A directory that relative paths and patterns count from. It is looked up once for all paths of
+/// an event, when the first pattern asks.
+#[derive(Clone)]
+pub struct Base(Arc<LookedUp>);
+
+struct LookedUp {
+    directory: Arc<Path>,
+    forms: OnceLock<Vec<PathBuf>>,
+}
+
+impl Base {
+    /// A directory that isn't looked up yet.
+    pub fn new(directory: impl Into<Arc<Path>>) -> Base {
+        Base(Arc::new(LookedUp {
+            directory: directory.into(),
+            forms: OnceLock::new(),
+        }))
+    }
+
+    /// As it is written and as it is resolved: a project may itself be reached through a link.
+    fn forms(&self) -> &[PathBuf] {
+        if let Some(forms) = self.0.forms.get() {
+            self.note(forms);
+            return forms;
+        }
+        let directory = &*self.0.directory;
+        // Looked up before it is kept: on a disk that hangs, nobody else must wait for this.
+        let forms = if !patience::is_quick() {
+            both_forms(directory)
+        } else if let Some(place) = at_hand::place(directory) {
+            let resolved = match place {
+                Place::Straight | Place::Nowhere => None,
+                Place::Linked(resolved) => Some(resolved),
+            };
+            with_resolved(directory, resolved)
+        } else {
+            patience::run_out();
+            return &[];
+        };
+        self.note(&forms);
+        self.0.forms.get_or_init(|| forms)
+    }
+
+    fn note(&self, forms: &[PathBuf]) {
+        match forms {
+            [_] => noted::by_straight(self),
+            _ => noted::by_more(),
+        }
+    }
+}
+
+impl Deref for Base {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0.directory
+    }
+}
+
+impl AsRef<Path> for Base {
+    fn as_ref(&self) -> &Path {
+        self
+    }
+}
+
+impl fmt::Debug for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.directory.fmt(f)
+    }
+}
+
+impl PartialEq for Base {
+    fn eq(&self, other: &Base) -> bool {
+        self.0.directory == other.0.directory
+    }
+}
+
+impl Eq for Base {}
 
 impl PathViews {
     /// Whether it is the directory that relative patterns count from, or `below` it, in every view.
     pub fn is_in_base(&self, below: bool) -> bool {
         let is_in = |view: &PathBuf| {
-            self.bases.iter().any(|base| {
+            self.base.forms().iter().any(|base| {
                 if below {
                     view.starts_with(base)
                 } else {
@@ -97,7 +180,7 @@ impl PathViews {
                     view.strip_prefix(base).ok()?.to_str()?
                 ))
             };
-            let relative = self.bases.iter().filter_map(|base| from(base, ""));
+            let relative = self.base.forms().iter().filter_map(|base| from(base, ""));
             let of_home = self.homes.iter().filter_map(|home| from(home, "~/"));
             view.to_str()
                 .map(str::to_string)
@@ -123,6 +206,15 @@ impl PathViews {
             .chain(&self.tidied)
     }
 
+    /// Each view once: mostly no link takes part.
+    fn different(&self) -> impl Iterator<Item = &PathBuf> {
+        let is_other = |resolved: &&PathBuf| resolved.as_os_str() != self.lexical.as_os_str();
+        [&self.lexical]
+            .into_iter()
+            .chain(self.resolved.as_ref().filter(is_other))
+            .chain(&self.tidied)
+    }
+
     /// Both views relative to the working directory, as far as they lie in it. `None` if more could
     /// match than the views show.
     pub fn relative(&self) -> Option<Vec<&str>> {
@@ -131,7 +223,8 @@ impl PathViews {
             .into_iter()
             .chain(&self.tidied)
             .flat_map(|view| {
-                self.bases
+                self.base
+                    .forms()
                     .iter()
                     .filter_map(move |base| view.strip_prefix(base).ok())
             })
@@ -140,18 +233,17 @@ impl PathViews {
     }
 }
 
-/// Looks `path` up, relative to `cwd`. Links such as `/proc/self/cwd` are taken for those of a
-/// process whose working directory is `cwd`.
-pub fn views(path: &str, cwd: &Path) -> PathViews {
-    if failpoint::is_due("disk") {
-        // A file system that never answers.
-        loop {
-            std::thread::park();
-        }
-    }
-    let lexical = normalise(&cwd.join(path));
-    let mut walk = Walk { cwd, magic: false };
-    let mut resolved = walk.resolve(&cwd.join(path));
+/// Looks `path` up, relative to `base`. Links such as `/proc/self/cwd` are taken for those of a
+/// process whose working directory is `base`. In a hurry, what the kernel hasn't at hand isn't
+/// waited for, and the views are no answer.
+pub fn views(path: &str, base: &Base) -> PathViews {
+    let whole = base.join(path);
+    let lexical = normalise(&whole);
+    let mut walk = Walk {
+        cwd: base,
+        magic: false,
+    };
+    let mut resolved = walk.resolve(&whole);
     let mut tidied = None;
     if path.contains("..") && resolved.is_some() {
         // What can't be resolved either way can't be told.
@@ -164,21 +256,21 @@ pub fn views(path: &str, cwd: &Path) -> PathViews {
         resolved,
         tidied,
         magic: walk.magic,
-        bases: both_forms(cwd),
+        base: base.clone(),
         homes: &HOMES,
     }
 }
 
 /// The path as it is written, without a look at the disk.
-pub(super) fn lexical(path: &Path, cwd: &Path) -> PathViews {
-    let lexical = normalise(&cwd.join(path));
+pub(super) fn lexical(path: &Path, base: &Base) -> PathViews {
+    let lexical = normalise(&base.join(path));
     let resolved = Some(lexical.clone());
     PathViews {
         lexical,
         resolved,
         tidied: None,
         magic: false,
-        bases: both_forms(cwd),
+        base: base.clone(),
         homes: &HOMES,
     }
 }
@@ -250,6 +342,19 @@ pub fn of_home(path: &str) -> Option<String> {
         .strip_prefix('~')
         .filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
     Some(format!("{}{rest}", home()?.to_str()?))
+}
+
+/// Whether a path leads to a directory.
+pub(super) fn is_directory(path: &Path) -> bool {
+    if !patience::is_quick() {
+        return path.is_dir();
+    }
+    noted::by_more();
+    let found = at_hand::is_directory(path);
+    if found.is_none() {
+        patience::run_out();
+    }
+    found.unwrap_or_default()
 }
 
 /// The text of a script of at most 64 KiB, relative to `cwd`. A directory stands for the file that
@@ -365,8 +470,8 @@ struct Beginning {
 #[derive(Debug, Default)]
 struct Elsewhere {
     looked_up: Option<Instant>,
-    /// The fixed part as it is written, from the root.
-    written: PathBuf,
+    /// Where the fixed part counts from.
+    start: PathBuf,
     glob: Option<Arc<LazyGlob>>,
 }
 
@@ -418,6 +523,8 @@ impl PathPattern {
         if pattern.ends_with('/') && !text.is_empty() && text != "/" {
             text.push_str("/**");
         }
+        // Looked up while definitions are loaded, because an event may not wait for it.
+        LazyLock::force(&HOMES);
         let prefix = fixed_part(&text);
         let glob = glob(&text)?;
         let has_wildcard = |part: &str| part.contains(['*', '?', '[', '{', '\\']);
@@ -466,10 +573,10 @@ impl PathPattern {
     /// For a rule that denies, asks or runs: one view is enough, and so is a path that can't be
     /// resolved.
     pub fn matches_any(&self, views: &PathViews) -> bool {
-        let Some(resolved) = &views.resolved else {
+        if views.resolved.is_none() {
             return true;
-        };
-        let paths = || [&views.lexical, resolved].into_iter().chain(&views.tidied);
+        }
+        let paths = || views.different();
         paths().any(|path| is_below(self.from, &self.glob, path, views))
             || self
                 .wide
@@ -536,7 +643,7 @@ impl PathPattern {
                 }];
             }
             From::Home => views.homes,
-            From::WorkingDirectory => &views.bases,
+            From::WorkingDirectory => views.base.forms(),
         };
         bases.iter().map(|base| base.join(fixed)).collect()
     }
@@ -574,7 +681,7 @@ impl PathPattern {
         let bases = match self.from {
             From::Root => &[][..],
             From::Home => views.homes,
-            From::WorkingDirectory => &views.bases,
+            From::WorkingDirectory => views.base.forms(),
         };
         let mut all = Vec::new();
         for it in &self.beginnings {
@@ -626,7 +733,7 @@ fn is_below(from: From, glob: &LazyGlob, view: &Path, views: &PathViews) -> bool
     let bases = match from {
         From::Root => return glob.is_match(view),
         From::Home => views.homes,
-        From::WorkingDirectory => &views.bases,
+        From::WorkingDirectory => views.base.forms(),
     };
     bases
         .iter()
@@ -648,16 +755,24 @@ impl Beginning {
     /// The pattern with its fixed part resolved, where links lead that elsewhere: `/usr/bin/*` of
     /// `/bin/*`.
     fn elsewhere(&self, from: From, views: &PathViews) -> Option<Arc<LazyGlob>> {
-        let written = match from {
-            From::Root => PathBuf::from(&self.prefix),
-            From::Home => home()?.join(&self.prefix),
+        let start = match from {
+            From::Root => Path::new("/"),
+            From::Home => home()?,
             // The working directory itself has both its forms.
             From::WorkingDirectory if self.prefix.is_empty() => return None,
-            From::WorkingDirectory => views.bases.last()?.join(&self.prefix),
+            From::WorkingDirectory => views.base.forms().last()?,
         };
-        let mut known = self.elsewhere.lock();
-        if known.looked_up.is_none_or(|at| at.elapsed() > KNOWN) || known.written != written {
+        // Whoever looks holds it, and may wait for a disk. Who is in a hurry waits for nobody.
+        let free = self.elsewhere.try_lock();
+        let mut known = free.or_else(|| patience::allows_slow().then(|| self.elsewhere.lock()))?;
+        let is_known = known.start.as_os_str() == start.as_os_str()
+            && known.looked_up.is_some_and(|at| at.elapsed() <= KNOWN);
+        if !is_known {
+            let written = start.join(&self.prefix);
             let resolved = leads_elsewhere(&written);
+            if !patience::was_enough() {
+                return None;
+            }
             let path = resolved.as_ref().and_then(|it| it.to_str());
             // Resolved names are taken as they are, whatever characters they have.
             let glob = path.and_then(|path| {
@@ -667,9 +782,12 @@ impl Beginning {
             });
             *known = Elsewhere {
                 looked_up: Some(Instant::now()),
-                written,
+                start: start.to_path_buf(),
                 glob: glob.map(Arc::new),
             };
+        }
+        if let Some(looked_up) = known.looked_up {
+            noted::until(looked_up + KNOWN);
         }
         known.glob.clone()
     }
@@ -701,6 +819,9 @@ struct Found {
     links: Vec<(Box<str>, PathBuf)>,
 }
 
+/// So many prefixes are looked up where there is no time.
+const QUICK_PREFIXES: usize = 64;
+
 /// The working directories whose links are remembered.
 const MAX_BASES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
@@ -713,7 +834,7 @@ impl Links {
         prefixes: impl Iterator<Item = &'p str>,
         mut found: impl FnMut(&str),
     ) {
-        let Some(base) = views.bases.last() else {
+        let Some(base) = views.base.forms().last() else {
             return;
         };
         let by_base = self.0.get_or_init(|| Mutex::new(LruCache::new(MAX_BASES)));
@@ -730,12 +851,19 @@ impl Links {
             let elsewhere =
                 |prefix: &str| Some((prefix.into(), leads_elsewhere(&base.join(prefix))?));
             let links = prefixes
+                .enumerate()
+                .take_while(|(n, _)| *n < QUICK_PREFIXES || patience::allows_slow())
                 .take_while(|_| patience::is_left())
-                .filter_map(elsewhere)
+                .filter_map(|(_, prefix)| elsewhere(prefix))
                 .collect();
             // Otherwise some may be missing.
-            let looked_up = patience::is_left().then(Instant::now);
+            let is_all = patience::was_enough() && patience::is_left();
+            let looked_up = is_all.then(Instant::now);
             *known = Found { looked_up, links };
+        }
+        match known.looked_up {
+            Some(looked_up) => noted::until(looked_up + KNOWN),
+            None => noted::by_more(),
         }
         let paths = [
             Some(&views.lexical),
@@ -878,10 +1006,9 @@ pub fn normalise(path: &Path) -> PathBuf {
     out
 }
 
-/// As in Linux: MAXSYMLINKS, PATH_MAX and NAME_MAX.
+/// As in Linux: MAXSYMLINKS and PATH_MAX.
 const MAX_LINKS: usize = 40;
 const MAX_PATH: usize = 4096;
-const MAX_NAME: usize = 255;
 
 struct Walk<'a> {
     cwd: &'a Path,
@@ -894,6 +1021,19 @@ impl Walk<'_> {
         let bytes = path.as_os_str().as_bytes();
         if bytes.len() >= MAX_PATH || bytes.contains(&0) || !path.is_absolute() {
             return None;
+        }
+        let hangs = failpoint::is_due("disk");
+        if patience::is_quick() {
+            if hangs || !at_hand::is_straight(path) {
+                patience::run_out();
+                return None;
+            }
+            noted::by_straight(path);
+            return Some(normalise(path));
+        }
+        noted::by_more();
+        while hangs {
+            std::thread::park();
         }
         let mut pending: Vec<Vec<u8>> = names(bytes);
         let mut at = PathBuf::from("/");

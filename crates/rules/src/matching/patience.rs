@@ -6,6 +6,7 @@
 //! Kept by thread, because every leaf of a condition has to heed it and none needs to know who
 //! waits.
 
+use super::noted;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,16 +72,21 @@ fn with<T>(patience: Patience, work: impl FnOnce() -> T) -> (T, Patience) {
     (result, after)
 }
 
-/// Whether there is time for something slow, such as a look at the disk. If not, the caller answers
-/// with anything: nobody will see it.
+/// Whether there is time for something slow, such as to list a directory. If not, the caller
+/// answers with anything: nobody will see it.
 pub fn allows_slow() -> bool {
-    PATIENCE.with_borrow_mut(|patience| match patience {
-        Patience::Quick { is_used_up, .. } => {
+    run_out();
+    !is_quick()
+}
+
+/// Breaks off what is done in a hurry: it takes time after all.
+pub(super) fn run_out() {
+    noted::by_more();
+    PATIENCE.with_borrow_mut(|patience| {
+        if let Patience::Quick { is_used_up, .. } = patience {
             *is_used_up = true;
-            false
         }
-        Patience::Unbounded | Patience::Until(_) => true,
-    })
+    });
 }
 
 /// Whether whoever waits is in a hurry.

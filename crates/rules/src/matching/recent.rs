@@ -1,11 +1,14 @@
 //! The texts that were read last. A call's command is judged when it is about to run, when a
 //! permission is asked for it, and after it ran; and agents repeat what they do.
 
+use super::noted::Notes;
 use super::patience;
 use super::shell::{Script, Shell, read, read_within};
 use lru::LruCache;
 use parking_lot::Mutex;
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 /// How many texts are kept, for each shell.
@@ -17,12 +20,42 @@ const MAX_COMMANDS: usize = 64;
 /// Steps that a reader in a hurry takes: some milliseconds.
 const QUICK_WORK: usize = 20_000;
 
-type Recent = Mutex<LruCache<Arc<str>, Arc<Script>>>;
+type Recent = Mutex<LruCache<Arc<str>, Arc<ReadText>>>;
+
+/// What a text would do, with what was found out about it.
+#[derive(Default)]
+pub struct ReadText {
+    script: Script,
+    pub(super) notes: Notes,
+}
+
+impl From<Script> for ReadText {
+    fn from(script: Script) -> ReadText {
+        ReadText {
+            script,
+            notes: Notes::default(),
+        }
+    }
+}
+
+impl Deref for ReadText {
+    type Target = Script;
+
+    fn deref(&self) -> &Script {
+        &self.script
+    }
+}
+
+impl fmt::Debug for ReadText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.script.fmt(f)
+    }
+}
 
 /// [`read`], which depends on nothing but its arguments and this process's environment, kept for
 /// whoever asks for the same text next. Where there's no [patience] for it, the script isn't all of
 /// the text, and must not be kept.
-pub fn read_shared(text: &Arc<str>, shell: Shell) -> Arc<Script> {
+pub fn read_shared(text: &Arc<str>, shell: Shell) -> Arc<ReadText> {
     static RECENT: LazyLock<[Recent; Shell::COUNT]> =
         LazyLock::new(|| std::array::from_fn(|_| Mutex::new(LruCache::new(KEPT))));
     if text.len() > MAX_LENGTH {
@@ -40,14 +73,14 @@ pub fn read_shared(text: &Arc<str>, shell: Shell) -> Arc<Script> {
 }
 
 /// Reads a text as far as there is patience for it, and says whether that is all of it.
-fn read_patiently(text: &str, shell: Shell) -> (Arc<Script>, bool) {
+fn read_patiently(text: &str, shell: Shell) -> (Arc<ReadText>, bool) {
     if !patience::is_quick() {
-        return (Arc::new(read(text, shell)), true);
+        return (Arc::new(read(text, shell).into()), true);
     }
     let (script, was_enough) = read_within(text, shell, QUICK_WORK);
     // Where a user lives is looked up, which takes time.
     let is_all = was_enough && patience::was_enough() || patience::allows_slow();
-    (Arc::new(script), is_all)
+    (Arc::new(script.into()), is_all)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod tests;
 
 use super::acts::Act;
 use super::call::{self, Names, Subject, Thing};
-use super::paths::{self, PathPattern};
+use super::paths::{self, Base, PathPattern};
 use super::shell::{Access, CommandRule};
 use super::text_glob as glob;
 use super::tools::{self, ArgumentKind};
@@ -23,7 +23,6 @@ use globset::GlobMatcher;
 use judge::short;
 use serde_json::Value;
 use smallvec::SmallVec;
-use std::path::Path;
 
 pub use judge::declaration;
 
@@ -456,7 +455,7 @@ impl ToolRule {
         name: &str,
         value: &str,
         input: &Value,
-        base: &Path,
+        base: &Base,
         reading: Reading,
     ) -> Truth {
         if value.contains("://") && tools::file_of_url(value).is_none() {
@@ -615,6 +614,12 @@ impl Condition {
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.unless.is_empty()
+    }
+
+    /// Whether a rule of it names another argument than the main one.
+    pub fn names_arguments(&self) -> bool {
+        let is_named = |rule: &ToolRule| matches!(rule.argument, Argument::Named(_));
+        self.rules.iter().chain(&self.unless).any(is_named)
     }
 
     /// Whether it holds for an event, in one of two readings.

@@ -1,8 +1,8 @@
 use super::*;
 
 fn pattern(text: &str) -> NamePattern {
-    let base = Path::new("/p");
-    NamePattern::new(text, base, paths::views("x", base))
+    let base = Base::new(Path::new("/p"));
+    NamePattern::new(text, &base, paths::views("x", &base))
 }
 
 #[test]

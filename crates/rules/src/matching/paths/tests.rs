@@ -46,6 +46,64 @@ fn fixture() -> (tempfile::TempDir, PathBuf) {
     (guard, root)
 }
 
+/// The views of a path. In a hurry they are the same, or there are none.
+fn views(path: &str, base: &Path) -> PathViews {
+    let look = || super::views(path, &Base::new(base));
+    let views = look();
+    if let Some(quick) = patience::quickly(look) {
+        assert_eq!(quick, views, "{path}");
+    }
+    views
+}
+
+/// What is at hand needs no time: what is there, what isn't, and what would wait if it were opened.
+#[test]
+#[cfg(target_os = "linux")]
+fn names_that_the_kernel_has_at_hand() {
+    let (_guard, root) = fixture();
+    let pipe = root.join("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    for (path, is_at_hand) in [
+        ("src/a.ts", true),
+        ("src/../src/a.ts", true),
+        ("pipe", true),
+        ("pipe/x", false),
+        ("new/x.ts", true),
+        ("new/../x.ts", false),
+        ("docs/link_in/a.ts", false),
+        ("src/loop", false),
+        ("/proc/self/cwd/x", false),
+        ("/proc/1/../x", false),
+    ] {
+        // Whoever looks first has the kernel remember it.
+        let slow = views(path, &root);
+        let quick = patience::quickly(|| super::views(path, &Base::new(&*root)));
+        assert_eq!(quick, is_at_hand.then_some(slow), "{path}");
+    }
+    for (path, is_directory) in [
+        ("src", true),
+        ("docs/link_in", true),
+        ("pipe", false),
+        ("new", false),
+    ] {
+        let found = patience::quickly(|| super::is_directory(&root.join(path)));
+        assert_eq!(found, Some(is_directory), "{path}");
+    }
+    let link = root.parent().unwrap().join("projlink");
+    for base in [&root, &link] {
+        let forms = || Base::new(&**base).forms().to_vec();
+        let slow = forms();
+        assert_eq!(patience::quickly(forms), Some(slow));
+    }
+}
+
 #[test]
 fn corpus() {
     let (_guard, root) = fixture();

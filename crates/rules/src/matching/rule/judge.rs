@@ -504,9 +504,7 @@ pub(super) fn place<'a>(facts: &'a Facts, files: Option<&'a shell::Files<'a>>) -
 
 /// Where links lead an absolute path.
 fn links(path: &str) -> Option<String> {
-    let resolved = patience::allows_slow()
-        .then(|| paths::resolved(path.as_ref()))
-        .flatten()?;
+    let resolved = paths::resolved(path.as_ref())?;
     resolved.into_os_string().into_string().ok()
 }
 

@@ -8,6 +8,7 @@ use hookwire_testing::rows;
 use serde::Deserialize;
 use serde_json::json;
 use std::iter::{empty, once};
+use std::path::Path;
 use std::sync::Arc;
 
 fn word(truth: Truth) -> &'static str {

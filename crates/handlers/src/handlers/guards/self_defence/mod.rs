@@ -31,6 +31,7 @@ use hookwire_base::verdict::{Answer, Decision};
 use hookwire_rules::agents::{self, AGENTS};
 use hookwire_rules::matching;
 use hookwire_rules::matching::call::{self, Item, Subject, Thing};
+use hookwire_rules::matching::noted::Inquirer;
 use hookwire_rules::matching::paths::{self, PathPattern, PathViews};
 use hookwire_rules::matching::rule::{Condition, Reading, ToolRule};
 use hookwire_rules::matching::shell::{
@@ -61,6 +62,7 @@ pub struct SelfDefense(Arc<Guarded>);
 /// What is guarded.
 #[derive(Debug)]
 struct Guarded {
+    inquirer: Inquirer,
     places: Places,
     paths: Vec<Protected>,
     /// Where hookwire's own files are. They are no patterns, whatever characters their names have.
@@ -194,6 +196,7 @@ impl Kind for SelfDefense {
         let commands = Condition { rules, unless };
         let places = Places::new(&raw.paths);
         Ok(SelfDefense(Arc::new(Guarded {
+            inquirer: Inquirer::default(),
             places,
             paths,
             directories,
@@ -209,12 +212,19 @@ impl Kind for SelfDefense {
         let (guarded, asker, layer) = (self.0.clone(), call.hook.asker(), call.hook.source.layer);
         let root = call.services.root.clone();
         let harm = move |facts: &Facts| {
-            guarded.harm(Judged {
-                facts,
-                asker,
-                layer,
-                root: &root,
-            })
+            if facts.recall(guarded.inquirer).is_some() {
+                return None;
+            }
+            let judge = || {
+                guarded.harm(Judged {
+                    facts,
+                    asker,
+                    layer,
+                    root: &root,
+                })
+            };
+            let harmless = |harm: &Option<String>| harm.is_none().then(|| [].into());
+            facts.note(guarded.inquirer, judge, harmless)
         };
         Ok(match call.compute(harm).await? {
             Some(harm) if runs_asked(call, &harm) => {
@@ -309,7 +319,7 @@ impl Guarded {
                 Subject::Shell { text, script } => {
                     let (text, script) = told
                         .as_ref()
-                        .map_or((&**text, &**script), |(text, script)| (text, script));
+                        .map_or((&**text, &***script), |(text, script)| (text, script));
                     let harm = self.harm_of_text(text, script, &ground);
                     if let Some(harm) =
                         harm.or_else(|| self.harm_of_files(script, told.is_some(), facts, &ground))

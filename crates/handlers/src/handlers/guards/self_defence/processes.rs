@@ -5,8 +5,8 @@ use super::names::base_name;
 use super::places::{Named, What};
 use hookwire_ask::programs;
 use hookwire_rules::agents::AGENTS;
-use hookwire_rules::matching::patience;
 use hookwire_rules::matching::shell::{Command, Ends, Script, Word};
+use hookwire_rules::matching::{noted, patience};
 use regex::RegexBuilder;
 use std::path::Path;
 
@@ -69,6 +69,8 @@ fn is_host(word: &Word) -> bool {
     let Ok(number) = digits.parse::<u32>() else {
         return false;
     };
+    // Which program it is by now, only a look tells.
+    noted::by_more();
     let program = || std::fs::read_link(Path::new("/proc").join(digits).join("exe")).ok();
     number == std::process::id()
         || number > 1 && program().is_some_and(|it| Some(it) == std::env::current_exe().ok())

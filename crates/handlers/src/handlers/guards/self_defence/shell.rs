@@ -9,6 +9,7 @@ use super::places::{Change, Named, What};
 use hookwire_ask::programs;
 use hookwire_rules::matching::patience;
 use hookwire_rules::matching::shell::{Access, Certainty, Command, FileAct, Reach, Script, Word};
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -65,7 +66,7 @@ impl fmt::Display for Hit {
 /// A text with what it does to files.
 pub(super) struct Text<'a> {
     script: &'a Script,
-    acts: Vec<FileAct>,
+    acts: Cow<'a, [FileAct]>,
     ground: &'a Ground<'a>,
 }
 
@@ -73,7 +74,7 @@ impl<'a> Text<'a> {
     pub(super) fn new(script: &'a Script, ground: &'a Ground<'a>) -> Text<'a> {
         Text {
             script,
-            acts: script.file_acts(),
+            acts: script.file_acts().into(),
             ground,
         }
     }
@@ -81,7 +82,7 @@ impl<'a> Text<'a> {
     /// What a shell that runs it does itself: a program that it starts is asked about when that
     /// starts.
     pub(super) fn of_shell(mut self) -> Text<'a> {
-        self.acts.retain(|act| !act.is_by_code());
+        self.acts.to_mut().retain(|act| !act.is_by_code());
         self
     }
 
