@@ -62,7 +62,7 @@ struct Figure {
     notes: Vec<String>,
 }
 
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 22] = [
     Row {
         name: "latency",
         what: "dispatch over stdio, one in flight, p50",
@@ -76,6 +76,48 @@ const ROWS: [Row; 15] = [
         unit: Unit::PerSecond,
         target: Target::Share(0.5, 0.7),
         measure: throughput,
+    },
+    Row {
+        name: "known",
+        what: "a known command beside the rules that people have, one in flight, p50",
+        unit: Unit::Micros,
+        target: Target::Ratio(1.2, 1.1),
+        measure: |bench| alone(bench, &known_commands()),
+    },
+    Row {
+        name: "known-many",
+        what: "the same, 64 in flight",
+        unit: Unit::PerSecond,
+        target: Target::Share(0.5, 0.7),
+        measure: |bench| in_flight(bench, &known_commands()),
+    },
+    Row {
+        name: "new",
+        what: "a new command beside the rules that people have, one in flight, p50",
+        unit: Unit::Micros,
+        target: Target::Ratio(1.35, 1.2),
+        measure: |bench| alone(bench, &new_commands()),
+    },
+    Row {
+        name: "new-many",
+        what: "the same, 64 in flight",
+        unit: Unit::PerSecond,
+        target: Target::Share(0.3, 0.5),
+        measure: |bench| in_flight(bench, &new_commands()),
+    },
+    Row {
+        name: "files",
+        what: "an edit and files of 4 and 200 KB beside the rules that people have, one in flight, p50",
+        unit: Unit::Micros,
+        target: Target::Ratio(1.35, 1.2),
+        measure: |bench| alone(bench, &file_calls()),
+    },
+    Row {
+        name: "files-many",
+        what: "the same, 64 in flight",
+        unit: Unit::PerSecond,
+        target: Target::Share(0.3, 0.5),
+        measure: |bench| in_flight(bench, &file_calls()),
     },
     Row {
         name: "many-hooks",
@@ -124,14 +166,21 @@ const ROWS: [Row; 15] = [
         what: "`hookwire-run hook AGENT` with a warm host, start to exit, against `sh -c true`, p50",
         unit: Unit::Micros,
         target: Target::Ratio(2.2, 1.5),
-        measure: |bench| hook(bench, &bench.host.with_file_name("hookwire-run")),
+        measure: |bench| hook_denies(bench, &bench.host.with_file_name("hookwire-run")),
+    },
+    Row {
+        name: "hook-usual",
+        what: "`hookwire-run hook AGENT` beside the usual rules, which let the call pass",
+        unit: Unit::Micros,
+        target: Target::Ratio(2.2, 1.5),
+        measure: hook_usual,
     },
     Row {
         name: "hook-large",
         what: "`hookwire-host hook AGENT`, the same",
         unit: Unit::Micros,
         target: Target::Ratio(3.0, 1.5),
-        measure: |bench| hook(bench, &bench.host),
+        measure: |bench| hook_denies(bench, &bench.host),
     },
     Row {
         name: "http",
@@ -305,18 +354,7 @@ impl Unit {
 fn latency(bench: &Bench) -> Figure {
     let figures = judged_by().map(|(name, events)| {
         let hooks = ten_hooks();
-        let mut pair = Pair::new(bench, hooks.path(), &events);
-        let (mut host, mut floor) = (Vec::new(), Vec::new());
-        for _ in 0..bench.times(40) {
-            pair.host.time(&pair.requests, 500, &mut host);
-            pair.floor.time(&pair.requests, 500, &mut floor);
-        }
-        let (p90, p90_floor) = (quantile(&mut host, 0.9), quantile(&mut floor, 0.9));
-        Against::new(
-            &mut host,
-            &mut floor,
-            format!("{name}, p90 {p90:.1} µs against {p90_floor:.1} µs"),
-        )
+        Pair::new(bench, hooks.path(), &events).time(bench.times(40), 500, name.into())
     });
     Against::worst(&figures)
 }
@@ -324,18 +362,57 @@ fn latency(bench: &Bench) -> Figure {
 fn throughput(bench: &Bench) -> Figure {
     let figures = judged_by().map(|(name, events)| {
         let hooks = ten_hooks();
-        let mut pair = Pair::new(bench, hooks.path(), &events);
-        let (mut host, mut floor) = (Vec::new(), Vec::new());
-        for _ in 0..bench.times(25) {
-            host.push(pair.host.flood(&pair.requests, 10_000));
-            floor.push(pair.floor.flood(&pair.requests, 10_000));
-        }
-        Against::new(&mut host, &mut floor, name.into())
+        Pair::new(bench, hooks.path(), &events).flood(bench.times(25), 10_000, name.into())
     });
-    let mut figure = Against::worst(&figures);
-    figure.measured = 1e6 / figure.measured;
-    figure.floor = figure.floor.map(|floor| 1e6 / floor);
-    figure
+    Against::worst(&figures).per_second()
+}
+
+/// Calls beside each of the [`RULE_SETS`].
+fn alone(bench: &Bench, calls: &[Calls]) -> Figure {
+    beside_rules(bench, calls, |pair, size, name| {
+        pair.time(bench.times(20), 1 + 500 / size, name)
+    })
+}
+
+/// The same with 64 in flight.
+fn in_flight(bench: &Bench, calls: &[Calls]) -> Figure {
+    beside_rules(bench, calls, |pair, size, name| {
+        pair.flood(bench.times(15), IN_FLIGHT + 5_000 / size, name)
+    })
+    .per_second()
+}
+
+/// The figure is the worst one up to the usual rules.
+fn beside_rules(
+    bench: &Bench,
+    calls: &[Calls],
+    measure: impl Fn(&mut Pair, usize, String) -> Against,
+) -> Figure {
+    let project = project();
+    let (mut held, mut notes) = (Vec::new(), Vec::new());
+    for rules in &RULE_SETS {
+        let hooks = rules.hooks();
+        for (name, call) in calls {
+            let mut host = Command::new(&bench.host);
+            host.args(["serve", "--isolated", "--root"])
+                .arg(project.path())
+                .arg("--hooks")
+                .arg(hooks.path().join("hooks"));
+            if rules.defends_itself {
+                host.arg("--self-defense");
+            }
+            let events: Vec<Value> = call(project.path());
+            let size = 1 + events[0].to_string().len() / 4096;
+            let mut pair = Pair::of(bench, bench.pinned(&mut host), ring(&events));
+            let against = measure(&mut pair, size, format!("{}; {name}", rules.name));
+            notes.push(against.note.clone());
+            held.extend((!matches!(rules.rules, Rules::All)).then_some(against));
+        }
+    }
+    Figure {
+        notes,
+        ..Against::worst(&held)
+    }
 }
 
 /// With 64 in flight, since waking up would hide the difference that is looked for.
@@ -665,12 +742,33 @@ fn keystroke(bench: &Bench) -> Figure {
 }
 
 /// What an agent waits for at each event, against the least that it could start.
-fn hook(bench: &Bench, program: &Path) -> Figure {
+fn hook_denies(bench: &Bench, program: &Path) -> Figure {
     let hooks = ten_hooks();
+    let push = "git push --force origin main";
+    hook(bench, program, hooks.path(), hooks.path(), push, "a deny")
+}
+
+fn hook_usual(bench: &Bench) -> Figure {
+    let program = bench.host.with_file_name("hookwire-run");
+    let usual = RULE_SETS.iter().find(|it| it.name == "the usual rules");
+    let (hooks, project) = (usual.unwrap().hooks(), project());
+    let command = "git status --short && sed -n 1,80p src/main.rs";
+    let hooks = &hooks.path().join("hooks");
+    hook(bench, &program, hooks, project.path(), command, "a pass")
+}
+
+fn hook(
+    bench: &Bench,
+    program: &Path,
+    hooks: &Path,
+    project: &Path,
+    command: &str,
+    what: &str,
+) -> Figure {
     let runtime = tempfile::tempdir().unwrap();
     let payload = json!({
-        "session_id": "s", "cwd": hooks.path(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
-        "tool_input": { "command": "git push --force origin main" },
+        "session_id": "s", "cwd": project, "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": { "command": command },
     });
     assert!(
         program.is_file(),
@@ -679,13 +777,13 @@ fn hook(bench: &Bench, program: &Path) -> Figure {
     );
     let mut hook = Command::new(program);
     hook.args(["hook", "claude-code", "--isolated", "--hooks"])
-        .arg(hooks.path())
+        .arg(hooks)
         .arg("--root")
-        .arg(hooks.path());
+        .arg(project);
     for place in ["--user-dir", "--data-dir"] {
         hook.arg(place).arg(runtime.path().join(place));
     }
-    hook.current_dir(hooks.path())
+    hook.current_dir(project)
         .env("XDG_RUNTIME_DIR", runtime.path());
     let mut floor = Command::new("sh");
     floor.args(["-c", "true"]);
@@ -706,8 +804,9 @@ fn hook(bench: &Bench, program: &Path) -> Figure {
         (started.elapsed().as_secs_f64() * 1e6, output)
     };
     let (_, first) = run(&mut hook);
+    let is_denied = String::from_utf8_lossy(&first.stdout).contains("\"deny\"");
     assert!(
-        String::from_utf8_lossy(&first.stdout).contains("\"deny\""),
+        first.status.success() && is_denied == (what == "a deny"),
         "{first:?}"
     );
     let (mut with_hook, mut with_floor) = (Vec::new(), Vec::new());
@@ -718,7 +817,7 @@ fn hook(bench: &Bench, program: &Path) -> Figure {
     Against::worst(&[Against::new(
         &mut with_hook,
         &mut with_floor,
-        "claude-code, a deny".into(),
+        format!("claude-code, {what}"),
     )])
 }
 
@@ -977,6 +1076,17 @@ struct Against {
     note: String,
 }
 
+impl Figure {
+    /// Requests a second, of microseconds a request.
+    fn per_second(self) -> Figure {
+        Figure {
+            measured: 1e6 / self.measured,
+            floor: self.floor.map(|floor| 1e6 / floor),
+            ..self
+        }
+    }
+}
+
 impl Against {
     fn new(measured: &mut [f64], floor: &mut [f64], note: String) -> Against {
         let (measured, floor) = (p50(measured), p50(floor));
@@ -1035,6 +1145,183 @@ fn judged_by() -> [(&'static str, Vec<Value>); 3] {
             (0..16 * IN_FLIGHT).map(new).collect(),
         ),
     ]
+}
+
+/// Rules as people have them.
+struct RuleSet {
+    name: &'static str,
+    rules: Rules,
+    /// As in a host that `hookwire hook` starts.
+    defends_itself: bool,
+}
+
+enum Rules {
+    These(&'static str),
+    /// Of the cookbook.
+    Named(&'static [&'static str]),
+    /// All of the cookbook.
+    All,
+}
+
+const RULE_SETS: [RuleSet; 5] = [
+    RuleSet {
+        name: "no rule",
+        rules: Rules::Named(&[]),
+        defends_itself: false,
+    },
+    RuleSet {
+        name: "a command rule",
+        rules: Rules::Named(&["no-force-push"]),
+        defends_itself: false,
+    },
+    RuleSet {
+        name: "a file rule",
+        rules: Rules::These("if: Write(/etc/**)\n    deny: Not the machine's settings."),
+        defends_itself: false,
+    },
+    RuleSet {
+        name: "the usual rules",
+        rules: Rules::Named(&[
+            "ask-before-push",
+            "no-credentials",
+            "no-curl-sh",
+            "no-env-read",
+            "no-force-push",
+            "no-lock-file-edits",
+            "no-lost-work",
+            "no-rm-rf",
+            "no-sudo",
+            "protect-main",
+        ]),
+        defends_itself: true,
+    },
+    RuleSet {
+        name: "all of the cookbook",
+        rules: Rules::All,
+        defends_itself: true,
+    },
+];
+
+impl RuleSet {
+    /// A directory that has them in `hooks`.
+    fn hooks(&self) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let hooks = dir.path().join("hooks");
+        fs::create_dir(&hooks).unwrap();
+        let cookbook = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/cookbook");
+        let take = |name: &str| {
+            let file = format!("{name}.yaml");
+            fs::copy(cookbook.join(&file), hooks.join(&file)).unwrap();
+        };
+        match self.rules {
+            Rules::These(rule) => {
+                let text = format!("hooks:\n  - name: rule\n    on: PreToolUse\n    {rule}\n");
+                fs::write(hooks.join("rule.yaml"), text).unwrap();
+            }
+            Rules::Named(names) => names.iter().for_each(|name| take(name)),
+            Rules::All => {
+                for entry in fs::read_dir(&cookbook).unwrap() {
+                    let name = entry.unwrap().file_name().into_string().unwrap();
+                    let name = name.strip_suffix(".yaml");
+                    name.filter(|name| !name.ends_with(".test"))
+                        .into_iter()
+                        .for_each(take);
+                }
+            }
+        }
+        dir
+    }
+}
+
+/// A project with the files that the calls name.
+fn project() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in [
+        ("src/main.rs", "fn main() {}\n"),
+        ("Cargo.toml", "[package]\n"),
+        (".env", "KEY=1\n"),
+        (".git/HEAD", "ref: refs/heads/topic\n"),
+    ] {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    dir
+}
+
+/// Calls of one kind, by the project that they are made in.
+type Calls = (&'static str, fn(&Path) -> Vec<Value>);
+
+fn known_commands() -> [Calls; 3] {
+    [
+        ("a command that names no file", |project| {
+            vec![command_in(project, "ls -la")]
+        }),
+        ("one that reads a file", |project| {
+            vec![command_in(
+                project,
+                "git status --short && sed -n 1,80p src/main.rs",
+            )]
+        }),
+        ("one that writes a file", |project| {
+            vec![command_in(
+                project,
+                "cargo build --release > src/build.log 2>&1",
+            )]
+        }),
+    ]
+}
+
+fn new_commands() -> [Calls; 2] {
+    fn new(command: impl Fn(usize) -> String, project: &Path) -> Vec<Value> {
+        let commands = (0..16 * IN_FLIGHT).map(command);
+        commands
+            .map(|command| command_in(project, &command))
+            .collect()
+    }
+    [
+        ("a new command that names no file", |project| {
+            new(
+                |n| format!("cargo test case_{n:04} 2>&1 | tail -20"),
+                project,
+            )
+        }),
+        ("one that reads a file", |project| {
+            new(
+                |n| format!("git log --oneline -5 && sed -n {n},+80p src/main.rs"),
+                project,
+            )
+        }),
+    ]
+}
+
+fn file_calls() -> [Calls; 3] {
+    fn file(project: &Path, name: &str, input: Value) -> Vec<Value> {
+        let mut event = tool(name, input);
+        event["cwd"] = json!(project);
+        event["tool"]["input"]["file_path"] = json!(project.join("src/main.rs"));
+        vec![event]
+    }
+    fn written(project: &Path, lines: usize) -> Vec<Value> {
+        let content = "    let total = items.iter().sum();\n".repeat(lines);
+        file(project, "Write", json!({ "content": content }))
+    }
+    [
+        ("an edit", |project| {
+            let input = json!({"old_string": "fn main() {}", "new_string": "fn main() { run() }"});
+            file(project, "Edit", input)
+        }),
+        ("a file of 4 KB", |project| written(project, 4096 / 35)),
+        ("a file of 200 KB", |project| {
+            written(project, 200 * 1024 / 35)
+        }),
+    ]
+}
+
+fn command_in(project: &Path, command: &str) -> Value {
+    let mut event = tool("Bash", json!({ "command": command }));
+    event["cwd"] = json!(project);
+    event
 }
 
 /// What a small project has.
@@ -1170,17 +1457,46 @@ struct Pair {
 }
 
 impl Pair {
+    /// A host that denies.
     fn new(bench: &Bench, hooks: &Path, events: &[Value]) -> Pair {
-        let requests = ring(events);
         let mut host = bench.host(hooks);
+        let requests = ring(events);
         let reply = host.ask(&requests[0]);
         assert_eq!(reply["result"]["decision"], "deny", "{reply}");
+        Pair::of(bench, host, requests)
+    }
+
+    fn of(bench: &Bench, mut host: Server, requests: Vec<Vec<u8>>) -> Pair {
+        let reply = host.ask(&requests[0]);
+        assert!(reply["result"]["decision"].is_string(), "{reply}");
         let floor = bench.floor(&reply, &[]);
         Pair {
             host,
             floor,
             requests,
         }
+    }
+
+    /// Round trips in turn, some of each at a time.
+    fn time(&mut self, rounds: usize, count: usize, name: String) -> Against {
+        let (mut host, mut floor) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            self.host.time(&self.requests, count, &mut host);
+            self.floor.time(&self.requests, count, &mut floor);
+        }
+        let (p90, p90_floor) = (quantile(&mut host, 0.9), quantile(&mut floor, 0.9));
+        let note = format!("{name}, p90 {p90:.1} µs against {p90_floor:.1} µs");
+        Against::new(&mut host, &mut floor, note)
+    }
+
+    /// The same with as many requests in flight as there may be.
+    fn flood(&mut self, rounds: usize, count: usize, name: String) -> Against {
+        let (mut host, mut floor) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            host.push(self.host.flood(&self.requests, count));
+            floor.push(self.floor.flood(&self.requests, count));
+        }
+        Against::new(&mut host, &mut floor, name)
     }
 }
 
