@@ -6,12 +6,13 @@ export interface Answer {
   /** Given to the model. */
   additionalContext?: string[];
   /** A JSON merge patch (RFC 7396) over `metadata`, `messages`, `systemPrompt`, `responseFormat`,
-   * `tool`, `errors`, `eventMetadata` (gone after the event) and `state` (whatever else the agent has). */
+   * `tool`, `errors`, `eventMetadata` (gone after the event) and `state` (whatever else the
+   * agent has). */
   context?: unknown;
   /** Absent: no opinion. */
   decision?: Decision | null;
-  /** Instead of `subject`: a JSON merge patch (RFC 7396) over it, so that what isn't named stays as it is;
-   * null removes a member. The subject must be an object. */
+  /** Instead of `subject`: a JSON merge patch (RFC 7396) over it, so that what isn't named stays
+   * as it is; null removes a member. The subject must be an object. */
   patch?: unknown;
   /** Why, for the person or the agent that meets the decision. */
   reason?: string | null;
@@ -35,7 +36,8 @@ export interface AnswerParams {
   deadlineMs?: number | null;
   /** The event, for agents that don't name it in what they send. */
   event?: string | null;
-  /** If hookwire itself fails, the agent is told nothing; without this, what it is about to do is denied. */
+  /** If hookwire itself fails, the agent is told nothing; without this, what it is about to do is
+   * denied. */
   failsOpen?: boolean;
   /** The text on the command's standard input. */
   sent: string;
@@ -277,8 +279,8 @@ export interface Event {
   /** A canonical event name, or `custom:Anything`. */
   event: string;
   exec?: EventExec | null;
-  /** What the agent's own policy grants a tool call; hooks see it with what hookwire's adds: sandbox,
-   * timeoutMs, maxOutputBytes, callsLeft. */
+  /** What the agent's own policy grants a tool call; hooks see it with what hookwire's adds:
+   * sandbox, timeoutMs, maxOutputBytes, callsLeft. */
   grant?: unknown;
   /** The subject of StepEnd, Stop and SubagentStop. */
   lastMessage?: unknown;
@@ -323,8 +325,9 @@ export interface EventAgent {
 export interface EventExec {
   /** Its words, its own name first. */
   argv: string[];
-  /** The processes that it comes from, the nearest first: `pid` and `argv` of each. The first ones have
-   * `sameProgram: true` if they certainly run the same program, the nearest has `realPath` if it is certain what it runs. */
+  /** The processes that it comes from, the nearest first: `pid` and `argv` of each. The first
+   * ones have `sameProgram: true` if they certainly run the same program, the nearest has
+   * `realPath` if it is certain what it runs. */
   parents?: unknown[] | null;
   /** The file as the caller named it. */
   path?: string | null;
@@ -332,7 +335,8 @@ export interface EventExec {
   pid?: number | null;
   /** The file that is run, absolute and without links. */
   realPath?: string | null;
-  /** The identifier of the event of the tool call that it belongs to, as its verdict had it, where that is certain. */
+  /** The identifier of the event of the tool call that it belongs to, as its verdict had it,
+   * where that is certain. */
   toolCall?: string | null;
 }
 
@@ -432,8 +436,8 @@ export type Honour = "allow" | "deny" | "ask" | "defer" | "rewrite";
 
 /** What a client can honour and wants to hear. */
 export interface HookCapabilities {
-  /** The decisions that it can honour, in every vocabulary; any other becomes a deny. Default: allow, deny and rewrite,
-   * in another vocabulary those that it knows. */
+  /** The decisions that it can honour, in every vocabulary; any other becomes a deny. Default:
+   * allow, deny and rewrite, in another vocabulary those that it knows. */
   decisions?: Honour[] | null;
   /** The vocabulary of its events, where a dispatch doesn't say. */
   dialect?: string | null;
@@ -523,7 +527,8 @@ export interface InitializeResult {
   capabilities: unknown;
   /** What is in force. */
   hooks: InForce;
-  /** The version of the protocol. It grows when a client that was written for the one before may misread a message. */
+  /** The version of the protocol. It grows when a client that was written for the one before may
+   * misread a message. */
   protocolVersion: number;
   /** Name and version. */
   serverInfo: ServerInfo;
@@ -557,7 +562,8 @@ export interface ListResult {
   generation: number;
   /** Names the content. */
   hash: string;
-  /** In the order in which the client has them run at `event`; without one, in that of an event that opens something. */
+  /** In the order in which the client has them run at `event`; without one, in that of an event
+   * that opens something. */
   hooks: HookInfo[];
   /** The generation of the connection's registered hooks. */
   sessionGeneration?: number | null;
@@ -613,8 +619,8 @@ export interface NamedPrograms {
   every: boolean;
   /** The generation in force. */
   generation: number;
-  /** Their names without a directory, sorted. A file of one of these names, by whatever name it is started, is asked
-   * about too. */
+  /** Their names without a directory, sorted. A file of one of these names, by whatever name it
+   * is started, is asked about too. */
   names: string[];
 }
 
@@ -645,8 +651,8 @@ export interface Outcome {
   error?: string | null;
   /** The hook's name. */
   hook: string;
-  /** The hook only observes: what it would have done. Of its decision, its rewrite and its messages, nothing is in
-   * the verdict. */
+  /** The hook only observes: what it would have done. Of its decision, its rewrite and its
+   * messages, nothing is in the verdict. */
   observed?: Observed | null;
   /** Why the hook's condition could be neither held nor refuted. */
   opaque?: string | null;
@@ -710,13 +716,15 @@ export interface ReadCommand {
   command: string;
   /** Where it ends. */
   end: number;
-  /** Where it begins, in bytes of the text; that of the whole text where it stands nowhere literally. */
+  /** Where it begins, in bytes of the text; that of the whole text where it stands nowhere
+   * literally. */
   start: number;
 }
 
 /** The reply to `hooks/recent`. */
 export interface Recent {
-  /** Who is connected beside who asks, each by the name that it has said; empty for one that has said none. */
+  /** Who is connected beside who asks, each by the name that it has said; empty for one that has
+   * said none. */
   clients?: string[];
   /** The last ends of `async` hooks, oldest first, whichever events they belong to. */
   ended?: Ended[];
@@ -748,7 +756,8 @@ export interface RecentParams {
   after?: number;
   /** Only those of this name, in any dialect. */
   event?: string | null;
-  /** At most so many of them. With 0, the reply is only what the host says of itself: no hooks and tools either. */
+  /** At most so many of them. With 0, the reply is only what the host says of itself: no hooks
+   * and tools either. */
   limit?: number | null;
 }
 
@@ -836,8 +845,8 @@ export interface Report {
   eventId: string;
   /** The hook's name. */
   hook: string;
-  /** The hook only observes: what it would have done. Of its decision, its rewrite and its messages, nothing is in
-   * the verdict. */
+  /** The hook only observes: what it would have done. Of its decision, its rewrite and its
+   * messages, nothing is in the verdict. */
   observed?: Observed | null;
   /** Why the hook's condition could be neither held nor refuted. */
   opaque?: string | null;
@@ -883,7 +892,8 @@ export interface RuleExplanation {
   holds?: boolean | null;
   /** The rule as written. */
   rule: string;
-  /** Why a rule that misses may hold all the same, for something that the call does but doesn't show. */
+  /** Why a rule that misses may hold all the same, for something that the call does but doesn't
+   * show. */
   unseen?: string | null;
   /** The command, path or word that made or broke the match, or why it can't be told. */
   why: string;
@@ -947,11 +957,13 @@ export interface StateIncrement {
   by?: number | null;
   /** The key, of 1 to 512 bytes. */
   key: string;
-  /** The run of a hook that counts. An event counts once, also where a rewrite makes the hook judge it again. */
+  /** The run of a hook that counts. An event counts once, also where a rewrite makes the hook
+   * judge it again. */
   occasion?: StateOccasion | null;
   /** The session; absent: the values that everybody shares. */
   session?: string | null;
-  /** How long a new number is kept, in milliseconds; absent: for good. One that is there keeps its own time. */
+  /** How long a new number is kept, in milliseconds; absent: for good. One that is there keeps
+   * its own time. */
   ttlMs?: number | null;
 }
 
@@ -1094,16 +1106,16 @@ export interface Verdict {
   eventId: string;
   /** The generation of the file definitions that judged. */
   generation: number;
-  /** What the policies grant a tool call: `sandbox`, `timeoutMs`, `maxOutputBytes`, `callsLeft`. The agent
-   * that runs the tool keeps to it. */
+  /** What the policies grant a tool call: `sandbox`, `timeoutMs`, `maxOutputBytes`, `callsLeft`.
+   * The agent that runs the tool keeps to it. */
   grant?: unknown;
   /** The content hash of those definitions. */
   hash: string;
   /** Every selected hook, in the order of running. */
   outcomes: Outcome[];
-  /** The JSON merge patch (RFC 7396) from the event's subject to `subject`, if hooks only set members. Absent
-   * where the subject is not an object, where a member becomes null, and where one is removed: the patch
-   * would name it, and its name may be a secret. */
+  /** The JSON merge patch (RFC 7396) from the event's subject to `subject`, if hooks only set
+   * members. Absent where the subject is not an object, where a member becomes null, and where
+   * one is removed: the patch would name it, and its name may be a secret. */
   patch?: unknown;
   /** Why. */
   reason?: string | null;

@@ -16,12 +16,13 @@ class Answer(TypedDict):
     # Given to the model.
     additionalContext: NotRequired[list[str]]
     # A JSON merge patch (RFC 7396) over `metadata`, `messages`, `systemPrompt`, `responseFormat`,
-    # `tool`, `errors`, `eventMetadata` (gone after the event) and `state` (whatever else the agent has).
+    # `tool`, `errors`, `eventMetadata` (gone after the event) and `state` (whatever else the
+    # agent has).
     context: NotRequired[Any]
     # Absent: no opinion.
     decision: NotRequired[Decision | None]
-    # Instead of `subject`: a JSON merge patch (RFC 7396) over it, so that what isn't named stays as it is;
-    # null removes a member. The subject must be an object.
+    # Instead of `subject`: a JSON merge patch (RFC 7396) over it, so that what isn't named stays
+    # as it is; null removes a member. The subject must be an object.
     patch: NotRequired[Any]
     # Why, for the person or the agent that meets the decision.
     reason: NotRequired[str | None]
@@ -46,7 +47,8 @@ class AnswerParams(TypedDict):
     deadlineMs: NotRequired[int | None]
     # The event, for agents that don't name it in what they send.
     event: NotRequired[str | None]
-    # If hookwire itself fails, the agent is told nothing; without this, what it is about to do is denied.
+    # If hookwire itself fails, the agent is told nothing; without this, what it is about to do is
+    # denied.
     failsOpen: NotRequired[bool]
     # The text on the command's standard input.
     sent: str
@@ -299,8 +301,8 @@ class Event(TypedDict):
     # A canonical event name, or `custom:Anything`.
     event: str
     exec: NotRequired[EventExec | None]
-    # What the agent's own policy grants a tool call; hooks see it with what hookwire's adds: sandbox,
-    # timeoutMs, maxOutputBytes, callsLeft.
+    # What the agent's own policy grants a tool call; hooks see it with what hookwire's adds:
+    # sandbox, timeoutMs, maxOutputBytes, callsLeft.
     grant: NotRequired[Any]
     # The subject of StepEnd, Stop and SubagentStop.
     lastMessage: NotRequired[Any]
@@ -348,8 +350,9 @@ class EventExec(TypedDict):
 
     # Its words, its own name first.
     argv: list[str]
-    # The processes that it comes from, the nearest first: `pid` and `argv` of each. The first ones have
-    # `sameProgram: true` if they certainly run the same program, the nearest has `realPath` if it is certain what it runs.
+    # The processes that it comes from, the nearest first: `pid` and `argv` of each. The first
+    # ones have `sameProgram: true` if they certainly run the same program, the nearest has
+    # `realPath` if it is certain what it runs.
     parents: NotRequired[list[Any] | None]
     # The file as the caller named it.
     path: NotRequired[str | None]
@@ -357,7 +360,8 @@ class EventExec(TypedDict):
     pid: NotRequired[int | None]
     # The file that is run, absolute and without links.
     realPath: NotRequired[str | None]
-    # The identifier of the event of the tool call that it belongs to, as its verdict had it, where that is certain.
+    # The identifier of the event of the tool call that it belongs to, as its verdict had it,
+    # where that is certain.
     toolCall: NotRequired[str | None]
 
 
@@ -460,8 +464,8 @@ class Have(TypedDict):
 class HookCapabilities(TypedDict):
     """What a client can honour and wants to hear."""
 
-    # The decisions that it can honour, in every vocabulary; any other becomes a deny. Default: allow, deny and rewrite,
-    # in another vocabulary those that it knows.
+    # The decisions that it can honour, in every vocabulary; any other becomes a deny. Default:
+    # allow, deny and rewrite, in another vocabulary those that it knows.
     decisions: NotRequired[list[Honour] | None]
     # The vocabulary of its events, where a dispatch doesn't say.
     dialect: NotRequired[str | None]
@@ -529,7 +533,8 @@ class InitializeResult(TypedDict):
     capabilities: Any
     # What is in force.
     hooks: InForce
-    # The version of the protocol. It grows when a client that was written for the one before may misread a message.
+    # The version of the protocol. It grows when a client that was written for the one before may
+    # misread a message.
     protocolVersion: int
     # Name and version.
     serverInfo: ServerInfo
@@ -563,7 +568,8 @@ class ListResult(TypedDict):
     generation: int
     # Names the content.
     hash: str
-    # In the order in which the client has them run at `event`; without one, in that of an event that opens something.
+    # In the order in which the client has them run at `event`; without one, in that of an event
+    # that opens something.
     hooks: list[HookInfo]
     # The generation of the connection's registered hooks.
     sessionGeneration: NotRequired[int | None]
@@ -622,8 +628,8 @@ class NamedPrograms(TypedDict):
     every: bool
     # The generation in force.
     generation: int
-    # Their names without a directory, sorted. A file of one of these names, by whatever name it is started, is asked
-    # about too.
+    # Their names without a directory, sorted. A file of one of these names, by whatever name it
+    # is started, is asked about too.
     names: list[str]
 
 
@@ -653,8 +659,8 @@ class Outcome(TypedDict):
     error: NotRequired[str | None]
     # The hook's name.
     hook: str
-    # The hook only observes: what it would have done. Of its decision, its rewrite and its messages, nothing is in
-    # the verdict.
+    # The hook only observes: what it would have done. Of its decision, its rewrite and its
+    # messages, nothing is in the verdict.
     observed: NotRequired[Observed | None]
     # Why the hook's condition could be neither held nor refuted.
     opaque: NotRequired[str | None]
@@ -723,14 +729,16 @@ class ReadCommand(TypedDict):
     command: str
     # Where it ends.
     end: int
-    # Where it begins, in bytes of the text; that of the whole text where it stands nowhere literally.
+    # Where it begins, in bytes of the text; that of the whole text where it stands nowhere
+    # literally.
     start: int
 
 
 class Recent(TypedDict):
     """The reply to `hooks/recent`."""
 
-    # Who is connected beside who asks, each by the name that it has said; empty for one that has said none.
+    # Who is connected beside who asks, each by the name that it has said; empty for one that has
+    # said none.
     clients: NotRequired[list[str]]
     # The last ends of `async` hooks, oldest first, whichever events they belong to.
     ended: NotRequired[list[Ended]]
@@ -763,7 +771,8 @@ class RecentParams(TypedDict):
     after: NotRequired[int]
     # Only those of this name, in any dialect.
     event: NotRequired[str | None]
-    # At most so many of them. With 0, the reply is only what the host says of itself: no hooks and tools either.
+    # At most so many of them. With 0, the reply is only what the host says of itself: no hooks
+    # and tools either.
     limit: NotRequired[int | None]
 
 
@@ -857,8 +866,8 @@ class Report(TypedDict):
     eventId: str
     # The hook's name.
     hook: str
-    # The hook only observes: what it would have done. Of its decision, its rewrite and its messages, nothing is in
-    # the verdict.
+    # The hook only observes: what it would have done. Of its decision, its rewrite and its
+    # messages, nothing is in the verdict.
     observed: NotRequired[Observed | None]
     # Why the hook's condition could be neither held nor refuted.
     opaque: NotRequired[str | None]
@@ -900,7 +909,8 @@ class RuleExplanation(TypedDict):
     holds: NotRequired[bool | None]
     # The rule as written.
     rule: str
-    # Why a rule that misses may hold all the same, for something that the call does but doesn't show.
+    # Why a rule that misses may hold all the same, for something that the call does but doesn't
+    # show.
     unseen: NotRequired[str | None]
     # The command, path or word that made or broke the match, or why it can't be told.
     why: str
@@ -967,11 +977,13 @@ class StateIncrement(TypedDict):
     by: NotRequired[float | None]
     # The key, of 1 to 512 bytes.
     key: str
-    # The run of a hook that counts. An event counts once, also where a rewrite makes the hook judge it again.
+    # The run of a hook that counts. An event counts once, also where a rewrite makes the hook
+    # judge it again.
     occasion: NotRequired[StateOccasion | None]
     # The session; absent: the values that everybody shares.
     session: NotRequired[str | None]
-    # How long a new number is kept, in milliseconds; absent: for good. One that is there keeps its own time.
+    # How long a new number is kept, in milliseconds; absent: for good. One that is there keeps
+    # its own time.
     ttlMs: NotRequired[int | None]
 
 
@@ -1118,16 +1130,16 @@ class Verdict(TypedDict):
     eventId: str
     # The generation of the file definitions that judged.
     generation: int
-    # What the policies grant a tool call: `sandbox`, `timeoutMs`, `maxOutputBytes`, `callsLeft`. The agent
-    # that runs the tool keeps to it.
+    # What the policies grant a tool call: `sandbox`, `timeoutMs`, `maxOutputBytes`, `callsLeft`.
+    # The agent that runs the tool keeps to it.
     grant: NotRequired[Any]
     # The content hash of those definitions.
     hash: str
     # Every selected hook, in the order of running.
     outcomes: list[Outcome]
-    # The JSON merge patch (RFC 7396) from the event's subject to `subject`, if hooks only set members. Absent
-    # where the subject is not an object, where a member becomes null, and where one is removed: the patch
-    # would name it, and its name may be a secret.
+    # The JSON merge patch (RFC 7396) from the event's subject to `subject`, if hooks only set
+    # members. Absent where the subject is not an object, where a member becomes null, and where
+    # one is removed: the patch would name it, and its name may be a secret.
     patch: NotRequired[Any]
     # Why.
     reason: NotRequired[str | None]
