@@ -1032,8 +1032,10 @@ impl Walk<'_> {
             return Some(normalise(path));
         }
         noted::by_more();
-        while hangs {
-            std::thread::park();
+        if hangs {
+            loop {
+                std::thread::park();
+            }
         }
         let mut pending: Vec<Vec<u8>> = names(bytes);
         let mut at = PathBuf::from("/");
