@@ -22,6 +22,7 @@ use std::time::Duration;
 use crate::handlers::kept::Lease;
 #[cfg(feature = "mcp")]
 use crate::handlers::mcp::{self, server_obstacle};
+#[cfg(feature = "mcp")]
 use crate::handlers::servers::{self, Server, ServerDefinition};
 
 /// How long one command may run.
