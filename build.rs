@@ -16,10 +16,16 @@ fn main() {
         // At a place of its own a program needs no relocations: 274,000 of them took most of the
         // time of a start, of which the tests make thousands. What is shipped goes anywhere.
         println!("cargo::rustc-link-arg=-no-pie");
-    } else if env::var("HOST") == env::var("TARGET") && env::var_os("RUSTC_LINKER").is_none() {
+    } else if env::var("HOST") == env::var("TARGET") && is_linked_as_usual() {
         // A dynamic program is right, too; only its start takes longer.
         let _ = link_statically("hookwire");
     }
+}
+
+/// Whether nobody has chosen how to link: the trial below knows only the usual way.
+fn is_linked_as_usual() -> bool {
+    let is_unset = |variable| env::var_os(variable).is_none_or(|set| set.is_empty());
+    is_unset("RUSTC_LINKER") && is_unset("CARGO_ENCODED_RUSTFLAGS")
 }
 
 /// Links a program without shared libraries, because loading them takes a third of a short
