@@ -34,6 +34,10 @@ pub fn main() -> ExitCode {
     if words.next_if(|word| word == "hook").is_some() {
         return hook::main(words.collect());
     }
+    #[cfg(target_os = "linux")]
+    if words.next_if(|word| word == "apart").is_some() {
+        return linux::apart::main(words.collect());
+    }
     // Under the name that people type it is the large program in all but what it does quicker
     // itself.
     if programs::is_called(programs::TYPED) && words.peek().is_none_or(|word| word != "run") {

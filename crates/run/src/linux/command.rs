@@ -142,7 +142,7 @@ pub fn enter_namespace() -> Result<()> {
 }
 
 /// Execs the command. This start isn't judged: it is what was asked for.
-fn exec_command(command: &[OsString]) -> ! {
+pub fn exec_command(command: &[OsString]) -> ! {
     let words: Vec<CString> = command
         .iter()
         .filter_map(|it| CString::new(it.clone().into_vec()).ok())

@@ -7,9 +7,11 @@
 //!   └ command   in the caller's process group; [user namespace] → Landlock scopes → seccomp → exec
 //! ```
 
+pub mod apart;
 mod arch;
 mod asking;
 mod command;
+mod daemons;
 mod filter;
 mod front;
 mod holding;
@@ -37,6 +39,9 @@ use std::process::ExitCode;
 pub fn main(options: Options) -> ExitCode {
     if options.probe {
         return probe::main();
+    }
+    if let Some(problem) = daemons::outside(&options.command) {
+        return crate::refuse_run(&problem);
     }
     match front::run_front(options) {
         Ok(code) => code,

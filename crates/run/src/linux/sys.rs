@@ -415,3 +415,30 @@ fn check_result(result: c_int) -> Result<()> {
 
 const _: () =
     assert!(size_of::<libc::seccomp_notif>() == 80 && size_of::<libc::seccomp_notif_resp>() == 24);
+
+/// Brings up the loopback of a network of this process's own.
+pub fn bring_up_loopback() -> Result<()> {
+    // SAFETY: takes numbers; the descriptor that it gives is nobody else's.
+    let socket =
+        match unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) } {
+            -1 => return Err(Error::last_os_error()),
+            fd => own_fd(fd),
+        };
+    // SAFETY: all zeros is a request without a name.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    for (to, byte) in request.ifr_name.iter_mut().zip(*b"lo") {
+        *to = byte.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+    // SAFETY: the request is of this frame and of the size that the call reads.
+    match unsafe {
+        libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCSIFFLAGS as _,
+            &raw const request,
+        )
+    } {
+        -1 => Err(Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
