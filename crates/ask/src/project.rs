@@ -11,14 +11,18 @@ pub const DEFINITIONS: &str = ".hookwire";
 pub const TRUST: &str = "trust";
 const GIT: &str = ".git";
 
-/// The project that the working directory is in: the nearest directory upwards that has
-/// definitions, else one that has a repository, else the working directory. Written as it looks
-/// from here.
+/// The project that the working directory is in: the nearest directory upwards that has definitions
+/// or a repository, else the working directory. Written as it looks from here.
+///
+/// A repository within a project is one of its own, because agents that are started there take it
+/// for their project and read no settings of the outer one.
 pub fn find_project() -> PathBuf {
-    let holding = |name: &str| nearest_dir(|dir| dir.join(name).exists());
-    holding(DEFINITIONS)
-        .or_else(|| holding(GIT))
-        .unwrap_or_else(|| ".".into())
+    nearest_dir(|dir| {
+        [DEFINITIONS, GIT]
+            .iter()
+            .any(|name| dir.join(name).exists())
+    })
+    .unwrap_or_else(|| ".".into())
 }
 
 fn nearest_dir(is: impl Fn(&Path) -> bool) -> Option<PathBuf> {
