@@ -1,240 +1,347 @@
-//! `hookwire doctor AGENT --drive`: the agent itself is started once, in a project and a home that
-//! are thrown away, against a model on this machine. What counts is what the agent then does.
+//! `hookwire doctor AGENT --drive`: the agent itself is started as the person starts it, in their
+//! home and their project, against a model on this machine. What counts is what it then does.
+//!
+//! It runs apart (`hookwire-run apart`): home and project are copies at their real paths, there is
+//! no network, and nothing outlives it. So whatever stands between an agent and its hooks here does
+//! so there, too: whom it trusts, switches, plug-ins, variables, a repository within another.
 
 use super::Failure;
-use super::install::own_program;
-use super::scratch::scratch_dir;
+use super::ending::make_runtime;
+use super::run::find_supervisor;
 use crate::model_server::{Heard, Model};
-use hookwire_base::support::file;
+use hookwire_base::support::secret_files::off_limits;
+use hookwire_base::support::{file, places};
+use hookwire_base::syntax::formats::{Format, parse};
+use hookwire_base::syntax::node::Step;
+use hookwire_base::syntax::writer::{At, Op, rewritten};
 use hookwire_rules::agents::{Agent, Headless};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
 /// How long an agent may take. Some read the disk for a while before their first request.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(120);
 const PROMPT: &str = "Do it.";
-/// The file that the first command of the model makes, and the one of the second, which is denied.
+/// What the commands of the model make: one that is allowed, one that is rewritten and what it
+/// becomes, one that is asked about, one that is denied.
 const ALLOWED: &str = "allowed-by-hookwire";
+const REPLACED: &str = "replaced-by-hookwire";
+const WRITTEN: &str = "written-by-hookwire";
+const ASKED: &str = "asked-by-hookwire";
 const DENIED: &str = "denied-by-hookwire";
+/// The commands, in their order: some agents end at a deny.
+const COMMANDS: [&str; 4] = [ALLOWED, REPLACED, ASKED, DENIED];
 const WHY: &str = "hookwire denies this to show that a deny arrives.";
-/// The variables that an agent keeps. All others may be a key, or lead it to settings of the
-/// person.
-const KEPT: [&str; 5] = ["PATH", "LANG", "TERM", "USER", "LOGNAME"];
+/// The definitions of the drive, in the copy of the user's.
+const DEFINITIONS: &str = "driven-by-hookwire.yaml";
 /// The longest last words of an agent that are shown, in characters.
 const MOST_SAID: usize = 300;
 
-/// What came of it.
-pub(super) enum Driven {
-    /// The agent ran what is allowed and not what is denied; whether its model was told why.
-    Obeyed { model_was_told: bool },
+/// What an agent did that was started in one way.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    /// The arguments that say how it was started; empty if there is one way.
+    pub(super) mode: String,
+    /// It ran what is allowed.
+    pub(super) ran_allowed: bool,
     /// It ran what is denied.
-    Disobeyed,
-    /// Nothing is shown; why.
-    Unclear(String),
+    pub(super) ran_denied: bool,
+    /// It ran what a person is to be asked about.
+    pub(super) ran_asked: bool,
+    /// It ran the text that is rewritten.
+    pub(super) ran_replaced: bool,
+    /// It ran what that is rewritten to.
+    pub(super) ran_rewritten: bool,
+    /// Its model was told why something was denied.
+    pub(super) model_was_told: bool,
+    /// It got as far as what is denied.
+    reached_denied: bool,
+    n_requests: usize,
+    said: String,
 }
 
-/// Where it happens. All of it goes when the value goes.
-struct Place {
-    dir: tempfile::TempDir,
-    program: String,
-}
-
-impl Place {
-    fn new() -> Result<Place, Failure> {
-        let place = Place {
-            dir: scratch_dir("drive")?,
-            program: own_program()?,
+impl Session {
+    /// Why nothing is shown of a deny, if nothing is.
+    pub(super) fn unclear(&self) -> Option<String> {
+        let what = match self {
+            Session {
+                ran_denied: true, ..
+            } => return None,
+            Session { n_requests: 0, .. } => "it asked the model nothing",
+            Session {
+                ran_allowed: false, ..
+            } => "it ran no command of the model's",
+            Session {
+                reached_denied: false,
+                ..
+            } => "it ended before what is denied",
+            Session { .. } => return None,
         };
-        for name in ["home", "project/.hookwire", "run"] {
-            std::fs::create_dir_all(place.path_at(name))?;
-        }
-        std::fs::set_permissions(place.path_at("run"), Permissions::from_mode(0o700))?;
-        let guard = format!(
-            "defaults: {{ fail: closed }}\nhooks: [{{ name: drive, on: PreToolUse, if: Bash(touch {DENIED}), deny: {WHY} }}]\n"
-        );
-        std::fs::write(place.path_at("project/.hookwire/guard.yaml"), guard)?;
-        Ok(place)
-    }
-
-    fn path_at(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    /// A program that knows of nothing but this place.
-    fn command_for(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        command.env_clear().envs(
-            KEPT.iter()
-                .filter_map(|name| Some((*name, std::env::var_os(name)?))),
-        );
-        command
-            .env("HOME", self.path_at("home"))
-            .env("XDG_RUNTIME_DIR", self.path_at("run"))
-            .env("CI", "true");
-        command
-            .current_dir(self.path_at("project"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command.process_group(0).kill_on_drop(true);
-        command
-    }
-
-    async fn run_hookwire(&self, args: &[&str]) -> Result<(), Failure> {
-        let ended = self
-            .command_for(Path::new(&self.program))
-            .args(args)
-            .output()
-            .await?;
-        if ended.status.success() {
-            return Ok(());
-        }
-        Err(Failure(format!(
-            "hookwire {}: {}",
-            args.join(" "),
-            String::from_utf8_lossy(&ended.stderr).trim()
-        )))
+        Some(format!("{what}. It said: {}", self.said))
     }
 }
 
-/// Drives an agent, which is this program.
+/// What runs a program apart from this machine, with copies of what is a person's here.
+///
+/// # Errors
+/// The small program isn't there; for people.
+pub(super) fn apart(root: &Path) -> Result<Command, Failure> {
+    let mut command = Command::new(find_supervisor()?);
+    command.arg("apart");
+    let homes = places::homes();
+    let own = [places::user_dirs(), places::data_dirs()].concat();
+    let root = root.canonicalize()?;
+    let here = std::env::current_dir()?;
+    // What git keeps of a work tree may stand above.
+    let repository = here
+        .ancestors()
+        .find(|dir| dir.join(".git").exists())
+        .map(Path::to_path_buf);
+    let environment = std::env::var_os("HOME").map(PathBuf::from);
+    let all = homes
+        .into_iter()
+        .chain(environment)
+        .chain(own)
+        .chain([root, here])
+        .chain(repository);
+    // Programs write there, too. A socket in a copy leads nowhere.
+    let passing = ["/tmp", "/var/tmp", "/run"].into_iter().map(PathBuf::from);
+    let named = ["TMPDIR", "XDG_RUNTIME_DIR"]
+        .into_iter()
+        .filter_map(std::env::var_os)
+        .map(PathBuf::from);
+    let mut copies: Vec<PathBuf> = all
+        .chain(passing)
+        .chain(named)
+        .filter_map(|dir| dir.canonicalize().ok())
+        .filter(|dir| dir.is_dir() && dir.parent().is_some())
+        .collect();
+    copies.sort();
+    copies.dedup();
+    for dir in copies {
+        command.arg("--copy").arg(dir);
+    }
+    command.arg("--").kill_on_drop(true);
+    Ok(command)
+}
+
+/// Drives an agent, which is this program, in each of its modes. This process must be apart
+/// already: it writes into the person's home.
 pub(super) fn drive_agent(
     agent: &Agent,
     headless: &Headless,
     program: &Path,
-) -> Result<Driven, Failure> {
-    let runtime = super::ending::make_runtime()?;
+) -> Result<Vec<Session>, Failure> {
+    let runtime = make_runtime()?;
     let driven = runtime.block_on(async {
-        let place = Place::new()?;
-        let driven = drive_in(&place, agent, headless, program).await;
-        // The host that the agent has started; there may be none.
-        let _ = place.run_hookwire(&["host", "stop"]).await;
-        end_leftovers(&place.path_at("home"));
-        driven
+        let home = prepare_home(agent)?;
+        // The name of a socket has to be short.
+        let runtime_dir = tempfile::tempdir_in("/tmp")?;
+        let drive = Drive {
+            headless,
+            program,
+            home,
+            runtime_dir: runtime_dir.path().to_path_buf(),
+            here: std::env::current_dir()?,
+        };
+        let one_way = [Vec::new()];
+        let modes = match headless.modes.is_empty() {
+            true => &one_way[..],
+            false => &headless.modes,
+        };
+        let mut sessions = Vec::new();
+        for mode in modes {
+            sessions.push(drive.run_session(mode).await?);
+        }
+        Ok(sessions)
     });
     runtime.shutdown_background();
     driven
 }
 
-async fn drive_in(
-    place: &Place,
-    agent: &Agent,
-    headless: &Headless,
-    program: &Path,
-) -> Result<Driven, Failure> {
-    // Most projects are repositories, and some agents run hooks in no others.
-    let _ = place
-        .command_for(Path::new("git"))
-        .args(["init", "--quiet"])
-        .output()
-        .await;
-    place.run_hookwire(&["trust", "--yes"]).await?;
-    let user = agent.project.entry.is_empty().then_some("--user");
-    place
-        .run_hookwire(&[&["install", agent.name], user.as_slice()].concat())
-        .await?;
-    let model = Model::start(
-        vec![format!("touch {ALLOWED}"), format!("touch {DENIED}")],
-        WHY,
-    )
-    .await?;
-    let project = place.path_at("project");
-    let fill = |text: &str| {
-        let text = text
-            .replace("${url}", model.url())
-            .replace("${prompt}", PROMPT);
-        text.replace("${project}", &project.to_string_lossy())
-    };
-    for (name, text) in &headless.files {
-        let path = place.path_at("home").join(name);
-        std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        std::fs::write(path, fill(text).trim_start())?;
-    }
-    let start = |arguments: &[String]| {
-        let mut command = place.command_for(program);
-        command.args(arguments.iter().map(|argument| fill(argument)));
-        command.envs(
-            headless
-                .environment
-                .iter()
-                .map(|(name, value)| (name, fill(value))),
-        );
-        command
-    };
-    if !headless.before.is_empty() {
-        to_its_end(start(&headless.before)).await?;
-    }
-    let said = to_its_end(start(&headless.arguments)).await?;
-    let Heard {
-        n_requests,
-        n_commands,
-        model_was_told,
-    } = model.heard();
-    Ok(
-        match (
-            project.join(ALLOWED).exists(),
-            project.join(DENIED).exists(),
-        ) {
-            (_, true) => Driven::Disobeyed,
-            (true, false) if n_commands < 2 => {
-                Driven::Unclear(format!("it ended before what is denied. It said: {said}"))
+/// Takes what is secret out of the copy of the home, and adds the rules of the drive; the home.
+fn prepare_home(agent: &Agent) -> Result<PathBuf, Failure> {
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute())
+        .or_else(places::home)
+        .ok_or_else(|| Failure("you have no home directory".into()))?;
+    let own = agent.folders.iter().map(|folder| home.join(folder));
+    let moved = agent.moved_folders().into_iter().map(|(dir, _)| dir);
+    for dir in own.chain(moved).chain([home.clone()]) {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            // Where a home is a repository, agents have to find it.
+            if entry.file_name() == ".git" {
+                continue;
             }
-            (true, false) => Driven::Obeyed { model_was_told },
-            (false, false) if n_requests == 0 => {
-                Driven::Unclear(format!("it asked the model nothing. It said: {said}"))
+            let is_secret = off_limits(&path.join("x")).is_some() || off_limits(&path).is_some();
+            if is_secret && path.is_dir() {
+                std::fs::remove_dir_all(&path)?;
+            } else if is_secret {
+                std::fs::remove_file(&path)?;
             }
-            (false, false) => {
-                Driven::Unclear(format!("it ran no command of the model's. It said: {said}"))
-            }
-        },
-    )
-}
-
-/// Ends what an agent has left behind, which would go on in a place that is gone. Cline starts a
-/// daemon that leaves its group; what is of this home says so in its environment, where the system
-/// shows that.
-fn end_leftovers(home: &Path) {
-    let mark = [b"HOME=", home.as_os_str().as_encoded_bytes()].concat();
-    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let pid = process
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-            .and_then(Pid::from_raw);
-        if let Some(pid) = pid.filter(|_| {
-            let environment = file::read_small(&process.path().join("environ"), file::MAX_FILE)
-                .unwrap_or_default();
-            environment
-                .split(|byte| *byte == 0)
-                .any(|variable| variable == mark)
-        }) {
-            let _ = kill_process(pid, Signal::KILL);
         }
     }
+    let rules = format!(
+        "defaults: {{ fail: closed }}\nhooks:\n\
+         - {{ name: driven-deny, on: PreToolUse, if: Bash(touch {DENIED}), deny: {WHY} }}\n\
+         - {{ name: driven-ask, on: PreToolUse, if: Bash(touch {ASKED}), ask: Is this asked about? }}\n\
+         - {{ name: driven-rewrite, on: PreToolUse, if: Bash(touch {REPLACED}), rewrite: {{ command: [touch, {WRITTEN}] }} }}\n"
+    );
+    // Some users have a home that can't be made, and another one by the environment.
+    let write = |dir: &PathBuf| {
+        std::fs::create_dir_all(dir)?;
+        std::fs::write(dir.join(DEFINITIONS), &rules)
+    };
+    let mut last = None;
+    for dir in places::user_dirs() {
+        match write(dir) {
+            Ok(()) => return Ok(home),
+            Err(error) => last = Some(Failure(format!("{}: {error}", dir.display()))),
+        }
+    }
+    Err(last.unwrap_or_else(|| Failure("you have no directory for definitions of your own".into())))
 }
 
-/// Runs an agent to its end, or ends it; gives its last words.
-async fn to_its_end(mut command: Command) -> Result<String, Failure> {
-    let child = command.spawn()?;
-    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    let ended = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
-    // What it has left behind holds the place.
-    if let Some(group) = group {
-        let _ = kill_process_group(group, Signal::KILL);
+/// What is driven.
+struct Drive<'d> {
+    headless: &'d Headless,
+    program: &'d Path,
+    home: PathBuf,
+    /// Without the sockets of the person's hosts.
+    runtime_dir: PathBuf,
+    here: PathBuf,
+}
+
+impl Drive<'_> {
+    /// Has an agent do all commands. One that ends before the last is started again for the rest.
+    async fn run_session(&self, mode: &[String]) -> Result<Session, Failure> {
+        let mut session = Session {
+            mode: mode.join(" "),
+            ..Session::default()
+        };
+        for name in COMMANDS.iter().chain([&WRITTEN]) {
+            let _ = std::fs::remove_file(self.here.join(name));
+        }
+        let mut left = &COMMANDS[..];
+        while !left.is_empty() {
+            let commands = left.iter().map(|name| format!("touch {name}")).collect();
+            let model = Model::start(commands, WHY).await?;
+            let fill = |text: &str| {
+                let text = text.replace("${url}", model.url());
+                text.replace("${prompt}", PROMPT)
+            };
+            for (name, text) in &self.headless.files {
+                add_to_file(&self.home.join(name), fill(text).trim_start())?;
+            }
+            if !self.headless.before.is_empty() {
+                self.run_to_its_end(&self.headless.before, &fill).await?;
+            }
+            let arguments = [&self.headless.arguments[..], mode].concat();
+            session.said = self.run_to_its_end(&arguments, &fill).await?;
+            let Heard {
+                n_requests,
+                n_commands,
+                model_was_told,
+            } = model.heard();
+            session.n_requests += n_requests;
+            session.model_was_told |= model_was_told;
+            if n_commands == 0 {
+                break;
+            }
+            left = left.get(n_commands..).unwrap_or_default();
+        }
+        let is_there = |name: &str| self.here.join(name).exists();
+        Ok(Session {
+            ran_allowed: is_there(ALLOWED),
+            ran_denied: is_there(DENIED),
+            ran_asked: is_there(ASKED),
+            ran_replaced: is_there(REPLACED),
+            ran_rewritten: is_there(WRITTEN),
+            reached_denied: left.is_empty(),
+            ..session
+        })
     }
-    let Ok(ended) = ended else {
-        return Ok(format!("nothing within {} seconds", PATIENCE.as_secs()));
+
+    /// Runs the agent to its end, or ends it; gives its last words.
+    async fn run_to_its_end(
+        &self,
+        arguments: &[String],
+        fill: &impl Fn(&str) -> String,
+    ) -> Result<String, Failure> {
+        let mut command = Command::new(self.program);
+        command
+            .args(arguments.iter().map(|argument| fill(argument)))
+            .envs(
+                self.headless
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, fill(value))),
+            )
+            .env("XDG_RUNTIME_DIR", &self.runtime_dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        let child = command.spawn()?;
+        let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let ended = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
+        // What it has left behind holds the place.
+        if let Some(group) = group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let Ok(ended) = ended else {
+            return Ok(format!("nothing within {} seconds", PATIENCE.as_secs()));
+        };
+        let ended = ended?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let said = format!("{} {}", text(&ended.stdout), text(&ended.stderr));
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let words = words.join(" ");
+        let n_before = words.chars().count().saturating_sub(MOST_SAID);
+        Ok(words.chars().skip(n_before).collect())
+    }
+}
+
+/// Adds members to a file of settings, which may not be there yet.
+fn add_to_file(path: &Path, text: &str) -> Result<(), Failure> {
+    let format = Format::from_path(path).unwrap_or_default();
+    let problem = |what: &str| Failure(format!("{}: {what}", path.display()));
+    let before = file::read_text(path).unwrap_or_default();
+    let after = if before.trim().is_empty() {
+        text.to_string()
+    } else {
+        let added = parse(text, format).map_err(|_| problem("its new members can't be read"))?;
+        let mut ops = Vec::new();
+        let added = added.to_json();
+        collect_members(&added, &mut Vec::new(), &mut ops);
+        rewritten(&before, format, &ops).ok_or_else(|| problem("it can't be added to"))?
     };
-    let ended = ended?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let said = format!("{} {}", text(&ended.stdout), text(&ended.stderr));
-    let words: Vec<&str> = said.split_whitespace().collect();
-    let words = words.join(" ");
-    let n_before = words.chars().count().saturating_sub(MOST_SAID);
-    Ok(words.chars().skip(n_before).collect())
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir)?;
+    }
+    Ok(std::fs::write(path, after)?)
+}
+
+/// Each member with its path.
+fn collect_members<'v>(
+    value: &'v Value,
+    path: &mut Vec<Step<'v>>,
+    ops: &mut Vec<(Vec<Step<'v>>, Op<'v>)>,
+) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                path.push(Step::Key(name));
+                collect_members(value, path, ops);
+                path.pop();
+            }
+        }
+        value => ops.push((path.clone(), Op::Set(value.clone(), At::End))),
+    }
 }

@@ -53,10 +53,10 @@ pub(super) struct ImportArgs {
 }
 
 /// A file with hooks of an agent.
-struct Settings {
-    path: PathBuf,
+pub(super) struct Settings {
+    pub(super) path: PathBuf,
     /// The directory of the plugin that it belongs to.
-    plugin: Option<PathBuf>,
+    pub(super) plugin: Option<PathBuf>,
 }
 
 /// A hook as it was found.
@@ -560,7 +560,7 @@ fn number_equal_names(found: &mut [Imported]) {
 }
 
 /// The hooks of the plugins that are installed and enabled for a user.
-fn plugin_settings(known: &Plugins, folder: &Path) -> Vec<Settings> {
+pub(super) fn plugin_settings(known: &Plugins, folder: &Path) -> Vec<Settings> {
     let read = |name: &str| {
         let text = read_named(&folder.join(name)).ok()?;
         formats::parse(&text, Format::Json)

@@ -279,10 +279,6 @@ impl InstallArgs {
             .collect()
     }
 
-    pub(super) fn agent(&self) -> &'static Agent {
-        self.place.agent
-    }
-
     /// What the agent's configuration has of hookwire, if anything.
     pub(super) fn entry(&self) -> Option<Entry> {
         let path = self.path().ok()?;
@@ -1124,10 +1120,10 @@ fn describe_edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> 
             }
             ("if", condition) => Some(format!("its entry is under a condition: {condition}")),
             (_, limit)
-                if limit.as_u64().is_some_and(|limit| {
+                if limit.as_f64().is_some_and(|limit| {
                     written[key]
-                        .as_u64()
-                        .is_some_and(|written| limit < written / 6)
+                        .as_f64()
+                        .is_some_and(|written| limit < written / 6.0)
                 }) =>
             {
                 Some(format!(

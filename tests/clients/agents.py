@@ -314,6 +314,10 @@ AGENTS = {
 FOR_USER = ("kimi",)
 
 
+# Those that pass over the hooks of a project that nobody has let them trust.
+TRUSTING = ("codex", "gemini", "grok", "pi")
+
+
 # A deny ends the run.
 APART = ("cline",)
 
@@ -458,15 +462,65 @@ def check_apart(bin_dir, hookwire, agent):
     }, printed
 
 
+def hooks_of_codex(project, env):
+    """What Codex itself says of the hooks in a project."""
+    server = subprocess.Popen(["codex", "app-server"], cwd=project, env=env, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    client = {"name": "hookwire", "version": "0"}
+    for request in ({"id": 1, "method": "initialize", "params": {"clientInfo": client}}, {"method": "initialized"},
+                    {"id": 2, "method": "hooks/list", "params": {"cwds": [str(project)]}}):
+        server.stdin.write(json.dumps(request) + "\n")
+    server.stdin.flush()
+    answers = (json.loads(line) for line in server.stdout)
+    listed = next(answer for answer in answers if answer.get("id") == 2)
+    server.kill()
+    server.wait()
+    return listed["result"]["data"][0]["hooks"]
+
+
+def let_trust(agent, project, env):
+    """Has an agent trust a project and the hooks in it, as a person does; whether it asks for that."""
+    home, place = pathlib.Path(env["HOME"]), json.dumps(str(project.resolve()))
+    said = {"gemini": (".gemini/trustedFolders.json", f'{{{place}: "TRUST_FOLDER"}}'),
+            "grok": (".grok/trusted_folders.toml", f"[folders.{place}]\ntrusted = true\n"),
+            "pi": (".pi/agent/trust.json", f"{{{place}: true}}"),
+            "codex": (".codex/config.toml", f'[projects.{place}]\ntrust_level = "trusted"\n')}
+    if agent not in said:
+        return False
+    name, text = said[agent]
+    (home / name).parent.mkdir(parents=True, exist_ok=True)
+    (home / name).write_text(text)
+    if agent == "codex":
+        with (home / name).open("a") as config:
+            for hook in hooks_of_codex(project, env):
+                config.write(f'[hooks.state.{json.dumps(hook["key"])}]\ntrusted_hash = "{hook["currentHash"]}"\n')
+    return True
+
+
 def is_driven(bin_dir, hookwire, agent):
-    """Whether `hookwire doctor --drive`, which has a model of its own, comes to the same."""
+    """Whether `hookwire doctor` and its `--drive` see what the agent does: it is guarded once it trusts the project, not
+    before, and not in a repository within the project."""
     if agent.endswith(", http"):
         return "-"
     project, env, _ = make_project(bin_dir, hookwire, agent, HOOKS)
-    doctor = [hookwire, "doctor", agent, "--drive"]
-    said = subprocess.run(doctor, cwd=project, env=env, capture_output=True, text=True).stdout
+    flags = ["--user"] if agent in FOR_USER else []
+    subprocess.run([hookwire, "install", agent, *flags], cwd=project, env=env, check=True, stdout=subprocess.DEVNULL)
+
+    def doctored(*more, below="."):
+        doctor = [hookwire, "doctor", agent, *more]
+        return subprocess.run(doctor, cwd=project / below, env=env, capture_output=True, text=True)
+
+    guarded = lambda: doctored().returncode == 0 and "ok    driven" in doctored("--drive").stdout
+    bare = lambda **given: doctored(**given).returncode == 1 and "it ran what is denied" in doctored("--drive", **given).stdout
+    refuses = agent == "gemini"
+    # Gemini doesn't start at all in a folder that it doesn't trust.
+    before = refuses or agent not in TRUSTING or bare()
+    let_trust(agent, project, env)
+    subprocess.run(["git", "init", "-q", "inner"], cwd=project, env=env, check=True)
+    inner = refuses or agent in FOR_USER or bare(below="inner")
+    found = before and guarded() and inner
     shutil.rmtree(project.parent, ignore_errors=True)
-    return "ok    driven: " in said
+    return found
 
 
 def check(bin_dir, hookwire, agent):
@@ -619,7 +673,7 @@ def table_below(bin_dir, hookwire, names):
 
 def described():
     """The agents that nobody can drive here, and what hookwire goes by instead."""
-    facts = pathlib.Path(__file__).parents[2] / "src/agents"
+    facts = pathlib.Path(__file__).parents[2] / "crates/rules/src/agents"
     for file in sorted(facts.glob("*.toml")):
         if by := tomllib.loads(file.read_text()).get("by-description"):
             yield file.stem, by
@@ -628,7 +682,7 @@ def described():
 def main():
     bin_dir, hookwire = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ["HOOKWIRE"])
     only_below = "--below" in sys.argv
-    names = [it for it in sys.argv[2:] if it != "--below"] or [*AGENTS, *BELOW]
+    names = [it for it in sys.argv[2:] if it != "--below"] or list(dict.fromkeys([*AGENTS, *BELOW]))
     if only_below:
         sys.exit(table_below(bin_dir, hookwire, names))
     failed = False

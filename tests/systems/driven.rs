@@ -22,14 +22,15 @@ while True:
     url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
     reply = json.load(urllib.request.urlopen(url, json.dumps(request).encode()))
     block = reply["content"][0]
-    if block["type"] != "tool_use":
+    if block["type"] != "tool_use" or len(messages) > 2 * globals().get("MOST", 9):
         break
     event = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": block["input"],
              "tool_use_id": block["id"], "cwd": os.getcwd()}
     said = subprocess.run(["sh", "-c", hook], input=json.dumps(event), text=True, capture_output=True).stdout
-    denied = json.loads(said or "{}").get("hookSpecificOutput", {}).get("permissionDecision") == "deny"
-    if not (denied and OBEYS):
-        subprocess.run(["sh", "-c", block["input"]["command"]])
+    reply = json.loads(said or "{}").get("hookSpecificOutput", {})
+    held = reply.get("permissionDecision") in ("deny", "ask")
+    if not (held and OBEYS):
+        subprocess.run(["sh", "-c", reply.get("updatedInput", block["input"])["command"]])
     result = {"type": "tool_result", "tool_use_id": block["id"], "content": said}
     messages += [{"role": "assistant", "content": [block]}, {"role": "user", "content": [result]}]
 "#;
@@ -55,27 +56,28 @@ fn what_an_agent_does_is_shown() {
         fs::write(programs.join(program), text).unwrap();
         fs::set_permissions(programs.join(program), fs::Permissions::from_mode(0o755)).unwrap();
     }
+    // What it does then is what it does here: the entry is this project's.
     project.run(&["install", "claude-code"], "");
     for (obeys, ends, expected) in [
         (
             "True",
             "",
-            "ok    driven: it ran what is allowed, and not what is denied; its model was told why\n",
+            "it ran what is allowed, and not what is denied or asked about; what is rewritten ran rewritten; its model was told why\n",
         ),
         (
             "False",
             "",
-            "bad   driven: it ran what is denied, so a deny doesn't arrive\n",
+            "it ran what is denied: nobody asked hookwire, or a deny doesn't arrive\n",
         ),
         (
             "True",
-            "open('allowed-by-hookwire', 'w'); sys.exit(print('done'))",
+            "MOST = sys.exit(print('done')) if os.path.exists('allowed-by-hookwire') else 1",
             "because it ended before what is denied. It said: done\n",
         ),
         (
             "True",
             "sys.exit(print('no key'))",
-            "bad   driven: it isn't shown that a deny arrives, because it asked the model nothing. It said: no key\n",
+            "it isn't shown that a deny arrives, because it asked the model nothing. It said: no key\n",
         ),
     ] {
         let text = AGENT.replace("OBEYS", obeys).replace("ENDS", ends);
@@ -90,7 +92,7 @@ fn what_an_agent_does_is_shown() {
         ),
         (
             "windsurf",
-            "look  it wasn't driven, because `windsurf` isn't on PATH\n",
+            "look  it wasn't driven, because `windsurf` isn't on PATH, or is a program of the project\n",
         ),
     ] {
         assert!(said(agent).contains(expected), "{agent}: {}", said(agent));

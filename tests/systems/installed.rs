@@ -207,7 +207,7 @@ impl Drop for Project {
 }
 
 /// The small program, which a build of the whole workspace puts beside the large one.
-fn small() -> PathBuf {
+pub fn small() -> PathBuf {
     let small = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).with_file_name("hookwire-run");
     assert!(
         small.is_file(),
@@ -1223,6 +1223,7 @@ fn the_small_program_is_installed_where_it_is() {
         assert!(output.status.success(), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
+    say(&["trust", "--yes"]);
     let untouched = files(&project.root());
     let settings = project.root().join(installed_for("claude-code"));
     let names = |program: &Path| {
@@ -1503,6 +1504,7 @@ fn a_doctor_shows_that_a_deny_arrives() {
     let program = env!("CARGO_BIN_EXE_hookwire");
     for (agent, file) in installed() {
         let project = Project::new();
+        project.run(&["trust", "--yes"], "");
         let say = |expected: i32| {
             let output = project.run(&["doctor", agent], "");
             assert_eq!(output.status.code(), Some(expected), "{agent}: {output:?}");
@@ -1519,10 +1521,16 @@ fn a_doctor_shows_that_a_deny_arrives() {
             );
             fs::create_dir(project.root().join(".git")).unwrap();
         }
-        let said = say(0);
+        let wants_trust = AGENTS
+            .iter()
+            .find(|it| it.name == agent)
+            .and_then(|it| it.trust.as_ref())
+            .is_some_and(|trust| trust.only_with.is_none());
+        let said = say(i32::from(wants_trust));
         assert!(said.contains("a probe was denied after"), "{agent}: {said}");
-        assert!(
-            said.contains("nobody has trusted these definitions"),
+        assert_eq!(
+            said.contains("it doesn't trust this folder"),
+            wants_trust,
             "{agent}: {said}"
         );
 
@@ -1680,6 +1688,9 @@ fn a_doctor_tells_what_keeps_an_agent_from_asking() {
 fn a_doctor_says_what_an_agents_version_lacks() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::new();
+    for args in [&["trust", "--yes"][..], &["install", "claude-code"]] {
+        project.run(args, "");
+    }
     let programs = project.0.path().join("bin");
     fs::create_dir(&programs).unwrap();
     let claude = programs.join("claude");
@@ -1735,6 +1746,8 @@ fn a_doctor_says_what_can_be_held() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
+    said(&["trust", "--yes"]);
+    said(&["install", "claude-code"]);
     let missing = said(&["doctor"]);
     assert!(
         missing.contains(&format!("look  {} isn't there", supervisor.display())),

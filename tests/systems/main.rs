@@ -40,6 +40,7 @@ mod policy;
 mod promises;
 mod readable;
 mod self_defence;
+mod standing;
 mod starts;
 mod together;
 mod trust;

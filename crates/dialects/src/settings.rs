@@ -286,7 +286,10 @@ fn read_settings(
             }
         }
     }
-    if agent.switched_off(root).any(|(_, off)| off.is_boolean()) {
+    if agent
+        .switched_off(root, false)
+        .any(|(_, off)| off.is_boolean())
+    {
         let message = format!(
             "these settings switch all hooks off, in {} and so here",
             agent.title

@@ -1,9 +1,12 @@
 //! `hookwire doctor`: whether what is installed works, shown by a probe, what `hookwire run` can
 //! hold, and which hosts run.
 
+mod canaries;
+mod driven;
+mod standing;
 mod versions;
 
-use super::drive::{Driven, drive_agent};
+use super::drive::apart;
 use super::granted::Granting;
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
@@ -13,12 +16,11 @@ use super::unasked::{self, Asker};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, agent_parser};
 use hookwire_base::event::Event;
 use hookwire_base::support::amounts::number_of;
-use hookwire_base::support::file;
 use hookwire_base::syntax::diagnostic::Severity;
-use hookwire_base::syntax::formats::{Format, parse};
 use hookwire_base::syntax::source::Layer;
 use hookwire_dialects::{self as dialects, Dialect};
 use hookwire_engine::definitions::embedded::{PROBE, PROBE_DENIED, PROBE_SESSION};
+use hookwire_engine::definitions::scan::NOT_TRUSTED;
 use hookwire_engine::host::{Host, HostOptions};
 use hookwire_engine::running::{self, About, TIME_LIMIT};
 use hookwire_handlers::handlers::process::resolve;
@@ -27,17 +29,21 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output as Ended, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 pub(super) struct DoctorArgs {
     /// The agents to look at. Default: those that ask hookwire, and those that are on PATH.
     #[arg(value_name = "AGENT", value_parser = agent_parser())]
     agents: Vec<&'static Agent>,
-    /// Also start each agent once, headless, in a project and a home that are thrown away, against
-    /// a model on this machine: whether it doesn't run what is denied.
+    /// Also start each agent as you do, headless, against a model on this machine: in copies of
+    /// your home and your project at their paths, which are thrown away, without a network. Whether
+    /// it doesn't run what is denied, nor what a person is to be asked about, in each of its modes.
     #[arg(long, requires = "agents")]
     drive: bool,
+    /// This process is apart already: drive, and say nothing else.
+    #[arg(long, hide = true, requires = "drive")]
+    apart: bool,
     /// Only compare the versions of the program and its protocol with the client's (`python -m
     /// hookwire doctor --versions`, `npx hookwire doctor --versions`) and with those of the hosts
     /// that run. Exits with 1 if one speaks another protocol.
@@ -62,6 +68,23 @@ enum Health {
     Bad,
 }
 
+impl Health {
+    /// By its word.
+    fn from_word(word: &str) -> Option<Health> {
+        [Health::Fine, Health::Doubtful, Health::Bad]
+            .into_iter()
+            .find(|health| health.word() == word)
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Health::Fine => "ok",
+            Health::Doubtful => "look",
+            Health::Bad => "bad",
+        }
+    }
+}
+
 impl Report<'_> {
     fn begin_section(&mut self, about: &str) {
         self.about = about.to_string();
@@ -73,10 +96,11 @@ impl Report<'_> {
 
     fn say_health(&mut self, health: Health, text: &str) {
         self.is_bad |= health == Health::Bad;
-        let (word, tone) = match health {
-            Health::Fine => ("ok", Tone::Good),
-            Health::Doubtful => ("look", Tone::Warn),
-            Health::Bad => ("bad", Tone::Bad),
+        let word = health.word();
+        let tone = match health {
+            Health::Fine => Tone::Good,
+            Health::Doubtful => Tone::Warn,
+            Health::Bad => Tone::Bad,
         };
         if self.out.json {
             return self
@@ -91,6 +115,9 @@ impl Report<'_> {
 pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failure> {
     if args.versions {
         return versions::compare_versions(out);
+    }
+    if args.apart {
+        return driven::drive_apart(&args.agents, out);
     }
     let granting = Granting::of_agents(
         AGENTS.iter().filter(|agent| {
@@ -109,7 +136,9 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
         is_bad: false,
     };
     check_definitions(&host, &mut report);
-    let mut askers = Vec::new();
+    canaries::check_canaries(&host, &mut report)?;
+    let (mut askers, mut n_asking) = (Vec::new(), 0);
+    let root = &args.hooks.definitions.root;
     for agent in AGENTS.iter() {
         let places = InstallArgs::for_each_place(agent, &args.hooks.definitions.root);
         let found: Vec<_> = places
@@ -133,7 +162,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
                     program.display()
                 ),
             ),
-            Some(program) => check_version(agent, program, &mut report)?,
+            Some(program) => check_version(agent, program, root, &mut report)?,
             None => report.say_health(
                 Health::Doubtful,
                 &format!("there is no `{}` on PATH", agent.program),
@@ -156,10 +185,9 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
                 &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name),
             );
         }
-        // The team's place is one of the project's.
-        let ends = places.first().into_iter().chain(places.last());
-        for problem in ends.filter(|_| !found.is_empty()).flat_map(switched_off) {
-            report.say_health(Health::Bad, &problem);
+        if !found.is_empty() {
+            n_asking += 1;
+            standing::check_settings(agent, &places, &mut report);
         }
         if let Some(problem) = without_git(agent, &found, &args.hooks.definitions.root) {
             report.say_health(Health::Bad, &problem);
@@ -175,6 +203,16 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
             }
         }
         look_at(agent, &found, &args.hooks.definitions.root, &mut report);
+        let entries: Vec<PathBuf> = found.iter().map(|(path, _)| path.clone()).collect();
+        standing::check_standing(
+            agent,
+            program
+                .as_deref()
+                .filter(|program| !is_theirs(&program.to_path_buf())),
+            &entries,
+            &args.hooks.definitions.root,
+            &mut report,
+        )?;
         for one in granting
             .iter()
             .filter(|it| found.iter().any(|(path, _)| *path == it.path))
@@ -189,14 +227,12 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
             }
         }
         if args.drive {
-            let (health, told) = match &program {
-                Some(program) if is_theirs(program) => (
-                    Health::Doubtful,
-                    "it wasn't driven, because its program is in the project".to_string(),
-                ),
-                program => check_driven(agent, program.as_deref())?,
-            };
-            report.say_health(health, &told);
+            let root = &args.hooks.definitions.root;
+            let own = program
+                .as_deref()
+                .filter(|program| !is_in_project(program, root));
+            standing::tell_companions(agent, &places, &mut report);
+            driven::check_driven(agent, own, root, &mut report)?;
         }
         // One that doesn't ask yet will ask at all that is registered.
         let asker = Asker::new(agent, found.iter().map(|(_, entry)| entry));
@@ -214,11 +250,11 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
             .iter()
             .for_each(|note| report.say_health(Health::Doubtful, &note.text));
     }
-    if askers.is_empty() {
+    if n_asking == 0 && args.agents.is_empty() {
         report.begin_section("agents");
         report.say_health(
-            Health::Doubtful,
-            "no agent asks hookwire, and none is on PATH: `hookwire install AGENT`",
+            Health::Bad,
+            "no agent asks hookwire: `hookwire install AGENT`",
         );
     }
     check_starts(&mut report)?;
@@ -239,18 +275,22 @@ fn check_definitions(host: &Host, report: &mut Report<'_>) {
         .iter()
         .filter(|hook| !hook.is_broken())
         .count();
-    let health = if n == 0 {
-        Health::Doubtful
-    } else {
-        Health::Fine
-    };
+    // Nothing is guarded by none, or by what nobody has put in force.
+    let health = if n == 0 { Health::Bad } else { Health::Fine };
     report.say_health(
         health,
         &format!("{n} {} in force", if n == 1 { "hook" } else { "hooks" }),
     );
     report.say_health(Health::Fine, &format!("read from {}", read_from(host)));
+    let has_projects = published
+        .hooks
+        .hooks
+        .iter()
+        .any(|hook| hook.source.layer == Layer::Project);
     for diagnostic in published.diagnostics.iter() {
-        let health = if diagnostic.severity == Severity::Error {
+        // Those of another worktree may be in force instead.
+        let is_left_out = diagnostic.code == NOT_TRUSTED && !has_projects;
+        let health = if is_left_out || diagnostic.severity == Severity::Error {
             Health::Bad
         } else {
             Health::Doubtful
@@ -374,39 +414,6 @@ fn look_at(
     }
 }
 
-/// What the agent itself does when it is driven.
-fn check_driven(agent: &Agent, program: Option<&Path>) -> Result<(Health, String), Failure> {
-    let (Some(program), Some(headless)) = (program, &agent.headless) else {
-        let why = match program {
-            None => format!("`{}` isn't on PATH", agent.program),
-            Some(_) => "nobody knows how to start it for one prompt with a model on this machine"
-                .to_string(),
-        };
-        return Ok((Health::Doubtful, format!("it wasn't driven, because {why}")));
-    };
-    Ok(match drive_agent(agent, headless, program)? {
-        Driven::Obeyed { model_was_told } => {
-            let told = if model_was_told {
-                "was told why"
-            } else {
-                "heard nothing of it"
-            };
-            (
-                Health::Fine,
-                format!("driven: it ran what is allowed, and not what is denied; its model {told}"),
-            )
-        }
-        Driven::Disobeyed => (
-            Health::Bad,
-            "driven: it ran what is denied, so a deny doesn't arrive".to_string(),
-        ),
-        Driven::Unclear(why) => (
-            Health::Bad,
-            format!("driven: it isn't shown that a deny arrives, because {why}"),
-        ),
-    })
-}
-
 /// An entry as `install` writes it.
 const NEW: Entry = Entry::Asks {
     commands: Vec::new(),
@@ -426,35 +433,6 @@ fn without_git(agent: &Agent, found: &[(PathBuf, Entry)], root: &Path) -> Option
              install {name} --user`"
         )
     })
-}
-
-/// The settings in the files of an agent's place that switch its hooks off.
-fn switched_off(place: &InstallArgs) -> Vec<String> {
-    place
-        .place()
-        .files()
-        .filter_map(|file| {
-            let path = place.path_at(file).ok()?;
-            let settings = parse(
-                &file::read_text(&path).ok()?,
-                Format::from_path(&path).unwrap_or_default(),
-            )
-            .ok()?;
-            Some(
-                place
-                    .agent()
-                    .switched_off(&settings)
-                    .map(|(member, _)| {
-                        format!(
-                            "{}: `{member}` switches hookwire's hooks off",
-                            path.display()
-                        )
-                    })
-                    .collect::<Vec<_>>(),
-            )
-        })
-        .flatten()
-        .collect()
 }
 
 /// Runs hookwire as an agent's entry does, with a call that is always denied. How long it took, in
@@ -503,16 +481,22 @@ fn probe_entry(
 }
 
 /// Says what the version of an agent means for its hooks.
-fn check_version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
-    let ended = ask_program(program, &["--version"])?;
-    let said = ended
-        .map(|ended| String::from_utf8_lossy(&ended.stdout).into_owned())
-        .unwrap_or_default();
+fn check_version(
+    agent: &Agent,
+    program: &Path,
+    root: &Path,
+    report: &mut Report<'_>,
+) -> Result<(), Failure> {
+    let asked = format!("{} --version", agent.program);
+    let Some(ended) = ask_agent(program, root)? else {
+        let limit = VERSION_LIMIT.as_secs();
+        let told = format!("`{asked}` didn't end within {limit} s, so its version isn't known");
+        report.say_health(Health::Doubtful, &told);
+        return Ok(());
+    };
+    let said = String::from_utf8_lossy(&ended.stdout);
     let Some(found) = version_numbers(&said) else {
-        report.say_health(
-            Health::Doubtful,
-            &format!("`{} --version` names no version", agent.program),
-        );
+        report.say_health(Health::Doubtful, &format!("`{asked}` names no version"));
         return Ok(());
     };
     let is_older = |than: &str| version_numbers(than).is_some_and(|than| found < than);
@@ -543,13 +527,38 @@ fn check_version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Resu
     Ok(())
 }
 
-/// Runs a program with an argument; nothing if it doesn't start or doesn't end.
+/// How long an agent may take to say its version: some load all of themselves first.
+const VERSION_LIMIT: Duration = Duration::from_secs(30);
+
+/// Asks an agent for its version; nothing if it doesn't end. Where that can be, it leaves nothing
+/// behind in the person's home.
+fn ask_agent(program: &Path, root: &Path) -> Result<Option<Ended>, Failure> {
+    if let Ok(mut command) = apart(root) {
+        command.arg(program).arg("--version");
+        match run_within(command, VERSION_LIMIT)? {
+            Some(ended) if ended.stdout.is_empty() => {}
+            other => return Ok(other),
+        }
+    }
+    let mut command = tokio::process::Command::new(program);
+    command.arg("--version");
+    run_within(command, VERSION_LIMIT)
+}
+
+/// Runs a program with arguments; nothing if it doesn't start or doesn't end.
 fn ask_program(program: &Path, words: &[&str]) -> Result<Option<Ended>, Failure> {
     let mut command = tokio::process::Command::new(program);
-    command.args(words).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(words);
+    run_within(command, TIME_LIMIT)
+}
+
+fn run_within(
+    mut command: tokio::process::Command,
+    limit: Duration,
+) -> Result<Option<Ended>, Failure> {
+    command.stdin(Stdio::null()).kill_on_drop(true);
     let runtime = super::ending::make_runtime()?;
-    let ended =
-        runtime.block_on(async { tokio::time::timeout(TIME_LIMIT, command.output()).await });
+    let ended = runtime.block_on(async { tokio::time::timeout(limit, command.output()).await });
     runtime.shutdown_background();
     Ok(ended.ok().and_then(Result::ok))
 }
@@ -630,7 +639,8 @@ fn version_numbers(text: &str) -> Option<[u64; 3]> {
     let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
     words
         .map(|word| {
-            word.split('.')
+            word.trim_matches('.')
+                .split('.')
                 .map(|it| it.parse().ok())
                 .collect::<Option<Vec<u64>>>()
         })

@@ -114,6 +114,13 @@ pub struct Agent {
     pub then: String,
     /// It runs a project's hooks only in a repository of git.
     pub only_in_git: bool,
+    /// The directory whose settings are the project's to it, by the one it is started in.
+    pub looks_in: LooksIn,
+    /// Where it keeps which folders it trusts, if it passes over the hooks of others.
+    pub trust: Option<Trust>,
+    /// The arguments with which it answers JSON-RPC over stdin and stdout, if `hooks/list` says
+    /// there which hooks it runs.
+    pub lists_hooks: Vec<String>,
     /// The events that `install` doesn't register, by its own names, and why.
     pub unasked: Vec<(String, String)>,
     /// Families of tools, each with the names that no other agent has for a tool of the family.
@@ -133,8 +140,13 @@ pub struct Agent {
     /// The members of its settings that switch hooks off, with `.` between the names on the way,
     /// and the value that does. Of a list it is a part of a name in it.
     pub switches: Vec<(String, Value)>,
+    /// Those of a machine's settings that switch the hooks of a person or a project off.
+    pub system_switches: Vec<(String, Value)>,
     /// How it is started without hooks, as rules have it.
     pub without_hooks: Vec<String>,
+    /// How it gets more that runs inside it or beside it, as rules have it: plug-ins, extensions,
+    /// servers. Some of those stand before its hooks.
+    pub extends: Vec<String>,
     /// Variables that do so, or say what else is in its settings.
     pub variables: Vec<String>,
     /// When it runs what a hook answers with a question.
@@ -147,8 +159,8 @@ pub struct Agent {
     pub headless: Option<Headless>,
 }
 
-/// How an agent runs one prompt. In the texts, `${url}` is the model's address, `${prompt}` the
-/// prompt and `${project}` the project's directory.
+/// How an agent runs one prompt. In the texts, `${url}` is the model's address and `${prompt}` the
+/// prompt. Nothing of it has the agent trust what the person hasn't let it trust.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Headless {
@@ -156,10 +168,53 @@ pub struct Headless {
     pub before: Vec<String>,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// The arguments of each of its modes in which it runs commands without a person, the most
+    /// cautious first. Without them there is one.
+    pub modes: Vec<Vec<String>>,
     /// Its variables.
     pub environment: Vec<(String, String)>,
-    /// Its files below the home, each with its text.
+    /// Its files below the home, each with the members that it has beside those that are there.
     pub files: Vec<(String, String)>,
+}
+
+/// The directory whose settings are a project's to an agent.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum LooksIn {
+    /// Nobody has looked.
+    #[default]
+    Unknown,
+    /// The one that it is started in, and no other.
+    Here,
+    /// The root of the work tree.
+    WorkTree,
+    /// The root of the main work tree, if it is started in another one of the repository.
+    MainWorkTree,
+}
+
+/// Where an agent keeps which folders a person has let it trust. What counts is the nearest one
+/// upwards that is there.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Trust {
+    /// The file, below the user's home.
+    pub file: String,
+    /// The member that has a member for each folder; empty if the file is that.
+    pub at: String,
+    /// The member of a folder that says it; empty if its value does.
+    pub said_by: String,
+    /// The values that say yes.
+    pub yes: Vec<Value>,
+    /// The value that says yes of the folder above.
+    pub above: Option<Value>,
+    /// The user's settings, below the home.
+    pub settings: String,
+    /// The members of those, each with the value with which it trusts every folder.
+    pub unless: Vec<(String, Value)>,
+    /// The member of those without which it trusts every folder, if there is such.
+    pub only_with: Option<String>,
+    /// How a person lets it trust a folder.
+    pub how: String,
 }
 
 /// A condition on an agent's promise to ask: with such a member in its payload it asks nobody, and
@@ -270,6 +325,9 @@ pub struct Plugins {
     pub hooks: String,
     /// The variable that names that directory.
     pub root: String,
+    /// The member beside the hooks that names the plug-in's code which runs inside the agent. Such
+    /// code is asked before hooks are, and can keep them from being run.
+    pub modules: String,
 }
 
 impl Default for Form {
@@ -402,25 +460,32 @@ impl Agent {
         self.gone.starts_with("runs") && self.file().is_none_or(|file| file.fails_closed.is_none())
     }
 
-    /// The members of its settings that switch hooks off there.
+    /// The members of its settings that switch hooks off there. `is_system`: the settings are a
+    /// machine's.
     pub fn switched_off<'s>(
         &'s self,
         settings: &'s Node,
+        is_system: bool,
     ) -> impl Iterator<Item = &'s (String, Value)> {
-        self.switches.iter().filter(move |(member, off)| {
-            let value = member
-                .split('.')
-                .try_fold(settings, |at, name| at.get(name))
-                .map(Node::to_json);
-            let has =
-                |name: &Value, part: &str| name.as_str().is_some_and(|name| name.contains(part));
-            value.is_some_and(|value| match (&value, off) {
-                (Value::Array(names), Value::String(part)) => {
-                    names.iter().any(|name| has(name, part))
-                }
-                (value, off) => value == off,
+        let of_system = self.system_switches.iter().filter(move |_| is_system);
+        self.switches
+            .iter()
+            .chain(of_system)
+            .filter(move |(member, off)| {
+                let value = member
+                    .split('.')
+                    .try_fold(settings, |at, name| at.get(name))
+                    .map(Node::to_json);
+                let has = |name: &Value, part: &str| {
+                    name.as_str().is_some_and(|name| name.contains(part))
+                };
+                value.is_some_and(|value| match (&value, off) {
+                    (Value::Array(names), Value::String(part)) => {
+                        names.iter().any(|name| has(name, part))
+                    }
+                    (value, off) => value == off,
+                })
             })
-        })
     }
 
     /// The file of a path of the user's; nothing without a home.

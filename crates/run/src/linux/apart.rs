@@ -137,13 +137,9 @@ fn prepare_files(apart: &Apart) -> Result<()> {
             }
         }
     }
-    // One within another is there already, unless something is mounted there.
+    // One within another comes after it, and is one of its own all the same: below the top of a copy
+    // a directory that belongs to a group which isn't known here can't be written into.
     copies.sort();
-    let is_mount = |place: &Path| mounts.iter().any(|it| it.place == place);
-    let all = copies.clone();
-    copies.retain(|place| {
-        is_mount(place) || !all.iter().any(|it| it != place && place.starts_with(it))
-    });
 
     for found in mounts.iter().filter(|it| !KERNELS.contains(&&*it.kind)) {
         make_readonly(&found.place)?;
@@ -161,6 +157,9 @@ fn prepare_files(apart: &Apart) -> Result<()> {
         for part in ["lower", "upper", "work"] {
             std::fs::create_dir_all(scratch.join(format!("{part}{at}")))?;
         }
+        // The top of a copy has the mode of its layer for what is written.
+        let mode = place.metadata()?.permissions();
+        std::fs::set_permissions(scratch.join(format!("upper{at}")), mode)?;
         // By a path of ours: a path in the options of an overlay has no place for each character.
         let lower = scratch.join(format!("lower{at}"));
         mount_at(Some(place), &lower, None, MsFlags::MS_BIND, None)?;

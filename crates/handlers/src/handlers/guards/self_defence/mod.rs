@@ -68,6 +68,8 @@ struct Guarded {
     /// Where hookwire's own files are. They are no patterns, whatever characters their names have.
     directories: Vec<PathBuf>,
     commands: Condition,
+    /// Those of them that give an agent more that runs inside it or beside it.
+    extending: Condition,
 }
 
 /// A call that is judged.
@@ -114,6 +116,9 @@ const MOVING: &[&str] = &["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"]
 
 /// Why a person is asked before what only a person says.
 const ANSWERS: &str = "this answers or decides for you";
+
+/// Why a person is asked before an agent gets more than it has.
+const EXTENDS: &str = "this adds to an agent what may run before its hooks do";
 
 /// What an agent's entry has a shell do when hookwire fails: it says so.
 const SAYING: [&str; 2] = ["echo", "exit"];
@@ -183,12 +188,25 @@ impl Kind for SelfDefense {
             .iter()
             .flat_map(|it| &it.without_hooks)
             .map(|it| format!("Bash({it})"));
+        let extending: Vec<String> = AGENTS
+            .iter()
+            .flat_map(|it| &it.extends)
+            .map(|it| format!("Bash({it})"))
+            .collect();
         let own: Vec<String> = of_hookwire.chain(of_agents).collect();
         let rules = own
             .iter()
+            .chain(&extending)
             .chain(&raw.commands)
             .map(|text| rule(text))
             .collect::<Result<_, _>>()?;
+        let extending = Condition {
+            rules: extending
+                .iter()
+                .map(|text| rule(text))
+                .collect::<Result<_, _>>()?,
+            unless: Vec::new(),
+        };
         let unless = HARMLESS
             .iter()
             .map(|it| rule(&format!("Bash(hookwire {it})")))
@@ -201,6 +219,7 @@ impl Kind for SelfDefense {
             paths,
             directories,
             commands,
+            extending,
         })))
     }
 
@@ -343,7 +362,10 @@ impl Guarded {
             return None;
         }
         match self.commands.holds(facts, asker, Reading::Hits) {
-            Truth::Yes => Some(ANSWERS.into()),
+            Truth::Yes => {
+                let extends = self.extending.holds(facts, asker, Reading::Hits) == Truth::Yes;
+                Some(if extends { EXTENDS } else { ANSWERS }.into())
+            }
             Truth::Opaque(why) if is_hidden => Some(format!(
                 "it can't be told whether this answers for you: {why}"
             )),
