@@ -19,12 +19,16 @@ use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::project::foreign_projects;
 use hookwire_ask::said::Said;
 use hookwire_ask::socket;
+use hookwire_base::event::Event;
 use hookwire_base::support::failpoint;
 use hookwire_base::support::places::{self, Places};
+use hookwire_base::verdict::Verdict;
 use hookwire_dialects::Dialect;
 use hookwire_dialects::asked::{self, Asked, EVENT, TIME_LIMIT};
+use hookwire_engine::definitions::embedded::is_probe;
 use hookwire_engine::engine::panic_text;
 use hookwire_engine::host::{HostOptions, Purpose};
+use hookwire_engine::ledger::{self, Answered};
 use hookwire_handlers::handlers::process_tree;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -324,6 +328,10 @@ impl Judge {
         // Without the pool's definitions, judging here would let everything pass.
         if let Some(pool) = Pool::from_settings(&hooks)?.filter(|_| !args.no_host) {
             say(pool.ask(&make_question(args, &sent, limit))?);
+            // The ledger of a host elsewhere isn't this user's.
+            if let Ok(event) = asked::read_event(asked.agent, payload, limit) {
+                note_answer(&hooks, asked.agent, &Arc::new(event), None);
+            }
             return Ok(());
         }
         let began = Instant::now();
@@ -420,7 +428,29 @@ fn judge_here(
     let _socket = share_socket(&host, &runtime, super::serve::MAX_MESSAGE);
     let (verdict, _) = runtime.block_on(host.judge_as(agent, &event));
     say(asked.said(Ok(agent.reply_to(&event, &verdict))));
+    if !is_probe(&event, &verdict) {
+        note_answer(hooks, agent, &Arc::new(event), Some(&verdict));
+    }
     runtime.block_on(super::ending::settle_hooks(&host));
     drop_runtime(runtime);
     Ok(())
+}
+
+/// Notes in the project's ledger what an agent was told without a host of this machine. It has been
+/// told, so nothing waits for this.
+fn note_answer(
+    hooks: &StandingArgs,
+    agent: &'static Dialect,
+    event: &Arc<Event>,
+    verdict: Option<&Verdict>,
+) {
+    let definitions = &hooks.host.definitions;
+    let Some(answered) =
+        Answered::new(agent.name(), event, verdict).filter(|_| !definitions.isolated)
+    else {
+        return;
+    };
+    if let Err(error) = ledger::append(&definitions.root, Some(&answered)) {
+        tracing::warn!(%error, "The ledger lacks a call that was judged: it can't be written.");
+    }
 }

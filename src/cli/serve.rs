@@ -16,6 +16,7 @@ use hookwire_base::transport::outbox::Outbox;
 use hookwire_base::transport::socket::{self, Socket};
 use hookwire_base::transport::stdio;
 use hookwire_engine::host::{Host, HostOptions, Purpose};
+use hookwire_engine::ledger::Ledger;
 use hookwire_handlers::handlers::process_tree;
 use std::io::IsTerminal;
 use std::net::Shutdown;
@@ -337,6 +338,9 @@ fn start_host(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Part), Failure> {
         .host_with(joining.options(options))?;
     if args.pass_through {
         tracing::error!("Pass-through: every event is allowed and no hook runs.");
+    } else if host.options.system {
+        // Nobody else can have set it.
+        let _ = host.ledger.set(Ledger::new(host.root()));
     }
     host.watch()?;
     let answering = Answering::begin(&joining, args.pool.as_deref(), &host, &runtime)?;
@@ -357,12 +361,16 @@ struct Part {
 struct Unfinished {
     recording: Option<Arc<Recording>>,
     part: Part,
+    host: Arc<Host>,
 }
 
 impl Unfinished {
     fn finish(&self) {
         self.recording.iter().for_each(|it| it.finish());
         self.part.joined.finish();
+        if let Some(ledger) = self.host.ledger.get() {
+            ledger.finish();
+        }
     }
 }
 
@@ -378,7 +386,12 @@ fn begin_recording(
         .as_ref()
         .map(|dir| Recording::start(host, runtime, dir))
         .transpose()?;
-    Ok(Arc::new(Unfinished { recording, part }))
+    let host = host.clone();
+    Ok(Arc::new(Unfinished {
+        recording,
+        part,
+        host,
+    }))
 }
 
 /// Drops the tasks that still run, which ends their processes.

@@ -36,6 +36,7 @@ const HOUSE: &[(&str, &[&str])] = &[
             "definitions",
             "trust",
             "journal",
+            "ledger",
             "host",
             "fleet",
             "embed",

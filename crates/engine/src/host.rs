@@ -13,6 +13,7 @@ use crate::engine::{Effects, Engine, Interceptor, PassThrough};
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::journal::Journal;
+use crate::ledger::Ledger;
 use hookwire_base::event::Event;
 use hookwire_base::support::places;
 use hookwire_base::syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
@@ -282,6 +283,8 @@ pub struct Host {
     pub asker: Asker,
     /// The last events that came over a connection.
     pub journal: Arc<Journal>,
+    /// What agents were told before calls, if that is kept on the disk.
+    pub ledger: OnceLock<Ledger>,
     /// Cancelled when the host is to give its place to another; set if it can.
     pub retires: OnceLock<CancellationToken>,
     /// The name of each client that is connected, once it has said it.
@@ -446,6 +449,7 @@ impl Host {
             options,
             asker,
             journal,
+            ledger: OnceLock::new(),
             retires: OnceLock::new(),
             clients: Mutex::default(),
         })

@@ -26,6 +26,7 @@ pub mod hook;
 pub mod hook_set;
 pub mod host;
 pub mod journal;
+pub mod ledger;
 pub mod running;
 pub mod starts;
 pub mod trust;

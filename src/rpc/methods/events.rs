@@ -19,6 +19,7 @@ use hookwire_engine::definitions::embedded::is_probe;
 use hookwire_engine::engine::{self, Engine, HooksInForce, Question};
 use hookwire_engine::hook_set::HookSet;
 use hookwire_engine::journal::{Sender, Via};
+use hookwire_engine::ledger::Answered;
 use hookwire_rules::contract::Honours;
 use hookwire_rules::matching::Facts;
 use serde_json::Value;
@@ -112,6 +113,9 @@ pub(super) async fn answer(
         }
         Err(problem) => Err(problem),
     };
+    if let (Err(_), Some(ledger)) = (&judged, session.host.ledger.get()) {
+        ledger.note_failure();
+    }
     let said = asked.said(judged.map(
         |Judged {
              event,
@@ -156,6 +160,7 @@ pub(crate) async fn judge_and_note(
         let mut written = Vec::new();
         json_writer::write(&mut written, &judged.verdict).map_err(RpcError::internal)?;
         note_verdict(session, &judged, Some(via), &text, &written);
+        note_answer(session, &judged, text.len());
         RpcResult::Ok(judged.verdict)
     };
     // Otherwise nobody could tell a call from the next one like it.
@@ -248,6 +253,23 @@ fn note_verdict(session: &Session, judged: &Judged, via: Option<Via>, text: &str
             .host
             .journal
             .write(event, from, text, verdict, written);
+    }
+}
+
+/// Notes in the ledger, if there is one, what an agent is told about an event of so many bytes.
+fn note_answer(session: &Session, judged: &Judged, bytes: usize) {
+    let Judged {
+        event,
+        verdict,
+        dialect,
+    } = judged;
+    let answered = session.host.ledger.get().and_then(|ledger| {
+        let is_asked = !is_probe(event, verdict);
+        let answered = is_asked.then(|| Answered::new(dialect.name(), event, Some(verdict)));
+        Some((ledger, answered.flatten()?))
+    });
+    if let Some((ledger, answered)) = answered {
+        ledger.note(answered, bytes);
     }
 }
 
