@@ -141,6 +141,8 @@ mod model_server;
 mod rpc;
 #[cfg(feature = "program")]
 mod suggest;
+#[cfg(feature = "program")]
+mod transcripts;
 
 /// The program of the book, compiled and run.
 #[cfg(doctest)]

@@ -135,6 +135,11 @@ impl Kept {
         Some(Kept { dir, record })
     }
 
+    /// When something of the file was kept for the first time, if the disk knows that.
+    pub(super) fn known_since(&self) -> Option<SystemTime> {
+        fs::metadata(&self.dir).and_then(|it| it.created()).ok()
+    }
+
     /// The directory of what is kept.
     pub(super) fn dir(&self) -> &Path {
         &self.dir

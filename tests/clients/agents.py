@@ -3,7 +3,8 @@
 
 BIN is a directory with the agents' programs. Nothing leaves this machine: the model is a server of this program.
 Each agent has `hookwire install` done in a project of its own, or http hooks that ask a host; what counts is what the
-agent really did. A second table is of agents below `hookwire run`, whose programs do what no text of a call shows.
+agent really did. A second table is of agents below `hookwire run`, whose programs do what no text of a call shows, and
+a third of what `hookwire doctor --unasked` finds in the agents' transcripts.
 """
 
 import contextlib
@@ -119,6 +120,11 @@ def responses_results(request):
     return [item for item in request.get("input", []) if item.get("type", "").endswith("_call_output")]
 
 
+def call_of(command, name, given):
+    """The tool that is called and what it is given: a command is one of the shell, anything else is both."""
+    return (name, given) if isinstance(command, str) else command
+
+
 def anthropic(path, request, on_turn):
     if "count_tokens" in path:
         return "application/json", '{"input_tokens": 10}'
@@ -126,8 +132,9 @@ def anthropic(path, request, on_turn):
     results = len(anthropic_results(request))
     command = on_turn(results) if "Bash" in tools else None
     if command:
-        start = {"type": "tool_use", "id": f"toolu_{results}", "name": "Bash", "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps({"command": command, "description": "d"})}
+        name, given = call_of(command, "Bash", {"command": command, "description": "d"})
+        start = {"type": "tool_use", "id": f"toolu_{results}", "name": name, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
     else:
         start, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": "All done."}
     message = {"id": f"msg_{results}", "type": "message", "role": "assistant", "model": "m", "content": [],
@@ -159,6 +166,7 @@ def chat(path, request, on_turn):
             del arguments["is_background"]
         if name == "run_commands":
             arguments = {"commands": [command]}
+        name, arguments = call_of(command, name, arguments)
         call = {"index": 0, "id": f"call_{results}", "type": "function",
                 "function": {"name": name, "arguments": json.dumps(arguments)}}
         delta, reason = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
@@ -182,7 +190,8 @@ def gemini(path, request, on_turn):
     command = on_turn(results) if "run_shell_command" in declared else None
     part = {"text": "All done."}
     if command:
-        part = {"functionCall": {"name": "run_shell_command", "args": {"command": command, "description": "d"}}}
+        name, given = call_of(command, "run_shell_command", {"command": command, "description": "d"})
+        part = {"functionCall": {"name": name, "args": given}}
     reply = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
              "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}
     if "countTokens" in path:
@@ -201,6 +210,7 @@ def responses(path, request, on_turn):
     if command:
         arguments = {"shell": {"command": ["bash", "-lc", command]}, "shell_command": {"command": command},
                      "exec_command": {"cmd": command}}.get(name, {"command": command})
+        name, arguments = call_of(command, name, arguments)
         item = {"type": "function_call", "id": f"f_{results}", "call_id": f"call_{results}", "name": name,
                 "arguments": json.dumps(arguments)}
     usage = {"input_tokens": 1, "input_tokens_details": None, "output_tokens": 1, "output_tokens_details": None,
@@ -252,7 +262,7 @@ def qwen(url, home, prompt):
 def opencode(url, home, prompt):
     provider = {"npm": "@ai-sdk/openai-compatible", "name": "local", "models": {"m": {"name": "m"}},
                 "options": {"baseURL": f"{url}/v1", "apiKey": "x"}}
-    (home / ".config/opencode").mkdir(parents=True)
+    (home / ".config/opencode").mkdir(parents=True, exist_ok=True)
     config = {"provider": {"local": provider}, "model": "local/m", "small_model": "local/m", "autoupdate": False,
               "permission": "allow", "share": "disabled"}
     (home / ".config/opencode/opencode.json").write_text(json.dumps(config))
@@ -288,7 +298,7 @@ def kimi(url, home, prompt):
 
 def pi(url, home, prompt):
     agent = home / ".pi/agent"
-    agent.mkdir(parents=True)
+    agent.mkdir(parents=True, exist_ok=True)
     provider = {"baseUrl": f"{url}/v1", "apiKey": "x", "api": "openai-completions", "models": [{"id": "m"}]}
     (agent / "models.json").write_text(json.dumps({"providers": {"local": provider}}))
     return ["pi", "--approve", "--provider", "local", "--model", "m", "-p", prompt], {"PI_OFFLINE": "1"}
@@ -671,6 +681,73 @@ def table_below(bin_dir, hookwire, names):
     return failed
 
 
+# Calls that agents refuse before they ask, or that fail, and what is in the table's sessions beside commands.
+REFUSED = {
+    "claude-code": [("NoSuch", {"a": 1}), ("Bash", {"cmd": 1}), ("Read", {"file_path": "/nonexistent"})],
+    "codex": [("NoSuch", {"a": 1}), ("exec_command", {"x": 1}), ("write_stdin", {"session_id": 1, "chars": "x"})],
+    "gemini": [("no_such", {"a": 1}), ("run_shell_command", {"x": 1}), ("read_file", {"file_path": "/nonexistent"})],
+    "qwen": [("no_such", {"a": 1}), ("run_shell_command", {"x": 1}), ("todo_write", {"todos": []})],
+    "opencode": [("no_such", {"a": 1})],
+    "copilot": [("no_such", {"a": 1})],
+    "grok": [("no_such", {"a": 1}), ("run_terminal_command", {"x": 1})],
+    "kimi": [("NoSuch", {"a": 1}), ("Bash", {"x": 1})],
+    "pi": [("no_such", {"a": 1}), ("bash", {"x": 1})],
+    "cline": [],
+}
+# Those that name no session of their own in which a call was denied go on; a deny ends the others' run.
+UNASKED = ["touch unasked", "exit 3", "touch forced; git push -f origin main"]
+
+
+def check_unasked(bin_dir, hookwire, agent):
+    """Runs a session that is guarded and one after `uninstall`: `doctor --unasked` must find exactly the second one's calls."""
+    program, speak, _ = AGENTS[agent]
+    project, base, _ = make_project(bin_dir, hookwire, agent, HOOKS.replace("once: true", "enabled: false"))
+    home = project.parent / "home"
+    flags = ["--user"] if agent in FOR_USER else []
+    hookwire_does = lambda *words: subprocess.run([hookwire, *words], cwd=project, env=base, capture_output=True, text=True)
+
+    def session(commands):
+        model = Model(speak, lambda results: commands[results] if results < len(commands) else None)
+        argv, env = program(model.url, home, "Do it.")
+        printed = drive(argv, project, base | env)
+        model.shutdown()
+        return printed
+
+    def doctor():
+        said = hookwire_does("doctor", agent, "--unasked", "--format", "json")
+        return said.returncode, json.loads(said.stdout.splitlines()[0]) if said.stdout else {"unasked": [], "error": said.stderr}
+
+    hookwire_does("install", agent, *flags)
+    printed = session(["touch allowed", *REFUSED[agent], "exit 3", "touch last", *UNASKED[2:]])
+    guarded_code, guarded = doctor()
+    hookwire_does("uninstall", agent, *flags)
+    # What is killed leaves a gap.
+    hookwire_does("host", "stop")
+    printed += session([*UNASKED, *REFUSED[agent]])
+    code, found = doctor()
+    acts = [call["act"] for call in found["unasked"]]
+    shutil.rmtree(project.parent, ignore_errors=True)
+    return {
+        "guarded": guarded_code == 0 and not guarded["unasked"] and guarded.get("asked", 0) >= 3,
+        "found": code == 1 and acts == UNASKED and found["asked"] == guarded["asked"],
+        "denied": found.get("wouldBeDenied") == 1,
+    }, json.dumps([guarded, found], indent=1) + printed
+
+
+def table_unasked(bin_dir, hookwire, names):
+    """Prints the table of calls that nobody was asked about; whether something failed."""
+    print(f"\n{'never asked':<19}{'guarded':<9}{'found':<8}denied")
+    failed = False
+    for agent in (it for it in REFUSED if it in names):
+        found, printed = check_unasked(bin_dir, hookwire, agent)
+        words = {key: "passed" if value else "FAILED" for key, value in found.items()}
+        failed |= "FAILED" in words.values()
+        print(f"{agent:<19}{words['guarded']:<9}{words['found']:<8}{words['denied']}", flush=True)
+        if "FAILED" in words.values():
+            print(printed[-6000:])
+    return failed
+
+
 def described():
     """The agents that nobody can drive here, and what hookwire goes by instead."""
     facts = pathlib.Path(__file__).parents[2] / "crates/rules/src/agents"
@@ -681,10 +758,11 @@ def described():
 
 def main():
     bin_dir, hookwire = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ["HOOKWIRE"])
-    only_below = "--below" in sys.argv
-    names = [it for it in sys.argv[2:] if it != "--below"] or list(dict.fromkeys([*AGENTS, *BELOW]))
-    if only_below:
+    names = [it for it in sys.argv[2:] if not it.startswith("--")] or list(dict.fromkeys([*AGENTS, *BELOW]))
+    if "--below" in sys.argv:
         sys.exit(table_below(bin_dir, hookwire, names))
+    if "--unasked" in sys.argv:
+        sys.exit(table_unasked(bin_dir, hookwire, names))
     failed = False
     print(f"{'agent':<19}{'deny':<8}{'rewrite':<10}{'context':<10}{'prompt':<9}{'stop':<7}{'session':<16}{'edit':<7}{'driven':<8}host killed")
     for agent in (it for it in names if it in AGENTS):
@@ -697,6 +775,7 @@ def main():
         if "FAILED" in words.values():
             print(printed[-4000:])
     failed |= table_below(bin_dir, hookwire, names)
+    failed |= table_unasked(bin_dir, hookwire, names)
     for name, by in described() if not sys.argv[2:] else ():
         print(f"{name:<19}by description: {by}")
     sys.exit(failed)

@@ -50,6 +50,7 @@ const HOUSE: &[(&str, &[&str])] = &[
         &[
             "suggest",
             "history",
+            "transcripts",
             "model_server",
             "rpc",
             "http",

@@ -4,6 +4,7 @@
 mod canaries;
 mod driven;
 mod standing;
+mod unasked_calls;
 mod versions;
 
 use super::drive::apart;
@@ -49,6 +50,8 @@ pub(super) struct DoctorArgs {
     /// that run. Exits with 1 if one speaks another protocol.
     #[arg(long, conflicts_with = "agents")]
     versions: bool,
+    #[command(flatten)]
+    unasked: unasked_calls::UnaskedArgs,
     #[command(flatten)]
     hooks: HostArgs,
 }
@@ -129,6 +132,9 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
         reach: args.hooks.reach.with_entries(&granting),
         ..args.hooks.clone()
     };
+    if args.unasked.unasked {
+        return unasked_calls::run(&args.unasked, &args.agents, &hooks, out);
+    }
     let host = hooks.definitions.host_with(hooks.options()?)?;
     let mut report = Report {
         out,
@@ -226,6 +232,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
                 report.say_health(Health::Doubtful, &format!("{lacks}: {fails}"));
             }
         }
+        unasked_calls::say_last_day(agent, &hooks, &mut report)?;
         if args.drive {
             let root = &args.hooks.definitions.root;
             let own = program

@@ -218,12 +218,7 @@ fn write_orders(orders: &Receiver<Order>, root: &Path, waiting: &Waiting) {
 }
 
 /// Writes lines, with the gap before them if there is one. What fails is a part of the next gap.
-fn write_lines(
-    segment: &mut Option<Segment>,
-    root: &Path,
-    waiting: &Waiting,
-    calls: Vec<Line>,
-) {
+fn write_lines(segment: &mut Option<Segment>, root: &Path, waiting: &Waiting, calls: Vec<Line>) {
     let gap = waiting.lost.lock().take().map(gap_line);
     let mut lines: Vec<Line> = gap.into_iter().chain(calls).collect();
     let written = open_segment(segment, root).and_then(|segment| segment.append(&mut lines));

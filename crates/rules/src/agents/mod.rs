@@ -155,6 +155,11 @@ pub struct Agent {
     pub known_by: Vec<String>,
     /// How it speaks, if it has no dialect of its own.
     pub speaks: Option<Speech>,
+    /// Where it writes down the calls that it makes, below the user's home: files, of which a `*`
+    /// stands for any characters of one name.
+    pub transcripts: Vec<String>,
+    /// Tools before which it asks no hook at all.
+    pub silent_tools: Vec<String>,
     /// How it runs one prompt against a model on this machine, if it can.
     pub headless: Option<Headless>,
 }
