@@ -9,7 +9,7 @@ mod places;
 
 use forms::{FORMS, Form};
 use hookwire_base::support::file;
-use hookwire_engine::ledger::millis;
+use hookwire_engine::ledger::{Short, millis};
 use hookwire_rules::agents::Agent;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -23,8 +23,8 @@ const MAX_FILE: u64 = 256 << 20;
 const MAX_LINE: u64 = 8 << 20;
 /// The bytes that are read of an agent's transcripts.
 const MAX_BYTES: u64 = 1 << 30;
-/// The calls that are kept.
-const MAX_CALLS: usize = 200_000;
+/// The bytes of calls that are kept, at about.
+const MAX_OF_CALLS: usize = 128 << 20;
 
 /// A call of a tool, as an agent has written it down.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +85,7 @@ pub(crate) fn read(agent: &Agent, root: &Path, since: SystemTime, patience: Dura
     let (files, problems) = places::find(agent, since, deadline);
     found.problems = problems;
     let mut room = MAX_BYTES;
-    let mut known = HashSet::new();
+    let (mut known, mut call_room) = (HashSet::new(), MAX_OF_CALLS);
     for path in files {
         if Instant::now() > deadline {
             let seconds = patience.as_secs();
@@ -94,26 +94,26 @@ pub(crate) fn read(agent: &Agent, root: &Path, since: SystemTime, patience: Dura
             ));
             break;
         }
-        let mut transcript = Transcript::new(&path);
+        let mut transcript = Transcript::new(&path, call_room);
         if let Err(error) = read_file(form, &path, since, &mut transcript, &mut room) {
             found.problems.push(format!("{}: {error}", path.display()));
         }
         found.n_files += 1;
-        let calls = transcript
-            .calls
+        let calls = std::mem::take(&mut transcript.calls)
             .into_iter()
             .filter(|call| is_of(call, &root) && call.at >= millis(since));
         // A session that is continued elsewhere begins with a copy of what was there.
         found.calls.extend(calls.filter(|call| {
-            let what = (call.id.clone(), call.tool.clone(), call.input.to_string());
-            call.id.is_none() || known.insert((call.at, what))
+            let what = Short::of_call(&call.tool, Some(&call.input));
+            call.id.is_none() || known.insert((call.at, call.id.clone(), what))
         }));
-        if found.calls.len() > MAX_CALLS {
-            found.problems.push(format!(
-                "there are more than {MAX_CALLS} calls, and the rest is left out"
-            ));
+        if transcript.room == 0 {
+            found
+                .problems
+                .push("there are too many calls, and the rest is left out".into());
             break;
         }
+        call_room = transcript.room;
     }
     found.calls.sort_by_key(|call| call.at);
     found
@@ -199,16 +199,32 @@ pub(crate) struct Transcript {
     calls: Vec<Call>,
     /// The id of the last call, if the agent has shown it.
     shown: Option<String>,
+    /// The bytes that more calls may have.
+    room: usize,
+}
+
+/// The bytes of a value, at about.
+fn weight(value: &Value) -> usize {
+    64 + match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| name.len() + weight(value))
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
 }
 
 impl Transcript {
-    fn new(path: &Path) -> Transcript {
+    fn new(path: &Path, room: usize) -> Transcript {
         Transcript {
             path: path.to_path_buf(),
             session: String::new(),
             cwd: None,
             calls: Vec::new(),
             shown: None,
+            room,
         }
     }
 
@@ -229,7 +245,8 @@ impl Transcript {
         let (Some(at), Some(tool)) = (at, tool) else {
             return;
         };
-        if self.calls.len() <= MAX_CALLS {
+        self.room = self.room.saturating_sub(256 + weight(&input));
+        if self.room > 0 {
             self.calls.push(Call {
                 at,
                 session: self.session.clone(),
@@ -259,6 +276,3 @@ impl Transcript {
         self.calls.iter().rev().any(|call| call.id.as_deref() == id)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,8 +1,9 @@
 //! Where transcripts are.
 
 use hookwire_rules::agents::Agent;
+use rustix::io::Errno;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
@@ -86,11 +87,7 @@ impl Search {
     fn list(&mut self, dir: &Path, before: &str, after: &str, found: &mut Vec<PathBuf>) {
         let entries = match fs::read_dir(dir) {
             Ok(entries) => entries,
-            Err(error)
-                if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) =>
-            {
-                return;
-            }
+            Err(error) if is_no_directory(&error) => return,
             Err(error) => {
                 return self.problems.push(format!("{}: {error}", dir.display()));
             }
@@ -113,4 +110,10 @@ impl Search {
             }
         }
     }
+}
+
+/// Whether a directory can't be listed because nothing of the kind is there.
+fn is_no_directory(error: &io::Error) -> bool {
+    [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind())
+        || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }

@@ -45,6 +45,7 @@ mod starts;
 mod together;
 mod trust;
 mod trust_races;
+mod unasked;
 mod under_a_clock;
 mod watched;
 mod workflow_framework;

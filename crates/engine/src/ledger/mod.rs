@@ -12,6 +12,7 @@ mod write;
 pub use read::{Kept, others, project};
 pub use write::{Answered, Ledger, append};
 
+use hookwire_base::support::file::read_small;
 use hookwire_base::support::{digest, places};
 use hookwire_base::verdict::Decision;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -120,6 +121,9 @@ struct Begin {
     at: u64,
     root: String,
     pid: u32,
+    /// Which start of the machine, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boot: Option<Short>,
 }
 
 /// A line of a file. Flat, because a tagged form reads no number with all its digits.
@@ -145,6 +149,12 @@ pub fn millis(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .map(hookwire_base::support::amounts::millis)
         .unwrap_or_default()
+}
+
+/// Tells the starts of the machine apart, where the kernel does.
+fn boot_id() -> Option<Short> {
+    let id = read_small(Path::new("/proc/sys/kernel/random/boot_id"), 64).ok()?;
+    Some(Short::of_text(&String::from_utf8_lossy(&id)))
 }
 
 /// The ledger of a project in a directory of what is kept for the user.

@@ -1,6 +1,6 @@
 //! Reading: what is known of a time, and what isn't.
 
-use super::{Gap, Line, MAX_BYTES, Record, SHARED, Short, TORN, WHOLE, dir_of, millis};
+use super::{Gap, Line, MAX_BYTES, Record, SHARED, Short, TORN, WHOLE, boot_id, dir_of, millis};
 use hookwire_base::support::file;
 use hookwire_base::support::places;
 use rustix::fs::{FlockOperation, flock};
@@ -9,9 +9,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// How long after its last line a process that was killed may have answered a call: a line is
-/// written as soon as there is one.
-const LATE: u64 = 60_000;
+/// How long after its last line, in milliseconds, a process that was killed may have answered a
+/// call: a line is written as soon as there is one.
+const LATE: u64 = 5_000;
+/// The same where the machine has started anew: a disk may lack what was written last.
+const LATE_ON_DISK: u64 = 60_000;
 /// The bytes that are read of all projects.
 const MAX_OF_OTHERS: u64 = 256 << 20;
 
@@ -71,15 +73,16 @@ struct Lines {
     begin: Option<u64>,
     last: u64,
     has_ended: bool,
+    boot: Option<Short>,
 }
 
 impl Kept {
-    fn read_dir(&mut self, dir: &Path, since: SystemTime, room: &mut u64) {
+    pub(super) fn read_dir(&mut self, dir: &Path, since: SystemTime, room: &mut u64) {
         let paths = match entries(dir) {
             Ok(paths) => paths,
             Err(error) => return self.doubt(dir, since, &error.to_string()),
         };
-        let mut cut: Vec<Cut> = Vec::new();
+        let mut cut: Vec<(u64, u64)> = Vec::new();
         let mut begins = Vec::new();
         for path in paths {
             let ending = path.extension().and_then(|it| it.to_str());
@@ -95,10 +98,12 @@ impl Kept {
                     begins.extend(lines.begin);
                     let is_shared = path.to_string_lossy().ends_with(SHARED);
                     if !lines.has_ended && !is_shared && (is_torn || !is_held(&path)) {
-                        cut.push(Cut {
-                            last: lines.last,
-                            is_torn,
-                        });
+                        let late = match is_torn {
+                            true => u64::MAX,
+                            false if lines.boot.is_some() && lines.boot == boot_id() => LATE,
+                            false => LATE_ON_DISK,
+                        };
+                        cut.push((lines.last, late));
                     }
                 }
                 Ok(None) => {}
@@ -107,9 +112,8 @@ impl Kept {
         }
         self.begun = begins.iter().copied().chain(self.begun).min();
         let now = millis(SystemTime::now());
-        for Cut { last, is_torn } in cut {
+        for (last, late) in cut {
             let next = begins.iter().copied().filter(|begin| *begin > last).min();
-            let late = if is_torn { u64::MAX } else { LATE };
             self.gaps.push(Gap {
                 from: last,
                 until: next.unwrap_or(now).min(last.saturating_add(late)),
@@ -163,6 +167,7 @@ impl Kept {
             if let Some(begin) = line.begin {
                 lines.begin = lines.begin.or(Some(begin.at));
                 lines.last = lines.last.max(begin.at);
+                lines.boot = begin.boot;
                 if is_old {
                     break;
                 }
@@ -185,12 +190,6 @@ impl Kept {
         }
         Ok(Some(lines))
     }
-}
-
-/// A file without its end, and the time of its last line.
-struct Cut {
-    last: u64,
-    is_torn: bool,
 }
 
 fn read_start(file: &mut File, most: u64) -> io::Result<String> {

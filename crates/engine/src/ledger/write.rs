@@ -2,7 +2,7 @@
 
 use super::{
     Begin, Gap, KEPT, Line, MAX_BYTES, MAX_PROJECTS, MAX_SEGMENT, Record, SHARED, Short, TORN,
-    WHOLE, millis, written_dir,
+    WHOLE, boot_id, millis, written_dir,
 };
 use hookwire_base::event::{Event, PRE_TOOL_USE};
 use hookwire_base::support::file;
@@ -64,7 +64,7 @@ impl Answered {
         })
     }
 
-    fn to_record(&self, at: u64) -> Record {
+    pub(super) fn to_record(&self, at: u64) -> Record {
         let tool = self.event.tool_name().unwrap_or_default();
         let said = self.said.as_ref();
         Record {
@@ -84,7 +84,7 @@ impl Answered {
 
 /// The ledger of a host. Without a call it is nothing but this value.
 pub struct Ledger {
-    root: PathBuf,
+    place: Place,
     way: Mutex<Way>,
     waiting: Arc<Waiting>,
 }
@@ -126,11 +126,45 @@ impl Waiting {
     }
 }
 
+/// Where the ledger of a project is written.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) root: PathBuf,
+    /// Nothing without a place for what is kept.
+    pub(super) dir: Option<PathBuf>,
+}
+
+impl Place {
+    fn new(root: &Path) -> Place {
+        Place {
+            root: root.to_path_buf(),
+            dir: written_dir(root),
+        }
+    }
+
+    /// The directory, for this user alone.
+    fn make_dir(&self) -> io::Result<&Path> {
+        let dir = self.dir.as_deref();
+        let dir = dir.ok_or_else(|| io::Error::other("the user has no home"))?;
+        if !dir.is_dir() {
+            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+            if let Some(all) = dir.parent() {
+                forget_oldest(all);
+            }
+        }
+        Ok(dir)
+    }
+}
+
 impl Ledger {
     /// The ledger of a project's host.
     pub fn new(root: &Path) -> Ledger {
+        Ledger::at(Place::new(root))
+    }
+
+    pub(super) fn at(place: Place) -> Ledger {
         Ledger {
-            root: root.to_path_buf(),
+            place,
             way: Mutex::new(Way::Idle),
             waiting: Arc::default(),
         }
@@ -170,11 +204,11 @@ impl Ledger {
     fn open(&self) -> Way {
         let (sender, orders) = sync_channel(MAX_WAITING);
         let (end, done) = sync_channel(1);
-        let (root, waiting) = (self.root.clone(), self.waiting.clone());
+        let (place, waiting) = (self.place.clone(), self.waiting.clone());
         let started = std::thread::Builder::new()
             .name("ledger".into())
             .spawn(move || {
-                write_orders(&orders, &root, &waiting);
+                write_orders(&orders, &place, &waiting);
                 let _ = end.send(());
             });
         match started {
@@ -196,7 +230,7 @@ impl Ledger {
     }
 }
 
-fn write_orders(orders: &Receiver<Order>, root: &Path, waiting: &Waiting) {
+fn write_orders(orders: &Receiver<Order>, place: &Place, waiting: &Waiting) {
     let mut segment: Option<Segment> = None;
     while let Ok(first) = orders.recv() {
         let mut lines = Vec::new();
@@ -207,10 +241,10 @@ fn write_orders(orders: &Receiver<Order>, root: &Path, waiting: &Waiting) {
                 ..Line::default()
             });
         }
-        write_lines(&mut segment, root, waiting, lines);
+        write_lines(&mut segment, place, waiting, lines);
     }
     if waiting.lost.lock().is_some() {
-        write_lines(&mut segment, root, waiting, Vec::new());
+        write_lines(&mut segment, place, waiting, Vec::new());
     }
     if let Some(mut segment) = segment {
         segment.end();
@@ -218,10 +252,10 @@ fn write_orders(orders: &Receiver<Order>, root: &Path, waiting: &Waiting) {
 }
 
 /// Writes lines, with the gap before them if there is one. What fails is a part of the next gap.
-fn write_lines(segment: &mut Option<Segment>, root: &Path, waiting: &Waiting, calls: Vec<Line>) {
+fn write_lines(segment: &mut Option<Segment>, place: &Place, waiting: &Waiting, calls: Vec<Line>) {
     let gap = waiting.lost.lock().take().map(gap_line);
     let mut lines: Vec<Line> = gap.into_iter().chain(calls).collect();
-    let written = open_segment(segment, root).and_then(|segment| segment.append(&mut lines));
+    let written = open_segment(segment, place).and_then(|segment| segment.append(&mut lines));
     let Err(error) = written else { return };
     tracing::warn!(%error, "The ledger lacks calls that were judged: it can't be written.");
     if let Some(segment) = segment.take() {
@@ -248,7 +282,10 @@ struct Segment {
 }
 
 /// The file that is written; another one where it is full.
-fn open_segment<'s>(segment: &'s mut Option<Segment>, root: &Path) -> io::Result<&'s mut Segment> {
+fn open_segment<'s>(
+    segment: &'s mut Option<Segment>,
+    place: &Place,
+) -> io::Result<&'s mut Segment> {
     if segment.as_ref().is_some_and(|it| it.bytes > MAX_SEGMENT)
         && let Some(mut full) = segment.take()
     {
@@ -256,13 +293,13 @@ fn open_segment<'s>(segment: &'s mut Option<Segment>, root: &Path) -> io::Result
     }
     match segment {
         Some(segment) => Ok(segment),
-        None => Ok(segment.insert(Segment::begin(root)?)),
+        None => Ok(segment.insert(Segment::begin(place)?)),
     }
 }
 
 impl Segment {
-    fn begin(root: &Path) -> io::Result<Segment> {
-        let dir = make_dir(root)?;
+    fn begin(place: &Place) -> io::Result<Segment> {
+        let dir = place.make_dir()?;
         let (at, pid) = (millis(SystemTime::now()), std::process::id());
         // A host that ends one file may begin the next in the same millisecond.
         let (file, path) = (0..100)
@@ -277,8 +314,8 @@ impl Segment {
             bytes: 0,
             before: None,
         };
-        segment.append(&mut [begin_line(root, at)])?;
-        prune(&dir, &segment.path);
+        segment.append(&mut [begin_line(&place.root, at)])?;
+        prune(dir, &segment.path);
         Ok(segment)
     }
 
@@ -317,6 +354,7 @@ fn begin_line(root: &Path, at: u64) -> Line {
         at,
         root: root.to_string_lossy().into_owned(),
         pid: std::process::id(),
+        boot: boot_id(),
     };
     Line {
         begin: Some(begin),
@@ -343,8 +381,12 @@ fn chain(lines: &mut [Line], before: &mut Option<Short>) -> io::Result<String> {
 /// # Errors
 /// It can't be written.
 pub fn append(root: &Path, answered: Option<&Answered>) -> io::Result<()> {
+    append_at(&Place::new(root), answered)
+}
+
+pub(super) fn append_at(place: &Place, answered: Option<&Answered>) -> io::Result<()> {
     const DAY: u64 = 24 * 60 * 60 * 1000;
-    let dir = make_dir(root)?;
+    let dir = place.make_dir()?;
     let at = millis(SystemTime::now());
     let path = dir.join(format!("{}{SHARED}", at / DAY * DAY));
     let file = open_file(&path, false)?;
@@ -356,7 +398,10 @@ pub fn append(root: &Path, answered: Option<&Answered>) -> io::Result<()> {
         None
     };
     let is_new = file.metadata()?.len() == 0;
-    let mut lines: Vec<Line> = is_new.then(|| begin_line(root, at)).into_iter().collect();
+    let mut lines: Vec<Line> = is_new
+        .then(|| begin_line(&place.root, at))
+        .into_iter()
+        .collect();
     lines.push(match answered {
         Some(answered) => Line {
             call: Some(answered.to_record(at)),
@@ -371,7 +416,7 @@ pub fn append(root: &Path, answered: Option<&Answered>) -> io::Result<()> {
     let text = chain(&mut lines, &mut before)?;
     (&file).write_all(text.as_bytes())?;
     if is_new {
-        prune(&dir, &path);
+        prune(dir, &path);
     }
     Ok(())
 }
@@ -388,18 +433,6 @@ fn open_file(path: &Path, is_new: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).mode(0o600);
     file::open_as(options.create(true).create_new(is_new), path)
-}
-
-/// The directory of a project's ledger, for this user alone.
-fn make_dir(root: &Path) -> io::Result<PathBuf> {
-    let dir = written_dir(root).ok_or_else(|| io::Error::other("the user has no home"))?;
-    if !dir.is_dir() {
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        if let Some(all) = dir.parent() {
-            forget_oldest(all);
-        }
-    }
-    Ok(dir)
 }
 
 /// Forgets the projects of which nothing was noted for longest.

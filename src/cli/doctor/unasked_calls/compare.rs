@@ -41,6 +41,11 @@ impl Missed {
         self.cause.counts()
     }
 
+    /// Whether the hooks are known to allow it.
+    pub(super) fn is_allowed(&self) -> bool {
+        self.judged.as_ref().is_some_and(Judged::is_allowed)
+    }
+
     pub(super) fn is_denied(&self) -> bool {
         self.judged.as_ref().is_some_and(Judged::is_denied)
     }

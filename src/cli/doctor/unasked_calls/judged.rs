@@ -47,6 +47,10 @@ impl Judged {
         }
     }
 
+    pub(super) fn is_allowed(&self) -> bool {
+        self.decision == Decision::Allow && self.n_not_run == 0
+    }
+
     pub(super) fn is_denied(&self) -> bool {
         self.decision == Decision::Deny
     }

@@ -162,12 +162,19 @@ fn show(compared: &Compared, since: SystemTime, root: &Path, out: &mut Output) {
         );
         show_calls(&unasked, out);
     }
-    let others: Vec<&Missed> = compared.missed.iter().filter(|it| !it.counts()).collect();
-    if !others.is_empty() {
-        let calls = number_of(others.len(), "call");
-        let told = format!("{calls} more that nobody can tell of, each for its reason");
-        say(out, Tone::Warn, "look", &told);
-        show_calls(&others, out);
+    let others = || compared.missed.iter().filter(|it| !it.counts());
+    if others().next().is_some() {
+        let calls = number_of(others().count(), "call");
+        let told = "that nobody can tell of: they failed, or the ledger lacks them";
+        let shown: Vec<&Missed> = others().filter(|it| !it.is_allowed()).collect();
+        let n_shown = shown.len();
+        say(
+            out,
+            Tone::Warn,
+            "look",
+            &format!("{calls} {told}; would not be allowed: {n_shown}"),
+        );
+        show_calls(&shown, out);
     }
     for problem in &compared.problems {
         say(out, Tone::Warn, "look", problem);
