@@ -79,6 +79,7 @@
 //! |  | `definitions` | Definition files: from text to hooks and diagnostics |
 //! |  | `trust` | A project's definitions come with a clone, so they are in force only in a state that a person has looked at |
 //! |  | `journal` | The record of a host's last events with their verdicts, and the counts of each hook, for people and editors that watch |
+//! |  | `ledger` | The ledger: that an agent asked before a call of a tool, and what it was told |
 //! |  | `host` | The host: the published hook set, the engine, the reload loop |
 //! |  | `fleet` | What a host shares with others by the servers of a fleet |
 //! |  | `embed` | The host within a Rust program: hooks as closures, beside those of files |
@@ -88,6 +89,7 @@
 //! | `src` |  | hookwire: a hook host for AI agents |
 //! |  | `suggest` | Definitions that a person may want, from what was judged: a question that always gets the same answer needn't be asked again, and what many sessions try and nobody looks at may be worth a guard |
 //! |  | `history` | What running hosts have judged, kept on the disk of the user, without secrets, for as long as a person wants: searched by words and by what is known of an event, and told as JSON lines |
+//! |  | `transcripts` | Transcripts: what coding agents write down of the calls that they have made |
 //! |  | `model_server` | A model on this machine: it has the agent run some commands, one after the other, and then it's done |
 //! |  | `rpc` | JSON-RPC: the method table, and what the messages mean |
 //! |  | `http` | The host over loopback HTTP: agents' http hooks, single JSON-RPC messages, and WebSockets as sessions |

@@ -65,6 +65,7 @@ pages! {
     "trust",
     "testing",
     "watching",
+    "unasked",
     "inspect",
     "observing",
     "diagnostics",

@@ -3,7 +3,6 @@
 use super::super::super::ending::make_runtime;
 use super::super::super::own::dialect_of;
 use super::super::super::{Failure, HostArgs};
-use super::compare::Missed;
 use crate::transcripts::Call;
 use hookwire_base::event::{Event, PRE_TOOL_USE};
 use hookwire_base::support::amounts::millis;
@@ -38,7 +37,7 @@ impl Judged {
         Judged {
             decision: verdict.decision,
             by: verdict.decided_by.as_deref().map(str::to_string),
-            reason: verdict.reason.clone(),
+            reason: verdict.reason.clone().map(clean),
             n_not_run: verdict
                 .outcomes
                 .iter()
@@ -81,22 +80,26 @@ impl Judge {
         Ok(Judge { host, dialect })
     }
 
-    /// Judges calls, as long as there is time.
-    pub(super) fn judge_all(&self, calls: &mut [Missed]) -> Result<(), Failure> {
+    /// Each of some calls in short, and what the hooks say about it as long as there is time.
+    pub(super) fn judge_all<'c>(
+        &self,
+        calls: impl Iterator<Item = &'c Call>,
+    ) -> Result<Vec<(String, Option<Judged>)>, Failure> {
         let runtime = make_runtime()?;
         let deadline = Instant::now() + LIMIT_OF_ALL;
-        for missed in calls {
-            let Ok(event) = to_event(&missed.call) else {
-                continue;
+        let judged = calls.map(|call| {
+            let Ok(event) = to_event(call) else {
+                return (String::new(), None);
             };
-            missed.act = act_of(&missed.call, &event);
-            if Instant::now() < deadline {
+            let judged = (Instant::now() < deadline).then(|| {
                 let (verdict, _) = runtime.block_on(self.host.judge_as(self.dialect, &event));
-                missed.judged = Some(Judged::new(&verdict));
-            }
-        }
+                Judged::new(&verdict)
+            });
+            (act_of(call, &event), judged)
+        });
+        let judged = judged.collect();
         runtime.shutdown_background();
-        Ok(())
+        Ok(judged)
     }
 }
 
@@ -117,7 +120,12 @@ fn to_event(call: &Call) -> Result<Event, Failure> {
 fn act_of(call: &Call, event: &Event) -> String {
     let about = told::about(&json!({ "tool": call.tool }), Some(event));
     let about = about.unwrap_or_else(|| call.input.to_string());
-    match without_secrets(Value::String(about)) {
+    clean(about)
+}
+
+/// A text without secrets.
+fn clean(text: String) -> String {
+    match without_secrets(Value::String(text)) {
         Value::String(clean) => clean,
         other => other.to_string(),
     }

@@ -91,8 +91,13 @@ pub(super) fn run(
 
 /// Has the calls that nobody was asked about judged.
 fn judge(compared: &mut Compared, hooks: &HostArgs) -> Result<(), Failure> {
-    if !compared.missed.is_empty() {
-        Judge::new(compared.agent, hooks)?.judge_all(&mut compared.missed)?;
+    if compared.missed.is_empty() {
+        return Ok(());
+    }
+    let calls = compared.missed.iter().map(|missed| &missed.call);
+    let judged = Judge::new(compared.agent, hooks)?.judge_all(calls)?;
+    for (missed, (act, judged)) in compared.missed.iter_mut().zip(judged) {
+        (missed.act, missed.judged) = (act, judged);
     }
     Ok(())
 }
