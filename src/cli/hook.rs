@@ -15,6 +15,7 @@ use super::warm_host::{WarmHost, for_agents};
 use super::{Failure, StandingArgs, asking_agent};
 use clap::ValueEnum;
 use hookwire_ask::MAX_EVENT;
+use hookwire_ask::attended::is_attended;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::project::foreign_projects;
 use hookwire_ask::said::Said;
@@ -96,6 +97,7 @@ impl HookArgs {
         Asked {
             fails_open: self.fail == Fail::Open,
             time_limit: self.timeout,
+            attended: is_attended(self.agent.name()),
             ..asked
         }
     }
@@ -329,7 +331,7 @@ impl Judge {
         if let Some(pool) = Pool::from_settings(&hooks)?.filter(|_| !args.no_host) {
             say(pool.ask(&make_question(args, &sent, limit))?);
             // The ledger of a host elsewhere isn't this user's.
-            if let Ok(event) = asked::read_event(asked.agent, payload, limit) {
+            if let Ok(event) = asked.read_event(payload, limit) {
                 note_answer(&hooks, asked.agent, &Arc::new(event), None);
             }
             return Ok(());
@@ -403,6 +405,7 @@ fn make_question<'a>(args: &'a HookArgs, sent: &'a str, time_limit: Duration) ->
     Question {
         event: args.event.as_deref(),
         fails_open: args.fail == Fail::Open,
+        attended: is_attended(args.agent.name()),
         time_limit,
         ..Question::new(args.agent.name(), sent)
     }
@@ -418,8 +421,9 @@ fn judge_here(
     say: impl FnOnce(Said),
 ) -> Result<(), Failure> {
     let agent = asked.agent;
-    let event =
-        asked::read_event(agent, payload, limit).map_err(|error| Failure(error.to_string()))?;
+    let event = asked
+        .read_event(payload, limit)
+        .map_err(|error| Failure(error.to_string()))?;
     let host = hooks.host.definitions.host_with(HostOptions {
         purpose,
         ..hooks.options()?

@@ -1078,6 +1078,8 @@ fn tell_left_alone(path: &Path, spoken: &[String], out: &mut Output) {
 
 /// A handler as it is written.
 fn write_handler(file: &HookFile, event: &str, seconds: u64, command: &str) -> Value {
+    let most = file.waits.iter().find(|(name, _)| name == event);
+    let seconds = most.map_or(seconds, |(_, most)| seconds.min(*most));
     let timeout = match &file.unit {
         Unit::Seconds => seconds,
         Unit::Millis | Unit::ByAmount(_) => seconds.saturating_mul(1000),

@@ -42,7 +42,7 @@ enum Why {
     /// It has no such moment.
     Unknown,
     /// It isn't registered there, for this reason.
-    Unasked(&'static EventRow, &'static str),
+    Unasked(String, &'static str),
     /// It was installed before that event was registered.
     Missing(&'static EventRow),
 }
@@ -82,8 +82,13 @@ impl Asker {
                 .map(Why::Missing),
             (None, Some(row)) => dialect
                 .why_unasked(row.name)
-                .map(|why| Why::Unasked(row, why)),
-            (None, None) => Some(Why::Unknown),
+                .map(|why| Why::Unasked(row.name.to_string(), why)),
+            // It may have an event of its own of which nothing is said elsewhere.
+            (None, None) => {
+                let name = event.strip_prefix(CUSTOM_PREFIX).unwrap_or(event);
+                let why = dialect.why_unasked(name);
+                Some(why.map_or(Why::Unknown, |why| Why::Unasked(name.to_string(), why)))
+            }
         }
     }
 
@@ -116,8 +121,8 @@ impl Asker {
         }
         let text = |(_, why): &(&Arc<str>, Option<Why>)| match why {
             None | Some(Why::Unknown) => None,
-            Some(Why::Unasked(row, why)) => Some((
-                format!("never runs at {}: ", row.name),
+            Some(Why::Unasked(name, why)) => Some((
+                format!("never runs at {name}: "),
                 ["isn't", "aren't"].map(|verb| format!(" {verb} told to ask there, because {why}")),
             )),
             Some(Why::Missing(row)) => Some((

@@ -78,13 +78,7 @@ fn read_options(asked: &mut Asked, query: &str) -> Result<(), String> {
 
 async fn judge_body(service: &Service, asked: &mut Asked, body: &[u8]) -> Result<String, String> {
     let payload = asked.read_payload(body, "?event=")?;
-    let judged = single::judge_payload(
-        &service.host,
-        &service.runtime,
-        asked.agent,
-        payload,
-        asked.time_limit,
-    );
+    let judged = single::judge_payload(&service.host, &service.runtime, asked, payload);
     let judged = timeout(asked.time_limit.saturating_add(GRACE), judged).await;
     let judged = judged.map_err(|_| "there was no verdict in time")??;
     Ok(asked::text_for_agent(

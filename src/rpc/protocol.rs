@@ -214,6 +214,9 @@ pub struct AnswerParams {
     /// How long the whole event may take, in milliseconds.
     #[serde(default)]
     pub deadline_ms: Option<u64>,
+    /// `false` where no person can be asked where the agent runs, and its payload doesn't say it.
+    #[serde(default)]
+    pub attended: Option<bool>,
     /// The text on the command's standard input.
     pub sent: String,
 }

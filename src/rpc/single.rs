@@ -7,14 +7,13 @@ use super::session::{Session, Side};
 use futures_util::FutureExt;
 use hookwire_base::support::failpoint;
 use hookwire_base::transport::outbox::Outbox;
-use hookwire_dialects::Dialect;
+use hookwire_dialects::asked::Asked;
 use hookwire_engine::engine::panic_text;
 use hookwire_engine::host::Host;
 use hookwire_engine::journal::Via;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
@@ -51,17 +50,16 @@ pub async fn answer_message(host: &Arc<Host>, runtime: &Handle, message: &[u8]) 
     replies
 }
 
-/// The verdict on an event in an agent's words, which its http hook sent and which may take so
-/// long. Dropping the future cancels the hooks.
+/// The verdict on an event in an agent's words, which its http hook sent. Dropping the future
+/// cancels the hooks.
 ///
 /// # Errors
 /// It is no event, in words for whoever sent it; or a bug.
 pub async fn judge_payload(
     host: &Arc<Host>,
     runtime: &Handle,
-    agent: &'static Dialect,
+    asked: &Asked,
     payload: Value,
-    time_limit: Duration,
 ) -> Result<Judged, String> {
     let session = Session::new(host.clone(), Outbox::kept(), runtime.clone(), Side::Caller);
     let judged = AssertUnwindSafe(async {
@@ -69,7 +67,7 @@ pub async fn judge_payload(
             !failpoint::is_due("method"),
             "a test lets this method panic"
         );
-        events::judge_and_note(&session, agent, Via::Http, payload, time_limit)
+        events::judge_and_note(&session, asked, Via::Http, payload)
             .await
             .map_err(|error| error.message)
     });

@@ -153,6 +153,33 @@ fn generated(name: &str) -> String {
                 |(event, why): &(String, String)| [list([agent.name]), list([event]), why.clone()];
             agent.unasked.iter().map(row).collect()
         }),
+        "asked" => table(
+            [
+                "agent",
+                "started",
+                "then a question",
+                "hookwire's answer to a question",
+            ],
+            |agent| {
+                agent
+                    .asks_nobody
+                    .iter()
+                    .map(|it| {
+                        let answer = if it.of_settings {
+                            "about these settings: deny; else it asks"
+                        } else {
+                            "deny"
+                        };
+                        [
+                            title(agent),
+                            it.started.clone(),
+                            it.does.clone(),
+                            answer.into(),
+                        ]
+                    })
+                    .collect()
+            },
+        ),
         "import" => table(["agent", "is read", "its timeouts"], |agent| {
             vec![is_read(agent)]
         }),

@@ -1679,6 +1679,68 @@ fn nothing_is_asked_of_an_agent_that_asks_nobody() {
     }
 }
 
+/// Where nobody is, a question would be waited for without an end.
+#[test]
+fn nobody_is_asked_where_nobody_is() {
+    let (mut host, _dir) = TestHost::with(
+        "hooks: [{ name: h, on: PreToolUse, if: Bash(git push *), ask: Push this? }]",
+    );
+    let payload = json!({"hook_event_name": "BeforeTool", "session_id": "s", "cwd": "/p",
+        "tool_name": "run_shell_command", "tool_input": {"command": "git push origin"}});
+    for (attended, expected) in [
+        (Value::Null, "ask"),
+        (json!(true), "ask"),
+        (json!(false), "deny"),
+    ] {
+        let asked = json!({"agent": "gemini", "attended": attended, "sent": payload.to_string()});
+        let said = host.request("hooks/answer", asked);
+        let reply: Value = serde_json::from_str(said["stdout"].as_str().unwrap()).unwrap();
+        assert_eq!(reply["decision"], expected, "{attended} {reply}");
+        // Its people see nothing else of it.
+        let shown = reply["systemMessage"].as_str().unwrap();
+        assert!(shown.starts_with("Push this?"), "{reply}");
+    }
+}
+
+/// What an agent asks by its own entry and by that of an agent whose hooks it also runs is judged
+/// once, and answered in its own words.
+#[test]
+fn what_is_asked_by_two_agents_entries_is_judged_once() {
+    let guard = "hooks: [{ name: h, on: '*', if: Bash(ls), once: true, deny: Once. }]";
+    let grok = json!({"hookEventName": "pre_tool_use", "hook_event_name": "PreToolUse", "sessionId": "g",
+        "session_id": "g", "workspaceRoot": "/p", "timestamp": "2026-11-30T03:56:30.129311197+00:00",
+        "toolName": "run_terminal_command", "toolInput": {"command": "ls"}, "toolUseId": "call_0",
+        "tool_name": "run_terminal_command", "tool_input": {"command": "ls"}, "tool_use_id": "call_0"});
+    let own = json!({"sessionId": "s", "timestamp": 1_796_010_996_570_u64, "cwd": "/p",
+        "toolName": "bash", "toolArgs": {"command": "ls"}});
+    let other = json!({"hook_event_name": "PreToolUse", "session_id": "s", "timestamp": "2026-11-30T03:56:36.570Z",
+        "cwd": "/p", "tool_name": "Bash", "tool_input": {"command": "ls"}});
+    let request = json!({"hookName": "permissionRequest", "sessionId": "s", "timestamp": 2, "cwd": "/p",
+        "toolName": "bash", "toolInput": {"command": "ls"}, "permissionSuggestions": []});
+    for (agent, event, payloads) in [
+        ("grok", None, [grok.clone(), grok]),
+        ("copilot", Some("preToolUse"), [own, other]),
+        (
+            "copilot",
+            Some("permissionRequest"),
+            [request.clone(), request],
+        ),
+    ] {
+        let (mut host, _dir) = TestHost::with(guard);
+        let said = [(agent, event), ("claude-code", None)]
+            .into_iter()
+            .zip(payloads);
+        for ((entry, event), payload) in said {
+            let asked = json!({"agent": entry, "event": event, "sent": payload.to_string()});
+            let said = host.request("hooks/answer", asked);
+            assert!(
+                said["stdout"].as_str().unwrap().contains("Once."),
+                "{entry} {payload} {said}"
+            );
+        }
+    }
+}
+
 /// A reply in another agent's words, or with a slip, is no silence: it fails, whoever reads it.
 #[test]
 fn a_reply_that_looks_like_a_decision_is_understood_or_fails() {

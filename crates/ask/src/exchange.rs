@@ -28,6 +28,8 @@ pub struct Question<'a> {
     pub event: Option<&'a str>,
     /// A failure denies nothing.
     pub fails_open: bool,
+    /// Whether a person can be asked where the agent runs, if that is looked up and known.
+    pub attended: Option<bool>,
     /// How long the event may take.
     pub time_limit: Duration,
     /// What the agent has sent.
@@ -63,6 +65,7 @@ impl<'a> Question<'a> {
             agent,
             event: None,
             fails_open: false,
+            attended: None,
             time_limit: TIME_LIMIT,
             sent,
         }
@@ -153,6 +156,10 @@ impl<'a> Question<'a> {
             json!({ "agent": self.agent, "deadlineMs": time_limit, "failsOpen": self.fails_open });
         if let Some(event) = self.event {
             params["event"] = event.into();
+        }
+        // A host of before knows no such member, so it isn't said where nothing comes of it.
+        if self.attended == Some(false) {
+            params["attended"] = false.into();
         }
         params["sent"] = self.sent.into();
         params

@@ -6,10 +6,12 @@
 //! directions of failures are the host's and the large program's. [`mod@file`] is here because
 //! every crate that opens files stands on this one.
 
+pub mod attended;
 pub mod exchange;
 pub mod file;
 pub mod limits;
 pub mod look;
+pub mod members;
 pub mod peer;
 pub mod places;
 pub mod programs;

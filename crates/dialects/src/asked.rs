@@ -3,6 +3,7 @@
 pub use hookwire_ask::refusal;
 
 use super::{Dialect, by_name};
+use hookwire_ask::members::{Named, find_text, has_members};
 use hookwire_ask::said::Said;
 use hookwire_base::event::{Event, NotAnEvent};
 use hookwire_base::support::json::parse_event;
@@ -11,7 +12,7 @@ use hookwire_base::support::visible::{safe, safe_lines};
 use hookwire_rules::agents;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long an event may take, unless it is said.
@@ -32,6 +33,8 @@ pub struct Asked {
     pub fails_open: bool,
     /// How long the event may take.
     pub time_limit: Duration,
+    /// Whether a person can be asked where the agent runs, if that is known.
+    pub attended: Option<bool>,
 }
 
 /// What is known of the event that an agent asks about.
@@ -55,6 +58,7 @@ impl Asked {
             moment,
             fails_open: false,
             time_limit: hookwire_ask::TIME_LIMIT,
+            attended: None,
         }
     }
 
@@ -69,6 +73,19 @@ impl Asked {
         name_event(self.agent, &mut self.moment, &mut payload)
             .map_err(|problem| format!("{option}{problem}"))?;
         Ok(payload)
+    }
+
+    /// The event in a payload, which may take so long.
+    ///
+    /// # Errors
+    /// It is no event of the agent's.
+    pub fn read_event(&self, payload: Value, time_limit: Duration) -> Result<Event, NotAnEvent> {
+        let mut event = self.agent.read_event(payload)?;
+        event.change(|data| data["deadlineMs"] = deadline_ms(time_limit).into());
+        if let Some(original) = event.original.as_mut().and_then(Arc::get_mut) {
+            original.attended = self.attended;
+        }
+        Ok(event)
     }
 
     /// What a command says of a reply to the agent, or of a failure.
@@ -134,99 +151,47 @@ pub(super) fn read_payload(
     if payload.is_err() {
         let text = String::from_utf8_lossy(sent);
         if moment.name.is_empty() {
-            moment
-                .name
-                .push_str(&find_name(agent, &text).unwrap_or_default());
+            let names: Vec<&str> = agent.naming_members().collect();
+            if let Named::Text(name) = find_text(&text, &names) {
+                moment.name = name;
+            }
         }
-        let mut members = BTreeSet::new();
-        each_member(&text, |key, _| {
-            members.extend(agent.tool_members().find(|member| *member == key))
-        });
-        moment.is_unknown_gate = agent.may_be_gate(&moment.name)
-            && agent.tool_members().all(|member| members.contains(member));
+        let call: Vec<&str> = agent.tool_members().collect();
+        moment.is_unknown_gate = agent.may_be_gate(&moment.name) && has_members(&text, &call);
     }
     payload
 }
 
+/// The agents whose hooks others run, too.
+pub(super) const RUN_BY_OTHERS: [&str; 2] = ["claude-code", "cursor"];
+/// Members of which each agent that runs others' hooks has one in its payloads.
+pub(super) const SIGNS: [&str; 4] = ["hookEventName", "cursor_version", "hookName", "timestamp"];
+
 /// Who asks: another agent may run the hooks of this one, and is answered in its own words. It is
-/// known by its payloads. Facts of agents are read only if a payload lacks the session, which each
-/// agent names in its own way.
+/// known by its payloads, and the one of whom more is known counts. Facts of agents are read only if
+/// a payload lacks the session, which each agent names in its own way, or has a sign of another.
 pub fn find_speaker(agent: &'static Dialect, payload: &Value) -> &'static Dialect {
+    let has = |member: &str| payload.get(member).is_some();
     let session = agent
         .members
         .iter()
         .find(|(_, ours)| *ours == "/session")
         .map(|(theirs, _)| *theirs);
-    if session.is_none_or(|place| payload.pointer(place).is_some()) {
+    let is_own = session.is_none_or(|place| payload.pointer(place).is_some());
+    if !RUN_BY_OTHERS.contains(&agent.name()) || is_own && !SIGNS.into_iter().any(has) {
         return agent;
     }
     let speaker = agents::AGENTS
         .iter()
-        .find(|candidate| {
+        .filter(|candidate| {
             candidate.also_reads.iter().any(|name| name == agent.name())
                 && !candidate.known_by.is_empty()
-                && candidate
-                    .known_by
-                    .iter()
-                    .all(|member| payload.get(member.as_str()).is_some())
+                && candidate.known_by.iter().all(|member| has(member))
+                && !candidate.lacks.iter().any(|member| has(member))
         })
+        .max_by_key(|candidate| candidate.known_by.len())
         .and_then(|agent| by_name(agent.name).ok());
     speaker.unwrap_or(agent)
-}
-
-/// The event's name in a payload that can't be read. Of several names none counts.
-fn find_name(agent: &Dialect, text: &str) -> Option<String> {
-    let (mut found, mut is_clear) = (None, true);
-    each_member(text, |key, value| {
-        if !agent.names_event(key) {
-            return;
-        }
-        match value {
-            None => {}
-            Some(Some(name)) if found.as_ref().is_none_or(|found| *found == name) => {
-                found = Some(name)
-            }
-            Some(_) => is_clear = false,
-        }
-    });
-    found.filter(|_| is_clear)
-}
-
-/// Visits the members at the top of a text that may be no JSON: a key, and once more with its
-/// value, if that is a text. One with escapes that mean nothing is `None`. What stands deeper than
-/// at the top may be anybody's word.
-fn each_member(text: &str, mut visit: impl FnMut(&str, Option<Option<String>>)) {
-    let (mut rest, mut depth, mut key) = (text, 0, None);
-    while let Some(next) = rest.chars().next() {
-        if next == '"' {
-            let mut is_escaped = false;
-            let end = rest[1..].find(|c| {
-                let is_end = c == '"' && !is_escaped;
-                is_escaped = c == '\\' && !is_escaped;
-                is_end
-            });
-            let Some(end) = end else { return };
-            let (string, after) = rest.split_at(end + 2);
-            let string: Option<String> = serde_json::from_str(string).ok();
-            if depth == 1 && after.trim_start().starts_with(':') {
-                visit(string.as_deref().unwrap_or_default(), None);
-                key = string;
-            } else if let Some(key) = key.take() {
-                visit(&key, Some(string));
-            }
-            rest = after;
-            continue;
-        }
-        match next {
-            '{' | '[' => depth += 1,
-            '}' | ']' => depth -= 1,
-            _ => {}
-        }
-        if !(next == ':' || next.is_whitespace()) {
-            key = None;
-        }
-        rest = &rest[next.len_utf8()..];
-    }
 }
 
 /// Writes the event that the hook is for into a payload that doesn't name one, or reads it from
@@ -256,9 +221,8 @@ fn name_event(agent: &Dialect, moment: &mut Moment, payload: &mut Value) -> Resu
     if let (Some(members), false) = (payload.as_object_mut(), event.is_empty()) {
         members.entry(EVENT_MEMBER).or_insert_with(|| json!(event));
     }
-    let named = payload
-        .get(EVENT_MEMBER)
-        .or(payload.pointer(agent.event_name));
+    let members = || std::iter::once(EVENT_MEMBER).chain(agent.naming_members());
+    let named = members().find_map(|member| payload.get(member));
     if let (true, Some(name)) = (event.is_empty(), named.and_then(Value::as_str)) {
         event.push_str(name);
     }
@@ -284,20 +248,6 @@ impl<'a> Params<'a> {
             deadline_ms: deadline_ms(time_limit),
         }
     }
-}
-
-/// The event in a payload, which may take so long.
-///
-/// # Errors
-/// It is no event of the agent's.
-pub fn read_event(
-    agent: &'static Dialect,
-    payload: Value,
-    time_limit: Duration,
-) -> Result<Event, NotAnEvent> {
-    let mut event = agent.read_event(payload)?;
-    event.change(|data| data["deadlineMs"] = deadline_ms(time_limit).into());
-    Ok(event)
 }
 
 fn deadline_ms(time_limit: Duration) -> u64 {

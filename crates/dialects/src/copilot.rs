@@ -27,6 +27,7 @@ use hookwire_base::verdict::{Answer, Decision, Verdict};
 use hookwire_rules::contract::{Contract, Exit, Fail, TOOL_NAME, Target};
 use hookwire_rules::matching::MatcherRule;
 use serde_json::{Map, Value, json};
+use std::time::UNIX_EPOCH;
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "",
@@ -113,6 +114,23 @@ pub(super) static DIALECT: Dialect = Dialect {
         mcp: None,
     }),
 };
+
+/// What tells a moment from others. Where it also runs the hooks of Claude Code it asks twice of one
+/// moment, in two forms: with another name of the tool, and with the time in other words. A result
+/// has a form of its own in each, and what one hook makes of it fits that alone.
+pub(super) fn moment(event: &Event) -> Option<String> {
+    let time = match DIALECT.original_payload(event)?.get("timestamp")? {
+        Value::String(text) => humantime::parse_rfc3339(text)
+            .ok()?
+            .duration_since(UNIX_EPOCH)
+            .ok()?
+            .as_millis(),
+        time => time.as_u64()?.into(),
+    };
+    let tool = event.tool_name().map(str::to_ascii_lowercase);
+    let parts = ["/session", "/tool/input", "/tool/output", "/prompt"].map(|place| event.at(place));
+    Some(json!([*event.name, time.to_string(), tool, parts]).to_string())
+}
 
 fn complete_event(_: &Value, event: &mut Value) -> Result<(), String> {
     let Some(Value::String(text)) = event.pointer("/tool/input") else {

@@ -174,6 +174,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let row = DIALECT.row_of(event);
     let mut reply = Map::new();
     let mut specific = Map::new();
+    // Of a call that is denied, and of why it is asked about, its people see nothing else.
     let mut messages = verdict.user_messages.clone();
     let why = match (&verdict.subject, event.subject()) {
         (None, _) => None,
@@ -196,12 +197,18 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     match (row, verdict.decision) {
         (_, Decision::Allow) if !is_decided(verdict) => {}
         (Some(row), Decision::Ask) if row.canonical == "PreToolUse" => {
+            let reason = text_or(&reason, "A hook asks");
+            messages.insert(0, reason.clone());
             reply.insert("decision".into(), json!("ask"));
-            reply.insert("reason".into(), json!(text_or(&reason, "A hook asks")));
+            reply.insert("reason".into(), json!(reason));
         }
         (Some(row), Decision::Ask | Decision::Defer | Decision::Deny) if row.blocks => {
+            let reason = text_or(&reason, BLOCKED);
+            if row.canonical == "PreToolUse" {
+                messages.insert(0, reason.clone());
+            }
             reply.insert("decision".into(), json!("deny"));
-            reply.insert("reason".into(), json!(text_or(&reason, BLOCKED)));
+            reply.insert("reason".into(), json!(reason));
         }
         (Some(row), Decision::Allow) if row.canonical == "PreToolUse" => {
             reply.insert("decision".into(), json!("allow"));

@@ -518,18 +518,29 @@ impl Dialect {
         let (rewrite, withhold) = (self.takes_rewrites(event), self.withholds(event));
         let honours = Honours::from_contract(&self.contract, event, rewrite, withhold);
         Honours {
-            ask: honours.ask && !self.runs_asked(event),
+            ask: honours.ask && !self.asks_nobody(event),
             ..honours
         }
     }
 
-    /// Whether its agent, as the payload says that it was started, runs what is answered with a
-    /// question.
-    fn runs_asked(&self, event: &Event) -> bool {
-        self.original_payload(event).is_some_and(|payload| {
-            self.facts()
-                .is_some_and(|agent| agent.runs_asked(payload, false))
-        })
+    /// Whether its agent, as it was started, puts what is answered with a question to nobody.
+    fn asks_nobody(&self, event: &Event) -> bool {
+        let original = event.original.as_ref();
+        original
+            .filter(|original| original.dialect == self.name())
+            .is_some_and(|original| {
+                self.facts()
+                    .is_some_and(|agent| agent.is_asking_nobody(original, false))
+            })
+    }
+
+    /// What tells a moment from others, if its payload alone doesn't: several entries of an agent may
+    /// ask about one in other words.
+    pub fn moment(&self, event: &Event) -> Option<String> {
+        match self.name() {
+            "copilot" => copilot::moment(event),
+            _ => None,
+        }
     }
 
     /// What an event has to do with a question that its agent is asked at one event of a call and
@@ -544,8 +555,8 @@ impl Dialect {
         self.rows_named(name).next().is_some()
     }
 
-    /// Whether a member at the top of a payload names the event.
-    fn names_event(&self, member: &str) -> bool {
+    /// The members at the top of a payload that name the event.
+    fn naming_members(&self) -> impl Iterator<Item = &'static str> {
         let others = self
             .members
             .iter()
@@ -553,7 +564,7 @@ impl Dialect {
             .map(|(theirs, _)| *theirs);
         others
             .chain([self.event_name])
-            .any(|place| place.strip_prefix('/') == Some(member))
+            .filter_map(|place| place.strip_prefix('/'))
     }
 
     /// The rows that a text names.
@@ -909,6 +920,7 @@ impl Dialect {
             near,
             is_unknown_gate,
             tool,
+            attended: None,
         }));
         Ok(event)
     }

@@ -1,12 +1,14 @@
 //! The dialects held against each other, and against what agents sent.
 
 use super::*;
+use hookwire_ask::attended::LOOKED_UP;
 use hookwire_base::event::EVENTS;
 use hookwire_rules::agents::AGENTS;
 use hookwire_rules::contract::{Exit, PROJECT_VARIABLES};
 use hookwire_testing::{repo, rows};
 use serde::Deserialize;
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// Whatever hooks judge must be what the client means.
 #[test]
@@ -303,6 +305,79 @@ fn no_agent_is_left_without_a_word() {
     );
 }
 
+/// The small program says no in the same words. `UPDATE_EXPECT=1` writes its table anew.
+#[test]
+fn absence_says_no_in_the_same_words() {
+    let mut table = String::new();
+    for dialect in DIALECTS.iter().filter(|dialect| dialect.agent.is_some()) {
+        let (mut by_exit, mut others) = (Vec::new(), Vec::new());
+        let mut by_reply: Vec<(Value, Vec<&str>)> = Vec::new();
+        let names = dialect.events.iter().flat_map(|row| {
+            let own = row.also.iter().chain([&row.name]).copied();
+            own.chain([row.canonical])
+        });
+        for name in names.collect::<BTreeSet<_>>() {
+            let moment = Moment {
+                name: name.into(),
+                is_unknown_gate: false,
+            };
+            let row = dialect
+                .rows_named(name)
+                .next()
+                .or(dialect.row(name))
+                .unwrap();
+            let is_ahead =
+                spec(row.canonical).is_some_and(|spec| spec.phase == Phase::Gate && !spec.rest);
+            let said = dialect.refuse("${reason}", &moment);
+            match (said.exit, &*said.stdout) {
+                (0, "") => others.push(name),
+                _ if !is_ahead => others.push(name),
+                (0, reply) => {
+                    let reply: Value = serde_json::from_str(reply).unwrap();
+                    match by_reply.iter_mut().find(|(other, _)| *other == reply) {
+                        Some((_, names)) => names.push(name),
+                        None => by_reply.push((reply, vec![name])),
+                    }
+                }
+                _ => by_exit.push(name),
+            }
+        }
+        let readers = AGENTS
+            .iter()
+            .filter(|agent| agent.also_reads.iter().any(|name| name == dialect.name()));
+        let replies: Vec<_> = by_reply
+            .iter()
+            .map(|(reply, events)| json!({"events": events, "reply": reply}))
+            .collect();
+        let members = [
+            (
+                "namedBy",
+                json!(dialect.naming_members().collect::<BTreeSet<_>>()),
+            ),
+            ("call", json!(dialect.tool_members().collect::<Vec<_>>())),
+            (
+                "readBy",
+                json!(readers.map(|agent| agent.name).collect::<Vec<_>>()),
+            ),
+            ("exit", json!(by_exit)),
+            ("replies", json!(replies)),
+            ("others", json!(others)),
+        ];
+        let members = members.map(|(name, value)| format!(",\"{name}\":{value}"));
+        table += &format!("{{\"agent\":\"{}\"{}}}\n", dialect.name(), members.concat());
+    }
+    let path = repo("crates/run/src/absent.jsonl");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(path, &table).unwrap();
+    } else {
+        assert!(
+            std::fs::read_to_string(&path).unwrap() == table,
+            "UPDATE_EXPECT=1 writes {} anew",
+            path.display()
+        );
+    }
+}
+
 fn shown(said: &Said) -> String {
     let exit = if said.exit == 0 {
         String::new()
@@ -381,6 +456,66 @@ fn who_asks_is_known_by_the_payload() {
             );
         }
     }
+    // Some have the members of others beside their own.
+    for (payload, speaks) in [
+        (
+            json!({"hook_event_name": "Stop", "session_id": "s", "permission_mode": "default"}),
+            "claude-code",
+        ),
+        (
+            json!({"hook_event_name": "Stop", "session_id": "s", "hookEventName": "stop", "workspaceRoot": "/p",
+                "permission_mode": "default", "timestamp": "2026-11-30T03:56:30.129311197+00:00"}),
+            "grok",
+        ),
+        (
+            json!({"hook_event_name": "Stop", "session_id": "s", "timestamp": "2026-11-30T03:56:36.570Z"}),
+            "copilot",
+        ),
+        (
+            json!({"hookName": "permissionRequest", "sessionId": "s", "timestamp": 1, "toolName": "bash"}),
+            "copilot",
+        ),
+        (
+            json!({"hook_event_name": "Stop", "session_id": "s", "cursor_version": "2"}),
+            "cursor",
+        ),
+    ] {
+        assert_eq!(
+            asked::find_speaker(by_name("claude-code").unwrap(), &payload).name(),
+            speaks,
+            "{payload}"
+        );
+    }
+}
+
+/// Copilot's two forms of a moment are one moment.
+#[test]
+fn a_moment_is_known_in_both_its_forms() {
+    let copilot = by_name("copilot").unwrap();
+    let moment = |name: &str, time: Value, payload: Value| {
+        let mut payload = payload;
+        payload["hook_event_name"] = name.into();
+        payload["timestamp"] = time;
+        copilot.moment(&copilot.read_event(payload).unwrap())
+    };
+    let own =
+        json!({"sessionId": "s", "cwd": "/p", "toolName": "bash", "toolArgs": {"command": "ls"}});
+    let other = json!({"session_id": "s", "cwd": "/p", "tool_name": "Bash", "tool_input": {"command": "ls"}});
+    let first = moment("preToolUse", json!(1_796_010_996_570_u64), own.clone());
+    assert!(first.is_some());
+    assert_eq!(
+        first,
+        moment(
+            "PreToolUse",
+            json!("2026-11-30T03:56:36.570Z"),
+            other.clone()
+        )
+    );
+    assert_ne!(
+        first,
+        moment("PreToolUse", json!("2026-11-30T03:56:36.571Z"), other)
+    );
+    assert_eq!(moment("preToolUse", json!(true), own), None);
 }
 
 #[test]
@@ -576,11 +711,20 @@ fn every_agent_has_its_dialect() {
         let dialect = by_name(agent.name).unwrap();
         let row = format!("| `{}` | {}", agent.name, dialect.titled());
         assert!(docs.contains(&row), "docs/dialects.md lacks {row}");
-        assert!(
-            agent
-                .unasked
-                .iter()
-                .all(|(event, _)| dialect.has_event(event)),
+        let known = &agent.known_by;
+        for other in &agent.also_reads {
+            assert!(asked::RUN_BY_OTHERS.contains(&&**other), "{other}");
+            assert!(
+                known.iter().any(|it| asked::SIGNS.contains(&&**it)),
+                "{}",
+                agent.name
+            );
+        }
+        let conditions = agent.asks_nobody.iter();
+        let is_looked_up = conditions.into_iter().any(|it| it.unattended);
+        assert_eq!(
+            is_looked_up,
+            LOOKED_UP.contains(&agent.name),
             "{}",
             agent.name
         );

@@ -5,18 +5,22 @@
 //! it goes wrong there. This program is there because loading the large one took most of the time
 //! that an agent waits for.
 
+use super::absent;
 use super::meant::{Meant, is_varied, option_value, set_once};
 use super::start_large;
+use hookwire_ask::attended::is_attended;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::said::Said;
-use hookwire_ask::{MAX_EVENT, TIME_LIMIT, refusal, socket};
+use hookwire_ask::{MAX_EVENT, TIME_LIMIT, socket};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, SeekFrom};
 use std::ffi::OsString;
-use std::io::{IsTerminal, Read, Write};
-use std::panic::catch_unwind;
+use std::io::{ErrorKind, IsTerminal, Read, Result as IoResult, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What the command line says, as far as it is what `hookwire install` writes.
@@ -33,31 +37,92 @@ struct Options {
 /// What hands the event on to the large program.
 #[derive(Default)]
 struct HandedOn {
-    /// What has been read of stdin.
-    sent: Option<Vec<u8>>,
+    /// Stdin has been read.
+    is_read: bool,
     /// Why a host that has the event, or that alone is asked, didn't answer.
     lost: Option<String>,
 }
 
+/// What has been read of the event so far. Whoever says no in the place of others looks into it for
+/// the event's name.
+#[derive(Clone, Default)]
+struct Sent(Arc<Mutex<Arc<Vec<u8>>>>);
+
 /// How long after the limit what waits within it may take to say so itself, because it knows more.
 const GRACE: Duration = Duration::from_millis(1500);
+/// How long an event is waited for that nobody will judge: only its name is wanted.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+/// How many bytes of the event are read at once.
+const PIECE: usize = 64 * 1024;
 
 /// Answers one event; `args` are those behind `hook`.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    let (words, began) = (args.clone(), Instant::now());
+    let (words, began, sent) = (args.clone(), Instant::now(), Sent::default());
+    let read = sent.clone();
     match in_time(TIME_LIMIT + GRACE, move || {
         // A panic would be no answer, and the agent would go on.
-        let answered = catch_unwind(|| answer_agent(&words, began))
+        let answered = catch_unwind(AssertUnwindSafe(|| answer_agent(&words, &read, began)))
             .unwrap_or_else(|_| Err(HandedOn::default()));
-        answered.unwrap_or_else(|handed_on| hand_over(&words, handed_on, began))
+        answered.unwrap_or_else(|handed_on| hand_over(&words, &read, handed_on, began))
     }) {
         Ok(said) => ExitCode::from(said.say()),
         Err(Late::Over) => say_failure(
             &args,
+            &sent.bytes(),
             &format!("no answer within {}s", TIME_LIMIT.as_secs()),
         )
         .say_and_end(),
-        Err(Late::NoThread) => ExitCode::from(hand_over(&args, HandedOn::default(), began).say()),
+        Err(Late::NoThread) => {
+            ExitCode::from(hand_over(&args, &sent, HandedOn::default(), began).say())
+        }
+    }
+}
+
+impl Sent {
+    fn lock(&self) -> MutexGuard<'_, Arc<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What has been read so far.
+    fn bytes(&self) -> Arc<Vec<u8>> {
+        self.lock().clone()
+    }
+
+    fn add(&self, piece: &[u8]) {
+        Arc::make_mut(&mut *self.lock()).extend_from_slice(piece);
+    }
+
+    /// Reads stdin to its end.
+    fn read_all(&self) -> IoResult<()> {
+        let mut stdin = std::io::stdin().lock().take(MAX_EVENT);
+        let mut piece = vec![0; PIECE];
+        loop {
+            match stdin.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(read) => self.add(piece.get(..read).unwrap_or_default()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads what comes of stdin at once, as far as it goes.
+    fn read_soon(&self) {
+        let until = Instant::now() + LAST_WAIT;
+        let (stdin, mut piece, mut left) = (std::io::stdin(), vec![0; PIECE], MAX_EVENT);
+        while left > 0 {
+            let wait = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+            let mut stdins = [PollFd::new(&stdin, PollFlags::IN)];
+            if !poll(&mut stdins, wait.as_ref()).is_ok_and(|n| n > 0) {
+                return;
+            }
+            let read = rustix::io::read(&stdin, &mut piece).unwrap_or_default();
+            if read == 0 {
+                return;
+            }
+            self.add(piece.get(..read).unwrap_or_default());
+            left = left.saturating_sub(read as u64);
+        }
     }
 }
 
@@ -83,7 +148,7 @@ fn in_time<T: Send + 'static>(
 }
 
 /// What a host that runs answers, if nothing is out of the ordinary.
-fn answer_agent(args: &[OsString], began: Instant) -> Result<Said, HandedOn> {
+fn answer_agent(args: &[OsString], sent: &Sent, began: Instant) -> Result<Said, HandedOn> {
     let unread = HandedOn::default;
     let options = Options::from_args(args).ok_or_else(unread)?;
     if options.connect.is_none() && is_varied() || std::io::stdin().is_terminal() {
@@ -93,33 +158,22 @@ fn answer_agent(args: &[OsString], began: Instant) -> Result<Said, HandedOn> {
         Some(socket) => socket.clone(),
         None => options.meant.host_of_hook().ok_or_else(unread)?.socket,
     };
-    let mut sent = Vec::new();
-    if std::io::stdin()
-        .lock()
-        .take(MAX_EVENT)
-        .read_to_end(&mut sent)
-        .is_err()
-    {
-        return Err(HandedOn {
-            sent: Some(sent),
-            lost: None,
-        });
-    }
-    let sent = match String::from_utf8(sent) {
-        Ok(sent) => sent,
-        Err(error) => {
-            return Err(HandedOn {
-                sent: Some(error.into_bytes()),
-                lost: None,
-            });
-        }
+    let unjudged = |lost| HandedOn {
+        is_read: true,
+        lost,
     };
+    sent.read_all().map_err(|_| unjudged(None))?;
+    let sent = sent.bytes();
     let question = Question {
         event: options.event.as_deref(),
         fails_open: options.fails_open,
+        attended: is_attended(&options.agent),
         // Whole seconds are taken off, so that the host knows the events of two entries for one.
         time_limit: TIME_LIMIT.saturating_sub(Duration::from_secs(began.elapsed().as_secs())),
-        ..Question::new(&options.agent, &sent)
+        ..Question::new(
+            &options.agent,
+            str::from_utf8(&sent).map_err(|_| unjudged(None))?,
+        )
     };
     let lost = match question.ask_host(&socket, || socket::connect(&socket)) {
         Ok(said) => return Ok(said),
@@ -127,10 +181,7 @@ fn answer_agent(args: &[OsString], began: Instant) -> Result<Said, HandedOn> {
         Err(Unanswered::Lost(error)) => Some(error.to_string()),
         Err(Unanswered::Unreached(_) | Unanswered::Refused(_)) => None,
     };
-    Err(HandedOn {
-        sent: Some(sent.into_bytes()),
-        lost,
-    })
+    Err(unjudged(lost))
 }
 
 impl Options {
@@ -167,8 +218,17 @@ impl Options {
 
 /// Lets the large program take the place of this one, with what has been read of stdin and how much
 /// of the time that took; what is said if it can't.
-fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn, began: Instant) -> Said {
-    let problem = match sent.map_or(Ok(()), |sent| hand_on(&sent)) {
+fn hand_over(
+    args: &[OsString],
+    sent: &Sent,
+    HandedOn { is_read, lost }: HandedOn,
+    began: Instant,
+) -> Said {
+    let handed_on = match is_read {
+        true => hand_on(&sent.bytes()),
+        false => Ok(()),
+    };
+    let problem = match handed_on {
         Err(error) => format!("the event can't be handed on: {error}"),
         Ok(()) => {
             let spent = Some(began.elapsed().as_secs()).filter(|spent| *spent > 0);
@@ -185,8 +245,12 @@ fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn, began: Instan
             start_large(&words.collect::<Vec<OsString>>())
         }
     };
+    if !is_read {
+        sent.read_soon();
+    }
     say_failure(
         args,
+        &sent.bytes(),
         &lost
             .into_iter()
             .chain([problem])
@@ -195,19 +259,27 @@ fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn, began: Instan
     )
 }
 
-/// What is said of a failure here. Nobody is left who knows the agent's words. To most agents this
-/// exit code is a "no".
-fn say_failure(args: &[OsString], problem: &str) -> Said {
-    match args
-        .windows(2)
-        .any(|it| it[0] == "--fail" && it[1] == "open")
-    {
-        true => Said {
+/// What is said of a failure here, in the agent's words.
+fn say_failure(args: &[OsString], sent: &[u8], problem: &str) -> Said {
+    let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
+    // What isn't as `install` writes it is read as the large program does where it knows no more.
+    let value_of = |option: &str| {
+        words
+            .iter()
+            .enumerate()
+            .find_map(|(at, word)| match word.strip_prefix(option)? {
+                "" => words.get(at + 1).copied(),
+                value => value.strip_prefix('='),
+            })
+    };
+    if value_of("--fail") == Some("open") {
+        return Said {
             stderr: format!("hookwire: {problem}"),
             ..Said::default()
-        },
-        false => Said::no_by_exit(&refusal(problem)),
+        };
     }
+    let agent = words.iter().find(|word| absent::is_agent(word));
+    absent::say_unjudged(agent.unwrap_or(&""), value_of("--event"), sent, problem)
 }
 
 /// Makes that stdin is what has been read of it.

@@ -8,6 +8,8 @@
 //! It finds the project's host by itself, as `hookwire run` does. `hookwire-run hook AGENT` is
 //! another task, for which a small program is needed, too: see `hook`.
 
+#[cfg(target_os = "linux")]
+mod absent;
 mod args;
 #[cfg(target_os = "linux")]
 mod hook;

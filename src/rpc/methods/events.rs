@@ -91,24 +91,18 @@ pub(super) async fn answer(
         event,
         fails_open,
         deadline_ms,
+        attended,
         sent,
     } = decode_params(&sent)?;
     let mut asked = Asked::new(
         asked::agent_dialect(&agent).map_err(RpcError::params)?,
         event,
     );
-    asked.fails_open = fails_open;
+    (asked.fails_open, asked.attended) = (fails_open, attended);
     asked.time_limit = deadline_ms.map_or(asked.time_limit, Duration::from_millis);
     let judged = match asked.read_payload(sent.as_bytes(), asked::EVENT) {
         Ok(payload) => {
-            let judged = judge_and_note(
-                session,
-                asked.agent,
-                Via::Command,
-                payload,
-                asked.time_limit,
-            )
-            .await;
+            let judged = judge_and_note(session, &asked, Via::Command, payload).await;
             judged.map_err(|error| error.message)
         }
         Err(problem) => Err(problem),
@@ -143,18 +137,19 @@ pub(super) async fn answer(
 /// about is judged once, if the payload tells it from the next like it.
 pub(crate) async fn judge_and_note(
     session: &Session,
-    agent: &'static Dialect,
+    asked: &Asked,
     via: Via,
     payload: Value,
-    time_limit: Duration,
 ) -> RpcResult<Judged> {
+    let (agent, time_limit) = (asked.agent, asked.time_limit);
     // The journal keeps what a client would have sent.
     let mut text = Vec::new();
     json_writer::write(&mut text, &asked::Params::new(agent, &payload, time_limit))
         .map_err(RpcError::internal)?;
     let text = String::from_utf8(text).map_err(RpcError::internal)?;
     let is_marked = MARKS.iter().any(|mark| payload.get(mark).is_some());
-    let event = Arc::new(asked::read_event(agent, payload, time_limit).map_err(RpcError::params)?);
+    let event = asked.read_event(payload, time_limit);
+    let event = Arc::new(event.map_err(RpcError::params)?);
     let judge = async {
         let judged = judge_event(session, event.clone(), agent, text.len()).await?;
         let mut written = Vec::new();
@@ -167,11 +162,13 @@ pub(crate) async fn judge_and_note(
     let verdict = match is_marked || event.text(CALL_ID).is_some() {
         true => {
             let hooks = session.host.hooks();
+            let moment = agent.moment(&event);
+            let moment = moment.as_deref().unwrap_or(&text);
             session
                 .host
                 .engine
                 .repeated
-                .judge(&[agent.name(), &hooks.hash, &text], judge)
+                .judge(&[agent.name(), &hooks.hash, moment], judge)
                 .await?
         }
         false => judge.await?,

@@ -350,6 +350,8 @@ pub struct Original {
     pub is_unknown_gate: bool,
     /// What rules may call the tool, beside its own name.
     pub tool: Option<Box<str>>,
+    /// Whether a person can be asked where the agent runs, if that is known and not in the payload.
+    pub attended: Option<bool>,
 }
 
 /// Why a JSON value is not an event.

@@ -7,6 +7,7 @@
 
 mod speech;
 
+use hookwire_base::event::Original;
 use hookwire_base::support::places;
 use hookwire_base::syntax::node::Node;
 use serde::Deserialize;
@@ -149,10 +150,12 @@ pub struct Agent {
     pub extends: Vec<String>,
     /// Variables that do so, or say what else is in its settings.
     pub variables: Vec<String>,
-    /// When it runs what a hook answers with a question.
-    pub runs_asked: Vec<RunsAsked>,
+    /// When it puts to nobody what a hook answers with a question.
+    pub asks_nobody: Vec<AsksNobody>,
     /// Members that its payloads have and those of agents whose hooks it also runs haven't.
     pub known_by: Vec<String>,
+    /// Members that its payloads never have and those of agents whose hooks it also runs mostly do.
+    pub lacks: Vec<String>,
     /// How it speaks, if it has no dialect of its own.
     pub speaks: Option<Speech>,
     /// Where it writes down the calls that it makes, below the user's home: files, of which a `*`
@@ -222,17 +225,19 @@ pub struct Trust {
     pub how: String,
 }
 
-/// A condition on an agent's promise to ask: with such a member in its payload it asks nobody, and
-/// goes on.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct RunsAsked {
-    /// The member.
-    pub member: String,
-    /// Its value.
-    pub value: Value,
+/// A condition on an agent's promise to ask: where it holds, the agent asks nobody.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct AsksNobody {
+    /// How it was started then, for people.
+    pub started: String,
+    /// What a question comes to, for people.
+    pub does: String,
+    /// Members of its payload, each with its value, any of which says so.
+    pub members: Vec<(String, Value)>,
+    /// It is so where no person can be asked, which its payload doesn't say.
+    pub unattended: bool,
     /// It is so only of questions about the agent's own settings.
-    #[serde(default)]
     pub of_settings: bool,
 }
 
@@ -289,6 +294,8 @@ pub struct HookFile {
     pub timeout: String,
     /// The timeout's unit.
     pub unit: Unit,
+    /// The events at which it waits no longer than so many seconds, whatever the timeout says.
+    pub waits: Vec<(String, u64)>,
     /// What in a handler keeps a call from running when the hook's program is missing or killed.
     pub fails_closed: Option<FailsClosed>,
     /// What the names of variables begin with that the agent alone sets for its hooks.
@@ -358,6 +365,7 @@ impl Default for HookFile {
             names_event: false,
             timeout,
             unit: Unit::Seconds,
+            waits: Vec::new(),
             fails_closed,
             sets,
         }
@@ -449,13 +457,15 @@ impl Agent {
         }
     }
 
-    /// Whether it runs what a hook answers with a question, as its payload says that it was
-    /// started; `of_settings`: a question about its own settings.
-    pub fn runs_asked(&self, payload: &Value, of_settings: bool) -> bool {
-        let holds = |it: &&RunsAsked| payload.get(&it.member) == Some(&it.value);
-        self.runs_asked
+    /// Whether it puts to nobody what a hook answers with a question, as it was started;
+    /// `of_settings`: a question about its own settings.
+    pub fn is_asking_nobody(&self, original: &Original, of_settings: bool) -> bool {
+        let has = |(member, value): &(String, Value)| original.payload.get(member) == Some(value);
+        self.asks_nobody
             .iter()
-            .filter(holds)
+            .filter(|it| {
+                it.members.iter().any(has) || it.unattended && original.attended == Some(false)
+            })
             .any(|it| of_settings || !it.of_settings)
     }
 

@@ -1,4 +1,13 @@
-export const Hookwire = async ({ directory }) => ({
+// Throws the reason of a "no". The person may see nothing of an error, so it is shown beside it.
+function refuse(client, deny) {
+  const toast = { title: "hookwire", message: deny, variant: "error" };
+  Promise.resolve()
+    .then(() => client?.tui?.showToast?.({ body: toast }))
+    .catch(() => {});
+  throw new Error(deny);
+}
+
+export const Hookwire = async ({ client, directory }) => ({
   event: async ({ event }) => {
     if (!["session.created", "session.idle", "session.error"].includes(event.type)) return;
     const { sessionID, info, error } = event.properties ?? {};
@@ -6,18 +15,19 @@ export const Hookwire = async ({ directory }) => ({
   },
   "chat.message": async (input, output) => {
     const texts = output.parts.filter((part) => part.type === "text").map((part) => part.text);
-    const { deny } = await judge({
+    const payload = {
       event: "chat.message",
       sessionID: input.sessionID ?? output.message?.sessionID,
       prompt: texts.join("\n"),
       directory,
-    });
-    if (deny !== undefined) throw new Error(deny);
+    };
+    const { deny } = await judge(payload).catch((error) => ({ deny: error.message }));
+    if (deny !== undefined) refuse(client, deny);
   },
   "tool.execute.before": async ({ tool, sessionID, callID }, output) => {
     const payload = { event: "tool.execute.before", tool, sessionID, callID, args: output.args, directory };
-    const { deny, args } = await judge(payload);
-    if (deny !== undefined) throw new Error(deny);
+    const { deny, args } = await judge(payload).catch((error) => ({ deny: error.message }));
+    if (deny !== undefined) refuse(client, deny);
     if (args === undefined) return;
     // OpenCode goes on with the object that it has passed.
     for (const key of Object.keys(output.args)) delete output.args[key];

@@ -246,7 +246,7 @@ impl Kind for SelfDefense {
             facts.note(guarded.inquirer, judge, harmless)
         };
         Ok(match call.compute(harm).await? {
-            Some(harm) if runs_asked(call, &harm) => {
+            Some(harm) if is_unasked(call, &harm) => {
                 let why = "only a person may say so, and the agent would ask nobody";
                 Answer::decide(Decision::Deny, format!("{harm}; {why}"))
             }
@@ -258,9 +258,8 @@ impl Kind for SelfDefense {
     }
 }
 
-/// Whether the agent runs what it is asked about its own settings, as its payload says that it was
-/// started.
-fn runs_asked(call: &Call<'_>, harm: &str) -> bool {
+/// Whether the agent, as it was started, puts questions about its own settings to nobody.
+fn is_unasked(call: &Call<'_>, harm: &str) -> bool {
     let event = call.moment.event();
     let Some(original) = &event.original else {
         return false;
@@ -268,7 +267,7 @@ fn runs_asked(call: &Call<'_>, harm: &str) -> bool {
     let Ok(agent) = agents::by_name(original.dialect) else {
         return false;
     };
-    if !agent.runs_asked(&original.payload, true) {
+    if !agent.is_asking_nobody(original, true) {
         return false;
     }
     let input = event
