@@ -745,6 +745,105 @@ def table_unasked(bin_dir, hookwire, names):
         print(f"{agent:<19}{words['guarded']:<9}{words['found']:<8}{words['denied']}", flush=True)
         if "FAILED" in words.values():
             print(printed[-6000:])
+def stop_hosts(hookwire, project, env):
+    """Has the hosts of a project stand still."""
+    asked = subprocess.run([hookwire, "host", "status", "--format", "json", "--root", str(project)], cwd=project, env=env, capture_output=True, text=True)
+    for pid in {json.loads(line).get("pid") for line in asked.stdout.splitlines()} - {None}:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+
+
+def take_runtime(project):
+    """A file stands where hosts are to be found."""
+    runtime = project.parent / "run"
+    shutil.rmtree(runtime)
+    runtime.write_text("")
+
+
+# What breaks between an act that is allowed and one that is denied, given the programs' directory, the project, its
+# environment and the whole program; whether it has broken before the session; and what `install` is told.
+DEFINITIONS = ".hookwire/hooks.yaml"
+BREAKS = {
+    "fine": (lambda *_: None, False, []),
+    "host killed": (lambda _, project, env, whole: kill_hosts(whole, project, env), False, []),
+    "host stopped": (lambda _, project, env, whole: stop_hosts(whole, project, env), False, []),
+    "large gone": (lambda programs, *_: (programs / "hookwire-host").unlink(), False, []),
+    "large gone before": (lambda programs, *_: (programs / "hookwire-host").unlink(), True, []),
+    "both gone, --require": (lambda programs, *_: shutil.rmtree(programs), False, ["--require"]),
+    "broken": (lambda _, project, *__: (project / DEFINITIONS).write_text("hooks: [{"), False, []),
+    "broken before": (lambda _, project, *__: (project / DEFINITIONS).write_text("hooks: [{"), True, []),
+    "removed": (lambda _, project, *__: (project / DEFINITIONS).unlink(), False, []),
+    "removed before": (lambda _, project, *__: (project / DEFINITIONS).unlink(), True, []),
+    "runtime taken": (lambda _, project, *__: take_runtime(project), True, []),
+}
+# With these the host goes too, which would answer on.
+ALONE = ("large gone", "both gone, --require", "broken", "removed")
+# More requests than this to the model are an agent that is sent back to work for ever.
+MOST_REQUESTS = 20
+
+
+def check_broken(bin_dir, hookwire, agent, name):
+    """Runs a session in which something breaks; what became of the act that is denied."""
+    break_it, is_before, flags = BREAKS[name]
+    program, speak, _ = AGENTS[agent]
+    project, base, _ = make_project(bin_dir, hookwire, agent, BELOW_HOOKS)
+    programs = pathlib.Path(tempfile.mkdtemp(prefix="programs-", dir=os.path.dirname(hookwire)))
+    for it in ("hookwire", "hookwire-host"):
+        os.link(pathlib.Path(hookwire).with_name(it), programs / it)
+    flags = [*flags, *(["--user"] if agent in FOR_USER else [])]
+    subprocess.run([programs / "hookwire", "install", agent, *flags], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
+
+    def do_break():
+        break_it(programs, project, base, hookwire)
+        if name in ALONE:
+            kill_hosts(hookwire, project, base)
+
+    broken = []
+
+    def on_turn(results):
+        if results == 1 and not is_before and not broken:
+            broken.append(do_break())
+        # One that asks for ever mustn't be told to act for ever.
+        return ["touch allowed", "touch forced; git push -f origin main"][results] if results < 2 else None
+
+    if is_before:
+        do_break()
+    model = Model(speak, on_turn)
+    argv, env = program(model.url, project.parent / "home", "Do it.")
+    began = time.monotonic()
+    printed = drive(argv, project, base | env)
+    is_late = time.monotonic() - began >= PATIENCE
+    model.shutdown()
+    kill_hosts(hookwire, project, base)
+    files = [path.name for path in project.iterdir()]
+    n_requests, heard = len(model.requests), json.dumps([request for _, request in model.requests])
+    shutil.rmtree(project.parent, ignore_errors=True)
+    shutil.rmtree(programs, ignore_errors=True)
+    told = "told" if "hookwire failed" in heard or "Force pushes are off" in heard else "held"
+    match ("forced" in files, n_requests > MOST_REQUESTS, is_late):
+        case (True, _, _):
+            return "RAN", printed
+        case (_, True, _):
+            return "LOOPS", printed
+        case (_, _, True):
+            return "HANGS", printed
+    return told, printed
+
+
+def table_broken(bin_dir, hookwire, names):
+    """Prints the table of what broke; whether something ran or went on for ever."""
+    print(f"\n{'broken':<14}" + "".join(f"{name:<{len(name) + 2}}" for name in BREAKS))
+    failed = False
+    for agent in (it for it in names if it in AGENTS and not it.endswith(", http")):
+        print(f"{agent:<14}", end="", flush=True)
+        wrong = []
+        for name in BREAKS:
+            word, printed = check_broken(bin_dir, hookwire, agent, name)
+            wrong += [f"{name}: {printed[-2000:]}"] if word.isupper() else []
+            print(f"{word:<{len(name) + 2}}", end="", flush=True)
+        print()
+        failed |= bool(wrong)
+        print("".join(wrong), end="")
     return failed
 
 
@@ -758,11 +857,10 @@ def described():
 
 def main():
     bin_dir, hookwire = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ["HOOKWIRE"])
-    names = [it for it in sys.argv[2:] if not it.startswith("--")] or list(dict.fromkeys([*AGENTS, *BELOW]))
-    if "--below" in sys.argv:
-        sys.exit(table_below(bin_dir, hookwire, names))
-    if "--unasked" in sys.argv:
-        sys.exit(table_unasked(bin_dir, hookwire, names))
+    only = {"--below": table_below, "--unasked": table_unasked, "--broken": table_broken}
+    names = [it for it in sys.argv[2:] if it not in only] or list(dict.fromkeys([*AGENTS, *BELOW]))
+    for flag in set(sys.argv) & set(only):
+        sys.exit(only[flag](bin_dir, hookwire, names))
     failed = False
     print(f"{'agent':<19}{'deny':<8}{'rewrite':<10}{'context':<10}{'prompt':<9}{'stop':<7}{'session':<16}{'edit':<7}{'driven':<8}host killed")
     for agent in (it for it in names if it in AGENTS):
@@ -776,6 +874,7 @@ def main():
             print(printed[-4000:])
     failed |= table_below(bin_dir, hookwire, names)
     failed |= table_unasked(bin_dir, hookwire, names)
+    failed |= table_broken(bin_dir, hookwire, names)
     for name, by in described() if not sys.argv[2:] else ():
         print(f"{name:<19}by description: {by}")
     sys.exit(failed)

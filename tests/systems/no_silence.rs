@@ -34,11 +34,11 @@ const COLUMNS: [&str; 11] = [
 ];
 
 /// An agent with its entry.
-struct Installed {
-    agent: &'static Agent,
-    project: Project,
+pub(super) struct Installed {
+    pub(super) agent: &'static Agent,
+    pub(super) project: Project,
     /// The payload before a shell's call that is denied.
-    call: Value,
+    pub(super) call: Value,
 }
 
 /// Where a text is among an agent's payloads.
@@ -58,7 +58,7 @@ fn call(agent: &str, root: &Path) -> Value {
 }
 
 /// A payload with another command.
-fn running(call: &Value, command: &str) -> Value {
+pub(super) fn running(call: &Value, command: &str) -> Value {
     let mut parts: Vec<String> = call
         .to_string()
         .split("\":\"echo h")
@@ -71,7 +71,7 @@ fn running(call: &Value, command: &str) -> Value {
 }
 
 impl Installed {
-    fn new(agent: &'static Agent) -> Installed {
+    pub(super) fn new(agent: &'static Agent) -> Installed {
         let project = Project::new();
         fs::write(project.root().join(".hookwire/guard.yaml"), GUARD).unwrap();
         let root = project.root().canonicalize().unwrap();
@@ -86,7 +86,7 @@ impl Installed {
     }
 
     /// Where its hooks stand: in the project, if it has any there.
-    fn place(&self) -> &'static str {
+    pub(super) fn place(&self) -> &'static str {
         if self.agent.project.entry.is_empty() {
             "--user"
         } else {
@@ -99,7 +99,7 @@ impl Installed {
         String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
     }
 
-    fn path(&self, place: &str) -> PathBuf {
+    pub(super) fn path(&self, place: &str) -> PathBuf {
         match place {
             "--user" => self
                 .project
@@ -190,7 +190,7 @@ impl Installed {
     }
 
     /// The agent's name of the moment before a tool call.
-    fn gate(&self) -> &'static str {
+    pub(super) fn gate(&self) -> &'static str {
         gates(self.agent.name)
             .into_iter()
             .find(|(_, canonical)| *canonical == "PreToolUse")
@@ -198,7 +198,7 @@ impl Installed {
             .0
     }
 
-    fn ask(&self, place: &str, event: &str, stdin: &[u8]) -> Output {
+    pub(super) fn ask(&self, place: &str, event: &str, stdin: &[u8]) -> Output {
         let mut child = match self.entry(place, event).spawn() {
             Ok(child) => child,
             // As the plug-in finds it.
@@ -309,10 +309,13 @@ impl Installed {
         format!("denied at {n_denied} of {} gates", gates.len())
     }
 
+    pub(super) fn entry_names_event(&self) -> bool {
+        self.agent.file().is_some_and(|file| file.names_event)
+            || matches!(self.agent.form, Form::Programs)
+    }
+
     fn unknown_event(&self) -> String {
-        let names_event = self.agent.file().is_some_and(|file| file.names_event)
-            || matches!(self.agent.form, Form::Programs);
-        if names_event {
+        if self.entry_names_event() {
             return "can't be: the entry names it".into();
         }
         let gate = format!("\":\"{}\"", self.call_name());
