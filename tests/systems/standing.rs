@@ -146,6 +146,12 @@ const STATES: &[(&str, &str, &str, bool)] = &[
     ),
     (
         "qwen",
+        r#"mkdir -p .qwen/commands; echo 'prompt = "!{rm -rf x}"' > .qwen/commands/tidy.toml"#,
+        "tidy.toml: a slash command that runs a shell",
+        true,
+    ),
+    (
+        "qwen",
         "mkdir sub in sub",
         "started here it reads the settings of",
         false,

@@ -209,6 +209,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
             }
         }
         look_at(agent, &found, &args.hooks.definitions.root, &mut report);
+        standing::tell_slash_commands(agent, root, &mut report);
         let entries: Vec<PathBuf> = found.iter().map(|(path, _)| path.clone()).collect();
         standing::check_standing(
             agent,

@@ -34,6 +34,9 @@ const COMPANIONS: [&str; 10] = [
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The longest list of hooks that is read, in bytes.
 const MAX_LISTED: u64 = 4 * 1024 * 1024;
+/// So deep and so many are looked for in a directory of slash commands.
+const MAX_DEPTH: usize = 4;
+const MAX_COMMANDS: usize = 256;
 /// So many files of a machine's settings are read.
 const MAX_SETTINGS: usize = 64;
 
@@ -162,6 +165,40 @@ pub(super) fn check_settings(agent: &Agent, places: &[InstallArgs], report: &mut
             ),
             Err(_) => report.say_health(Health::Doubtful, &format!("{path} can't be read")),
         }
+    }
+}
+
+/// Names the slash commands that have a shell run before which the agent asks nobody: one that an
+/// agent wrote, or a clone brought, waits there for a person to enter it.
+pub(super) fn tell_slash_commands(agent: &Agent, root: &Path, report: &mut Report<'_>) {
+    let Some(known) = &agent.slash_commands else {
+        return;
+    };
+    let own = known.project.iter().map(|dir| root.join(dir));
+    let users = known.user.iter().filter_map(|dir| agent.of_user(dir));
+    let files = own.chain(users).flat_map(|dir| {
+        let files = WalkDir::new(dir).max_depth(MAX_DEPTH).sort_by_file_name();
+        files.into_iter().flatten().take(MAX_COMMANDS)
+    });
+    let running: Vec<String> = files
+        .filter(|found| found.file_type().is_file())
+        .filter(|found| {
+            let text = file::read_text(found.path());
+            // What can't be read may be anything.
+            text.map_or(true, |text| text.contains(&known.mark))
+        })
+        .map(|found| found.path().display().to_string())
+        .collect();
+    if let Some((first, others)) = running.split_first() {
+        let more = match others.len() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let told = format!(
+            "{first}{more}: a slash command that runs a shell, before which {} asks nobody; `hookwire run` holds it",
+            agent.title
+        );
+        report.say_health(Health::Doubtful, &told);
     }
 }
 

@@ -161,6 +161,8 @@ pub struct Agent {
     /// Where it writes down the calls that it makes, below the user's home: files, of which a `*`
     /// stands for any characters of one name.
     pub transcripts: Vec<String>,
+    /// Its slash commands whose files may have a shell in them, if it asks no hook before that runs.
+    pub slash_commands: Option<SlashCommands>,
     /// Tools before which it asks no hook at all.
     pub silent_tools: Vec<String>,
     /// How it runs one prompt against a model on this machine, if it can.
@@ -325,6 +327,18 @@ pub struct FailsClosed {
     pub value: Value,
     /// The first version that knows it.
     pub since: String,
+}
+
+/// Files of slash commands. What a shell in them says becomes part of the prompt.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlashCommands {
+    /// Their directories, in a project.
+    pub project: Vec<String>,
+    /// Those below the user's home.
+    pub user: Vec<String>,
+    /// What stands before a text for the shell.
+    pub mark: String,
 }
 
 /// Where plug-ins of an agent have hooks.
