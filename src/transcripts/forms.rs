@@ -174,10 +174,18 @@ fn joined(command: &Value) -> Value {
 }
 
 fn gemini(line: &Value, transcript: &mut Transcript) {
-    transcript.begin_session(text(line, "/sessionId"));
+    match text(line, "/kind") {
+        // It asks in its parent's session, whose name the directory has.
+        Some("subagent") => {
+            let parent = transcript.path.parent();
+            let parent = parent.and_then(|dir| Some(dir.file_name()?.to_str()?.to_string()));
+            transcript.begin_session(parent.as_deref());
+        }
+        _ => transcript.begin_session(text(line, "/sessionId")),
+    }
     if transcript.cwd.is_none() {
-        let project = transcript.path.ancestors().nth(2);
-        let root = project.and_then(|dir| {
+        // A sub-agent's transcript is one directory below.
+        let root = transcript.path.ancestors().skip(2).take(2).find_map(|dir| {
             hookwire_base::support::file::read_text(dir.join(".project_root")).ok()
         });
         transcript.start_in(root.as_deref().map(str::trim));
@@ -246,6 +254,17 @@ fn pi(line: &Value, transcript: &mut Transcript) {
 }
 
 fn copilot(line: &Value, transcript: &mut Transcript) {
+    // A sub-agent asks in a session of its own, and its calls stand here.
+    let own = transcript.session.clone();
+    let agent = text(line, "/agentId");
+    transcript.begin_session(agent);
+    copilot_event(line, transcript);
+    if agent.is_some() {
+        transcript.session = own;
+    }
+}
+
+fn copilot_event(line: &Value, transcript: &mut Transcript) {
     let data = &line["data"];
     let id = text(data, "/toolCallId");
     match text(line, "/type") {
@@ -277,6 +296,8 @@ fn kimi(line: &Value, transcript: &mut Transcript) {
         let session = session.and_then(|dir| Some(dir.file_name()?.to_str()?.to_string()));
         transcript.begin_session(session.as_deref());
     }
+    let agent = transcript.path.parent().and_then(Path::file_name);
+    transcript.is_of_subagent = agent.is_some_and(|name| name != "main");
     transcript.start_in(text(line, "/environmentDisclosure/cwd"));
     let event = &line["event"];
     let id = text(event, "/toolCallId");

@@ -12,7 +12,8 @@ use hookwire_base::support::file;
 use hookwire_engine::ledger::{Short, millis};
 use hookwire_rules::agents::Agent;
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,9 @@ pub(crate) struct Call {
     /// When, in milliseconds since 1970.
     pub(crate) at: u64,
     pub(crate) session: String,
+    /// The sessions that have a copy of it: one that is continued elsewhere begins with what was
+    /// there.
+    pub(crate) copied_to: Vec<String>,
     /// The call's id, if it has one.
     pub(crate) id: Option<String>,
     pub(crate) tool: String,
@@ -39,6 +43,8 @@ pub(crate) struct Call {
     /// Where the agent worked, as far as it says.
     pub(crate) cwd: Option<String>,
     pub(crate) fate: Fate,
+    /// A sub-agent has made it, of an agent that may ask nobody about such calls.
+    pub(crate) is_of_subagent: bool,
 }
 
 /// What became of a call.
@@ -85,7 +91,7 @@ pub(crate) fn read(agent: &Agent, root: &Path, since: SystemTime, patience: Dura
     let (files, problems) = places::find(agent, since, deadline);
     found.problems = problems;
     let mut room = MAX_BYTES;
-    let (mut known, mut call_room) = (HashSet::new(), MAX_OF_CALLS);
+    let (mut known, mut call_room) = (HashMap::new(), MAX_OF_CALLS);
     for path in files {
         if Instant::now() > deadline {
             let seconds = patience.as_secs();
@@ -102,11 +108,21 @@ pub(crate) fn read(agent: &Agent, root: &Path, since: SystemTime, patience: Dura
         let calls = std::mem::take(&mut transcript.calls)
             .into_iter()
             .filter(|call| is_of(call, &root) && call.at >= millis(since));
-        // A session that is continued elsewhere begins with a copy of what was there.
-        found.calls.extend(calls.filter(|call| {
+        for call in calls {
             let what = Short::of_call(&call.tool, Some(&call.input));
-            call.id.is_none() || known.insert((call.at, call.id.clone(), what))
-        }));
+            match known.entry((call.at, call.id.clone(), what)) {
+                Entry::Occupied(first) if call.id.is_some() => {
+                    let first: Option<&mut Call> = found.calls.get_mut(*first.get());
+                    if let Some(first) = first {
+                        first.copied_to.push(call.session);
+                    }
+                }
+                entry => {
+                    entry.or_insert(found.calls.len());
+                    found.calls.push(call);
+                }
+            }
+        }
         if transcript.room == 0 {
             found
                 .problems
@@ -199,6 +215,7 @@ pub(crate) struct Transcript {
     calls: Vec<Call>,
     /// The id of the last call, if the agent has shown it.
     shown: Option<String>,
+    is_of_subagent: bool,
     /// The bytes that more calls may have.
     room: usize,
 }
@@ -224,6 +241,7 @@ impl Transcript {
             cwd: None,
             calls: Vec::new(),
             shown: None,
+            is_of_subagent: false,
             room,
         }
     }
@@ -250,11 +268,13 @@ impl Transcript {
             self.calls.push(Call {
                 at,
                 session: self.session.clone(),
+                copied_to: Vec::new(),
                 id: id.map(str::to_string),
                 tool: tool.to_string(),
                 input,
                 cwd: self.cwd.clone(),
                 fate: Fate::Unclear,
+                is_of_subagent: self.is_of_subagent,
             });
         }
     }
@@ -265,7 +285,7 @@ impl Transcript {
             .calls
             .iter_mut()
             .rev()
-            .find(|call| call.id.as_deref() == id);
+            .find(|call| call.id.as_deref() == id && call.session == self.session);
         if let Some(call) = call {
             call.fate = fate;
         }

@@ -165,6 +165,8 @@ pub struct Agent {
     pub slash_commands: Option<SlashCommands>,
     /// Tools before which it asks no hook at all.
     pub silent_tools: Vec<String>,
+    /// It asks no hook about what its sub-agents do.
+    pub silent_subagents: bool,
     /// How it runs one prompt against a model on this machine, if it can.
     pub headless: Option<Headless>,
 }

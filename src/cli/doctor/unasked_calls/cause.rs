@@ -33,6 +33,8 @@ pub(super) enum Cause {
     EntryChanged(PathBuf, SystemTime),
     /// A setting switches its hooks off.
     SwitchedOff(String),
+    /// The agent asks nobody about what its sub-agents do.
+    Subagent,
     /// It was started where it has no entry.
     OtherDirectory(String),
     /// An entry is there.
@@ -55,6 +57,7 @@ impl Cause {
             Cause::BeforeInstall(_) => "before-install",
             Cause::EntryChanged(..) => "entry-changed",
             Cause::SwitchedOff(_) => "switched-off",
+            Cause::Subagent => "sub-agent",
             Cause::OtherDirectory(_) => "other-directory",
             Cause::Unknown(_) => "unknown",
         }
@@ -76,6 +79,9 @@ impl fmt::Display for Cause {
                 write!(f, "its entry was changed afterwards: {path}, at {at}")
             }
             Cause::SwitchedOff(problem) => f.write_str(problem),
+            Cause::Subagent => {
+                f.write_str("a sub-agent has made it, and this agent asks nobody about those")
+            }
             Cause::OtherDirectory(cwd) => {
                 write!(f, "it was started in another directory: {cwd}")
             }
@@ -156,6 +162,9 @@ impl Circumstances {
         }
         if let Some(problem) = &self.switched_off {
             return Cause::SwitchedOff(problem.clone());
+        }
+        if call.is_of_subagent && self.agent.silent_subagents {
+            return Cause::Subagent;
         }
         let is_elsewhere = call.cwd.as_deref().is_none_or(|cwd| {
             let cwd = Path::new(cwd);

@@ -123,47 +123,66 @@ fn problems_of(found: Vec<String>, kept: &Kept) -> Vec<String> {
     found.into_iter().chain(ledger).chain(lost).collect()
 }
 
+/// A call as records have it.
+struct Digests {
+    sessions: Vec<Short>,
+    id: Option<Short>,
+    call: Short,
+}
+
+impl Digests {
+    fn new(call: &Call) -> Digests {
+        let sessions = call.copied_to.iter().chain([&call.session]);
+        Digests {
+            sessions: sessions.map(|session| Short::of_text(session)).collect(),
+            id: call.id.as_deref().map(Short::of_text),
+            call: Short::of_call(&call.tool, Some(&call.input)),
+        }
+    }
+
+    fn is_same(&self, record: &Record) -> bool {
+        record.call == self.call || record.rewritten == Some(self.call)
+    }
+
+    fn has_id(&self, record: &Record) -> bool {
+        record.id.is_some() && record.id == self.id
+    }
+}
+
+/// How a record is known to be a call's, the surest way first. Some models give every call the same
+/// id, and some agents make up an id for the hook.
+const WAYS: [fn(&Digests, &Record) -> bool; 3] = [
+    |call, record| call.is_same(record) && call.has_id(record),
+    Digests::is_same,
+    Digests::has_id,
+];
+
 /// The calls that the records lack. A record is of one call.
 fn unmatched(calls: Vec<Call>, records: &[Record]) -> Vec<Call> {
-    let mut sessions: HashMap<Short, Vec<(&Record, bool)>> = HashMap::new();
+    let mut free: HashMap<Short, Vec<&Record>> = HashMap::new();
     for record in records {
-        sessions
-            .entry(record.session)
-            .or_default()
-            .push((record, false));
+        free.entry(record.session).or_default().push(record);
     }
-    let is_same = |record: &Record, call: &Call| {
-        let digest = Short::of_call(&call.tool, Some(&call.input));
-        record.call == digest || record.rewritten == Some(digest)
-    };
-    let has_id = |record: &Record, call: &Call| {
-        record.id.is_some() && record.id == call.id.as_deref().map(Short::of_text)
-    };
-    // Some models give every call the same id, and some agents make up an id for the hook.
-    let ways: [&dyn Fn(&Record, &Call) -> bool; 3] = [
-        &|record, call| is_same(record, call) && has_id(record, call),
-        &|record, call| is_same(record, call),
-        &has_id,
-    ];
-    let mut rest = calls;
-    for is_record_of in ways {
-        rest.retain(|call| {
-            let records = sessions.get_mut(&Short::of_text(&call.session));
-            let found = records.and_then(|records| {
+    let mut rest: Vec<(Digests, Call)> = calls
+        .into_iter()
+        .map(|call| (Digests::new(&call), call))
+        .collect();
+    for is_of in WAYS {
+        rest.retain(|(call, _)| {
+            let is_found = call.sessions.iter().any(|session| {
+                let records = free.get_mut(session);
+                let at = records
+                    .as_ref()
+                    .and_then(|records| records.iter().position(|record| is_of(call, record)));
                 records
-                    .iter_mut()
-                    .find(|(record, is_taken)| !is_taken && is_record_of(record, call))
+                    .zip(at)
+                    .map(|(records, at)| records.remove(at))
+                    .is_some()
             });
-            match found {
-                Some((_, is_taken)) => {
-                    *is_taken = true;
-                    false
-                }
-                None => true,
-            }
+            !is_found
         });
     }
-    rest
+    rest.into_iter().map(|(_, call)| call).collect()
 }
 
 #[cfg(test)]
@@ -175,11 +194,13 @@ mod tests {
         Call {
             at: 1,
             session: "s".into(),
+            copied_to: Vec::new(),
             id: Some(id.into()).filter(|id: &String| !id.is_empty()),
             tool: "Bash".into(),
             input: input(command),
             cwd: None,
             fate: Fate::Ran,
+            is_of_subagent: false,
         }
     }
 
