@@ -112,7 +112,7 @@ fn what_is_missing_is_a_gap() {
         let kept = home.read();
         assert_eq!((kept.records.len(), kept.gaps.len()), (1, 1), "{extension}");
         let gap = kept.gaps[0];
-        assert_eq!((gap.from, gap.calls), (kept.records[0].at, None));
+        assert!(gap.from >= kept.records[0].at && gap.calls.is_none());
         assert!(gap.until >= gap.from && (is_long || gap.until <= gap.from + 5_000));
     }
     // A call that was answered without a verdict.
