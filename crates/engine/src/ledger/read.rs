@@ -173,6 +173,8 @@ impl Kept {
                 }
             }
             if let Some(record) = line.call {
+                // A file is made for the first record.
+                lines.begin = lines.begin.map(|begin| begin.min(record.at));
                 lines.last = lines.last.max(record.at);
                 self.records.push(record);
             }
