@@ -385,12 +385,19 @@ def drive(argv, project, env):
     return out.read_text(errors="replace")
 
 
+def signal_hosts(hookwire, project, env, what):
+    """Sends the hosts of a project a signal; gives their process ids."""
+    asked = subprocess.run([hookwire, "host", "status", "--format", "json", "--root", str(project)], cwd=project, env=env, capture_output=True, text=True)
+    pids = {json.loads(line).get("pid") for line in asked.stdout.splitlines()} - {None}
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, what)
+    return pids
+
+
 def kill_hosts(hookwire, project, env):
     """Ends the hosts of a project at once."""
-    asked = subprocess.run([hookwire, "host", "status", "--format", "json", "--root", str(project)], cwd=project, env=env, capture_output=True, text=True)
-    for pid in {json.loads(line).get("pid") for line in asked.stdout.splitlines()} - {None}:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    signal_hosts(hookwire, project, env, signal.SIGKILL)
 
 
 def run(bin_dir, hookwire, agent, prompt, commands, between=None):
@@ -745,12 +752,7 @@ def table_unasked(bin_dir, hookwire, names):
         print(f"{agent:<19}{words['guarded']:<9}{words['found']:<8}{words['denied']}", flush=True)
         if "FAILED" in words.values():
             print(printed[-6000:])
-def stop_hosts(hookwire, project, env):
-    """Has the hosts of a project stand still."""
-    asked = subprocess.run([hookwire, "host", "status", "--format", "json", "--root", str(project)], cwd=project, env=env, capture_output=True, text=True)
-    for pid in {json.loads(line).get("pid") for line in asked.stdout.splitlines()} - {None}:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)
+    return failed
 
 
 def take_runtime(project):
@@ -766,7 +768,7 @@ DEFINITIONS = ".hookwire/hooks.yaml"
 BREAKS = {
     "fine": (lambda *_: None, False, []),
     "host killed": (lambda _, project, env, whole: kill_hosts(whole, project, env), False, []),
-    "host stopped": (lambda _, project, env, whole: stop_hosts(whole, project, env), False, []),
+    "host stopped": (lambda _, project, env, whole: signal_hosts(whole, project, env, signal.SIGSTOP), False, []),
     "large gone": (lambda programs, *_: (programs / "hookwire-host").unlink(), False, []),
     "large gone before": (lambda programs, *_: (programs / "hookwire-host").unlink(), True, []),
     "both gone, --require": (lambda programs, *_: shutil.rmtree(programs), False, ["--require"]),
@@ -793,12 +795,15 @@ def check_broken(bin_dir, hookwire, agent, name):
     flags = [*flags, *(["--user"] if agent in FOR_USER else [])]
     subprocess.run([programs / "hookwire", "install", agent, *flags], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
 
+    stopped, broken = set(), []
+
     def do_break():
-        break_it(programs, project, base, hookwire)
+        done = break_it(programs, project, base, hookwire)
+        # One that stands still says nothing of itself any more.
+        stopped.update(done if name == "host stopped" else ())
         if name in ALONE:
             kill_hosts(hookwire, project, base)
 
-    broken = []
 
     def on_turn(results):
         if results == 1 and not is_before and not broken:
@@ -815,6 +820,9 @@ def check_broken(bin_dir, hookwire, agent, name):
     is_late = time.monotonic() - began >= PATIENCE
     model.shutdown()
     kill_hosts(hookwire, project, base)
+    for pid in stopped:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     files = [path.name for path in project.iterdir()]
     n_requests, heard = len(model.requests), json.dumps([request for _, request in model.requests])
     shutil.rmtree(project.parent, ignore_errors=True)

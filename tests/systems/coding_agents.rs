@@ -400,29 +400,33 @@ fn gemini() {
         "Notification",
     ];
     let deny = |reason: &str| json!({"decision": "deny", "reason": reason});
-    check_session("gemini", &events, deny("No echo."));
+    // Of a call its people see nothing else.
+    let no_call =
+        |reason: &str| json!({"decision": "deny", "reason": reason, "systemMessage": reason});
+    check_session("gemini", &events, no_call("No echo."));
     let shell = || json!({"tool_name": "run_shell_command", "tool_input": {"command": "ls", "description": "d"}});
     let removed = "a hook took away a member, and Gemini CLI only adds and replaces members";
     let input = json!({"command": "pwd", "description": "d"});
     let request = || json!({"llm_request": {"model": "g", "messages": []}});
-    let ends_and_denies = json!({"continue": false, "stopReason": "Enough.", "decision": "deny", "reason": "Enough."});
+    let ends_and_denies = json!({"continue": false, "stopReason": "Enough.", "decision": "deny", "reason": "Enough.",
+        "systemMessage": "Enough."});
     let model = json!({"model": "h", "messages": []});
     check_replies(
         "gemini",
         "hook_event_name",
         vec![
-            ("BeforeTool", shell(), no(), deny("No.")),
+            ("BeforeTool", shell(), no(), no_call("No.")),
             (
                 "BeforeTool",
                 shell(),
                 json!({"decision": "deny"}),
-                deny("Blocked by hook"),
+                no_call("Blocked by hook"),
             ),
             (
                 "BeforeTool",
                 shell(),
                 ask(),
-                json!({"decision": "ask", "reason": "Sure?"}),
+                json!({"decision": "ask", "reason": "Sure?", "systemMessage": "Sure?"}),
             ),
             ("BeforeTool", shell(), allow(), json!({"decision": "allow"})),
             (
@@ -431,7 +435,7 @@ fn gemini() {
                 json!({"patch": {"command": "pwd"}}),
                 specific("BeforeTool", json!({"tool_input": input})),
             ),
-            ("BeforeTool", shell(), rewrite(), deny(removed)),
+            ("BeforeTool", shell(), rewrite(), no_call(removed)),
             ("BeforeTool", shell(), stop(), ends_and_denies),
             ("AfterTool", shell(), no(), deny("No.")),
             (

@@ -32,6 +32,8 @@ export interface Answer {
 export interface AnswerParams {
   /** The agent, by the name that `hookwire install` takes. */
   agent: string;
+  /** `false` where no person can be asked where the agent runs, and its payload doesn't say it. */
+  attended?: boolean | null;
   /** How long the whole event may take, in milliseconds. */
   deadlineMs?: number | null;
   /** The event, for agents that don't name it in what they send. */

@@ -38,18 +38,15 @@ fn says_attended(words: &[String]) -> Option<bool> {
         ["-i", "--prompt-interactive", "--acp", "--experimental-acp"].contains(&word)
             || word.starts_with("--prompt-interactive=")
     };
-    let mut words = words
-        .iter()
-        .map(String::as_str)
-        .take_while(|word| *word != "--");
     let mut said = None;
-    words.by_ref().for_each(|word| {
+    for word in words.iter().take_while(|word| *word != "--") {
         if is_there(word) {
-            said = Some(true);
-        } else if is_prompt(word) && said.is_none() {
+            return Some(true);
+        }
+        if is_prompt(word) {
             said = Some(false);
         }
-    });
+    }
     said
 }
 
@@ -99,7 +96,7 @@ mod linux {
         }
 
         fn end(&self, end: u32) -> Option<Stat> {
-            stat(&self.place(end)).ok()
+            stat(self.place(end)).ok()
         }
 
         /// Whether its stdin (0) or stdout (1) is a terminal; unknown if it can't be looked at.
@@ -108,7 +105,7 @@ mod linux {
                 return Some(false);
             }
             let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let device = open(&self.place(end), flags, Mode::empty()).ok()?;
+            let device = open(self.place(end), flags, Mode::empty()).ok()?;
             Some(File::from(device).is_terminal())
         }
 

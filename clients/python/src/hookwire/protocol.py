@@ -43,6 +43,8 @@ class AnswerParams(TypedDict):
 
     # The agent, by the name that `hookwire install` takes.
     agent: str
+    # `false` where no person can be asked where the agent runs, and its payload doesn't say it.
+    attended: NotRequired[bool | None]
     # How long the whole event may take, in milliseconds.
     deadlineMs: NotRequired[int | None]
     # The event, for agents that don't name it in what they send.

@@ -1,9 +1,11 @@
-// Throws the reason of a "no". The person may see nothing of an error, so it is shown beside it.
+// How long OpenCode's own words for an error take to be shown: the next ones take their place.
+const BEHIND_MS = 500;
+
+// Throws the reason of a "no". OpenCode shows a person no error of a plug-in's, so the reason is shown beside it.
 function refuse(client, deny) {
-  const toast = { title: "hookwire", message: deny, variant: "error" };
-  Promise.resolve()
-    .then(() => client?.tui?.showToast?.({ body: toast }))
-    .catch(() => {});
+  const toast = { title: "hookwire", message: deny, variant: "error", duration: 10_000 };
+  const show = async () => client?.tui?.showToast?.({ body: toast });
+  setTimeout(() => show().catch(() => {}), BEHIND_MS).unref?.();
   throw new Error(deny);
 }
 
