@@ -28,6 +28,18 @@ use std::time::{Duration, Instant};
 /// When a test gives up: more than anything here may take, on the slowest and busiest machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Copies a program that is to be started. Another process does it: one that another thread starts
+/// meanwhile would have the copy open for writing for a moment, and the kernel starts no such file.
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let mut copying = Command::new("cp");
+    copying.arg(from.as_ref()).arg(to.as_ref());
+    assert!(
+        copying.status().unwrap().success(),
+        "{}",
+        to.as_ref().display()
+    );
+}
+
 /// Whether each row and each try is wanted: `HOOKWIRE_FULL` says so, and a few of them show as much
 /// most of the time.
 pub fn is_full() -> bool {

@@ -112,7 +112,7 @@ impl Installed {
         fs::create_dir(&alone).unwrap();
         let small = super::installed::small();
         let program = alone.join(small.file_name().unwrap());
-        fs::copy(&small, &program).unwrap();
+        copy_program(&small, &program);
         fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         let path = self.path(self.place());
         let files = match &self.agent.form {

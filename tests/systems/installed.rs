@@ -1,7 +1,7 @@
 //! `hookwire hook AGENT`, as an agent's configuration runs it, and `hookwire install`, which writes
 //! that.
 
-use super::support::{await_end, eventually, hooks, hookwire, in_our_world, skip};
+use super::support::{await_end, copy_program, eventually, hooks, hookwire, in_our_world, skip};
 use hookwire::agents::{AGENTS, Agent, Form};
 use serde_json::{Value, json};
 use std::fs;
@@ -730,7 +730,7 @@ fn programs(project: &Project) -> [PathBuf; 2] {
     ]
     .map(|(name, program)| {
         let copy = dir.join(name);
-        fs::copy(program, &copy).unwrap();
+        copy_program(program, &copy);
         copy
     })
 }
@@ -835,7 +835,7 @@ fn a_host_that_the_command_line_names_is_asked_and_no_other() {
         );
         // Alone, without the large program.
         let alone = project.0.path().join("hookwire-run");
-        fs::copy(small(), &alone).unwrap();
+        copy_program(small(), &alone);
         let args = ["hook", "claude-code", "--connect", &address];
         let (code, stdout, stderr) =
             project.said_by(&alone, &args, &event("git push -f").to_string());
@@ -920,7 +920,7 @@ fn people_type_the_small_program() {
         let [small, typed] = programs(&project);
         let host = typed.with_file_name("hookwire-host");
         fs::rename(&typed, &host).unwrap();
-        fs::copy(&small, &typed).unwrap();
+        copy_program(&small, &typed);
         if !is_packed {
             fs::remove_file(&small).unwrap();
         }
@@ -1256,7 +1256,7 @@ fn the_small_program_is_installed_where_it_is() {
     let told = String::from_utf8_lossy(&run.stderr).into_owned();
     assert!(told.contains(&format!("hookwire: {differs}")), "{told}");
     fs::remove_file(&small).unwrap();
-    fs::copy(self::small(), &small).unwrap();
+    copy_program(self::small(), &small);
     say(&["install", "claude-code"]);
     assert!(names(&small));
     let said = say(&["doctor", "claude-code"]);
@@ -1735,7 +1735,7 @@ fn a_doctor_says_what_can_be_held() {
     let programs = project.0.path().join("bin");
     fs::create_dir(&programs).unwrap();
     let program = programs.join("hookwire");
-    fs::copy(env!("CARGO_BIN_EXE_hookwire-host"), &program).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_hookwire-host"), &program);
     let supervisor = programs.join("hookwire-run");
     let said = |args: &[&str]| {
         let output = project

@@ -3,7 +3,7 @@
 
 use super::installed::Project;
 use super::support::{
-    Framing, TestHost, editor, eventually, hookwire, is_full, replace, repo, skip,
+    Framing, TestHost, copy_program, editor, eventually, hookwire, is_full, replace, repo, skip,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -1602,7 +1602,7 @@ hooks:
     let root = project.root();
     write(&root.join(".hookwire/guard.yaml"), RUNS);
     fs::create_dir_all(root.join("bin")).unwrap();
-    fs::copy("/usr/bin/env", root.join("bin/env")).unwrap();
+    copy_program("/usr/bin/env", root.join("bin/env"));
     write(
         &root.join("shared/real.sh"),
         ". \"$(dirname \"$(readlink -f \"$0\")\")/lib.sh\"\n",

@@ -2,7 +2,7 @@
 //! what nobody waited for has an end, and a new program takes the place of an old one.
 
 use super::installed::{Project, event};
-use super::support::{TestHost, await_end, bash, eventually, replace};
+use super::support::{TestHost, await_end, bash, copy_program, eventually, replace};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -332,7 +332,7 @@ fn asks(mut command: Command) {
 fn a_new_program_takes_the_place_of_the_old_ones_host() {
     let project = Project::new();
     let program = project.0.path().join("hookwire");
-    fs::copy(env!("CARGO_BIN_EXE_hookwire-host"), &program).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_hookwire-host"), &program);
     asks(hook(&project, &program));
     let [old] = project.hosts()[..] else {
         panic!("{:?}", project.hosts())
@@ -353,7 +353,7 @@ fn a_new_program_takes_the_place_of_the_old_ones_host() {
     });
     // An upgrade: another file is at the place of the program.
     let upgrade = project.0.path().join("upgrade");
-    fs::copy(&program, &upgrade).unwrap();
+    copy_program(&program, &upgrade);
     fs::File::options()
         .append(true)
         .open(&upgrade)
