@@ -68,7 +68,7 @@ struct Guarded {
     /// Where hookwire's own files are. They are no patterns, whatever characters their names have.
     directories: Vec<PathBuf>,
     commands: Condition,
-    /// Those of them that give an agent more that runs inside it or beside it.
+    /// Commands that give an agent more that runs inside it or beside it.
     extending: Condition,
 }
 
@@ -119,6 +119,17 @@ const ANSWERS: &str = "this answers or decides for you";
 
 /// Why a person is asked before an agent gets more than it has.
 const EXTENDS: &str = "this adds to an agent what may run before its hooks do";
+
+/// Whether a command starts an agent that can be extended.
+fn is_agent(command: &Command) -> bool {
+    let Some(program) = command.words.first() else {
+        return false;
+    };
+    let name = base_name(&program.text);
+    AGENTS
+        .iter()
+        .any(|agent| agent.program == name && !agent.extends.is_empty())
+}
 
 /// What an agent's entry has a shell do when hookwire fails: it says so.
 const SAYING: [&str; 2] = ["echo", "exit"];
@@ -196,7 +207,6 @@ impl Kind for SelfDefense {
         let own: Vec<String> = of_hookwire.chain(of_agents).collect();
         let rules = own
             .iter()
-            .chain(&extending)
             .chain(&raw.commands)
             .map(|text| rule(text))
             .collect::<Result<_, _>>()?;
@@ -316,7 +326,7 @@ impl Guarded {
         if asks(&argv, told.as_ref().map(|(_, script)| script), &ground) {
             return None;
         }
-        let mut is_hidden = false;
+        let (mut is_hidden, mut starts_agent) = (false, false);
         // Agents apply the patches of a shell text themselves.
         for subject in read
             .alternatives
@@ -345,6 +355,7 @@ impl Guarded {
                         return Some(harm);
                     }
                     is_hidden |= speaks_of_it(text);
+                    starts_agent |= script.commands().iter().any(is_agent);
                 }
                 Subject::Unclear(_) => is_hidden = true,
             }
@@ -360,11 +371,12 @@ impl Guarded {
         if !families.contains(&"Bash") {
             return None;
         }
+        // There are many, and most texts start no agent.
+        if starts_agent && self.extending.holds(facts, asker, Reading::Hits) == Truth::Yes {
+            return Some(EXTENDS.into());
+        }
         match self.commands.holds(facts, asker, Reading::Hits) {
-            Truth::Yes => {
-                let extends = self.extending.holds(facts, asker, Reading::Hits) == Truth::Yes;
-                Some(if extends { EXTENDS } else { ANSWERS }.into())
-            }
+            Truth::Yes => Some(ANSWERS.into()),
             Truth::Opaque(why) if is_hidden => Some(format!(
                 "it can't be told whether this answers for you: {why}"
             )),
