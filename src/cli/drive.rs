@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
+use walkdir::WalkDir;
 
 /// How long an agent may take. Some read the disk for a while before their first request.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -37,6 +38,9 @@ const COMMANDS: [&str; 4] = [ALLOWED, REPLACED, ASKED, DENIED];
 const WHY: &str = "hookwire denies this to show that a deny arrives.";
 /// The definitions of the drive, in the copy of the user's.
 const DEFINITIONS: &str = "driven-by-hookwire.yaml";
+/// So deep, and among so many files, keys are looked for in the copy of a home.
+const MAX_DEPTH: usize = 3;
+const MAX_FILES: usize = 50_000;
 /// The longest last words of an agent that are shown, in characters.
 const MOST_SAID: usize = 300;
 
@@ -141,6 +145,7 @@ pub(super) fn drive_agent(
         // The name of a socket has to be short.
         let runtime_dir = tempfile::tempdir_in("/tmp")?;
         let drive = Drive {
+            agent,
             headless,
             program,
             home,
@@ -169,22 +174,9 @@ fn prepare_home(agent: &Agent) -> Result<PathBuf, Failure> {
         .filter(|home| home.is_absolute())
         .or_else(places::home)
         .ok_or_else(|| Failure("you have no home directory".into()))?;
-    let own = agent.folders.iter().map(|folder| home.join(folder));
     let moved = agent.moved_folders().into_iter().map(|(dir, _)| dir);
-    for dir in own.chain(moved).chain([home.clone()]) {
-        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            // Where a home is a repository, agents have to find it.
-            if entry.file_name() == ".git" {
-                continue;
-            }
-            let is_secret = off_limits(&path.join("x")).is_some() || off_limits(&path).is_some();
-            if is_secret && path.is_dir() {
-                std::fs::remove_dir_all(&path)?;
-            } else if is_secret {
-                std::fs::remove_file(&path)?;
-            }
-        }
+    for dir in moved.chain([home.clone()]) {
+        remove_secrets(&dir)?;
     }
     let rules = format!(
         "defaults: {{ fail: closed }}\nhooks:\n\
@@ -207,8 +199,41 @@ fn prepare_home(agent: &Agent) -> Result<PathBuf, Failure> {
     Err(last.unwrap_or_else(|| Failure("you have no directory for definitions of your own".into())))
 }
 
+/// Takes files of keys out of a copy, as deep as programs keep them in a home.
+fn remove_secrets(dir: &Path) -> Result<(), Failure> {
+    let mut files = WalkDir::new(dir)
+        .min_depth(1)
+        .max_depth(MAX_DEPTH)
+        .into_iter();
+    let mut n_seen = 0;
+    while let Some(found) = files.next() {
+        n_seen += 1;
+        let Some(found) = found.ok().filter(|_| n_seen < MAX_FILES) else {
+            continue;
+        };
+        let (path, name) = (found.path(), found.file_name());
+        // Where a home is a repository, agents have to find it; and in such a file they find what
+        // switches their hooks off.
+        if name == ".git" || name.as_encoded_bytes().starts_with(b".env") {
+            if found.file_type().is_dir() {
+                files.skip_current_dir();
+            }
+            continue;
+        }
+        let is_secret = off_limits(&path.join("x")).is_some() || off_limits(path).is_some();
+        if is_secret && found.file_type().is_dir() {
+            std::fs::remove_dir_all(path)?;
+            files.skip_current_dir();
+        } else if is_secret {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
 /// What is driven.
 struct Drive<'d> {
+    agent: &'d Agent,
     headless: &'d Headless,
     program: &'d Path,
     home: PathBuf,
@@ -236,7 +261,10 @@ impl Drive<'_> {
                 text.replace("${prompt}", PROMPT)
             };
             for (name, text) in &self.headless.files {
-                add_to_file(&self.home.join(name), fill(text).trim_start())?;
+                // Variables may have moved its folder.
+                let place = self.agent.of_user(name);
+                let place = place.unwrap_or_else(|| self.home.join(name));
+                add_to_file(&place, fill(text).trim_start())?;
             }
             if !self.headless.before.is_empty() {
                 self.run_to_its_end(&self.headless.before, &fill).await?;

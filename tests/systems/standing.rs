@@ -218,7 +218,16 @@ fn an_agent_that_lists_its_hooks_is_believed() {
         ),
         (
             hook(r#""trustStatus": "trusted", "matcher": "Read""#),
-            "only for tools that fit `Read`",
+            "only for tools that fit \"Read\"",
+            false,
+        ),
+        (
+            // Neither of the two runs.
+            format!(
+                r#"[{{"eventName": "preToolUse", "command": {command}, "enabled": False, "trustStatus": "trusted"}},
+                {{"eventName": "preToolUse", "command": {command}, "trustStatus": "modified"}}]"#
+            ),
+            "nobody has trusted it as it is now (modified)",
             false,
         ),
         ("[]".into(), "it runs no hook of hookwire's here", false),

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Command as TokioCommand;
 use walkdir::WalkDir;
 
 /// Members of settings whose programs an agent starts with itself.
@@ -94,10 +95,23 @@ pub(super) fn check_standing(
         }
     }
     if let Some(program) = program.filter(|_| !agent.lists_hooks.is_empty()) {
-        let (health, told) = match list_hooks(agent, program, &root, &here)? {
+        // It writes into its home what nobody has asked for, so it is asked apart where that can be.
+        let own = || TokioCommand::new(program);
+        let listed = match apart(&root) {
+            Ok(mut command) => {
+                command.arg(program);
+                match list_hooks(agent, command, &here)? {
+                    Ok(listed) => Ok(listed),
+                    Err(_) => list_hooks(agent, own(), &here)?,
+                }
+            }
+            Err(_) => list_hooks(agent, own(), &here)?,
+        };
+        let (health, told) = match listed {
             Ok(listed) => describe_listed(agent, &listed),
+            // It may run none.
             Err(why) => (
-                Health::Doubtful,
+                Health::Bad,
                 format!("it doesn't say which hooks it runs: {why}"),
             ),
         };
@@ -137,6 +151,14 @@ pub(super) fn switched_off(agent: &Agent, places: &[InstallArgs]) -> Vec<String>
 pub(super) fn check_settings(agent: &Agent, places: &[InstallArgs], report: &mut Report<'_>) {
     for problem in switched_off(agent, places) {
         report.say_health(Health::Bad, &problem);
+    }
+    for name in &agent.variables {
+        if std::env::var_os(name).is_some_and(|value| !value.is_empty()) {
+            let told = format!(
+                "`{name}` is set: it switches hooks off, or says what else counts as settings"
+            );
+            report.say_health(Health::Bad, &told);
+        }
     }
     let Some(known) = &agent.plugins else {
         return;
@@ -361,14 +383,11 @@ fn find_trust(agent: &Agent, trust: &Trust, here: &Path) -> Trusted {
 /// The hooks that an agent runs here, as it says itself; or why it doesn't say so.
 fn list_hooks(
     agent: &Agent,
-    program: &Path,
-    root: &Path,
+    mut command: TokioCommand,
     here: &Path,
 ) -> Result<Result<Vec<Value>, String>, Failure> {
-    // It writes into its home what nobody has asked for.
-    let mut command = apart(root)?;
     command
-        .arg(program)
+        .kill_on_drop(true)
         .args(&agent.lists_hooks)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -430,14 +449,19 @@ fn describe_listed(agent: &Agent, hooks: &[Value]) -> (Health, String) {
         );
         return (Health::Bad, why);
     }
-    if !own.iter().any(|hook| hook["enabled"] != false) {
+    let own: Vec<&Value> = own
+        .into_iter()
+        .filter(|hook| matches!(&hook["enabled"], Value::Null | Value::Bool(true)))
+        .collect();
+    if own.is_empty() {
         return (
             Health::Bad,
             format!("{title} says that hookwire's hook is disabled"),
         );
     }
     let is_trusted = |hook: &&&Value| hook["isManaged"] == true || hook["trustStatus"] == "trusted";
-    if !own.iter().any(|hook| is_trusted(&hook)) {
+    let trusted: Vec<&&Value> = own.iter().filter(|hook| is_trusted(hook)).collect();
+    if trusted.is_empty() {
         let status = own[0]["trustStatus"].as_str().unwrap_or("unknown");
         let why = format!(
             "{title} skips hookwire's hook, because nobody has trusted it as it is now ({status}): start `{}`, enter \
@@ -446,19 +470,20 @@ fn describe_listed(agent: &Agent, hooks: &[Value]) -> (Health, String) {
         );
         return (Health::Bad, why);
     }
-    let matcher = own.iter().find_map(|hook| {
-        hook["matcher"]
-            .as_str()
-            .filter(|it| !matches!(*it, "" | "*" | ".*"))
+    let is_for_all = trusted.iter().any(|hook| match &hook["matcher"] {
+        Value::Null => true,
+        Value::String(matcher) => matches!(&**matcher, "" | "*" | ".*"),
+        _ => false,
     });
-    match matcher {
-        Some(matcher) => (
+    if !is_for_all {
+        let matcher = &trusted[0]["matcher"];
+        return (
             Health::Bad,
-            format!("{title} runs hookwire's hook only for tools that fit `{matcher}`"),
-        ),
-        None => (
-            Health::Fine,
-            format!("{title} says that it runs hookwire's hook here"),
-        ),
+            format!("{title} runs hookwire's hook only for tools that fit {matcher}"),
+        );
     }
+    (
+        Health::Fine,
+        format!("{title} says that it runs hookwire's hook here"),
+    )
 }
