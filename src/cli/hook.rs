@@ -14,12 +14,12 @@ use super::serve::share_socket;
 use super::warm_host::{WarmHost, for_agents};
 use super::{Failure, StandingArgs, asking_agent};
 use clap::ValueEnum;
-use hookwire_ask::MAX_EVENT;
 use hookwire_ask::attended::is_attended;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::project::foreign_projects;
 use hookwire_ask::said::Said;
 use hookwire_ask::socket;
+use hookwire_ask::{MAX_EVENT, said_of_option};
 use hookwire_base::event::Event;
 use hookwire_base::support::failpoint;
 use hookwire_base::support::places::{self, Places};
@@ -131,15 +131,7 @@ impl Clock {
     /// is read, because what stands there by default is looked for on the disk.
     pub(super) fn from_words(words: &[OsString]) -> Option<Clock> {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
-        let value = |option: &str| {
-            words
-                .iter()
-                .enumerate()
-                .find_map(|(at, word)| match word.strip_prefix(option)? {
-                    "" => words.get(at + 1).copied(),
-                    value => value.strip_prefix('='),
-                })
-        };
+        let value = |option: &str| said_of_option(&words, option);
         let agent = words
             .split_first()
             .filter(|(first, _)| **first == "hook")?

@@ -32,6 +32,18 @@ pub fn refusal(problem: &str) -> String {
     format!("hookwire failed, so this is denied: {problem}")
 }
 
+/// What a command line says behind an option, as its next word or after `=`. Whoever has to answer
+/// before the whole line is read asks so.
+pub fn said_of_option<'w>(words: &[&'w str], option: &str) -> Option<&'w str> {
+    words
+        .iter()
+        .enumerate()
+        .find_map(|(at, word)| match word.strip_prefix(option)? {
+            "" => words.get(at + 1).copied(),
+            value => value.strip_prefix('='),
+        })
+}
+
 /// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes

@@ -11,7 +11,7 @@ use super::start_large;
 use hookwire_ask::attended::is_attended;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::said::Said;
-use hookwire_ask::{MAX_EVENT, TIME_LIMIT, socket};
+use hookwire_ask::{MAX_EVENT, TIME_LIMIT, said_of_option, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, SeekFrom};
 use std::ffi::OsString;
@@ -263,15 +263,7 @@ fn hand_over(
 fn say_failure(args: &[OsString], sent: &[u8], problem: &str) -> Said {
     let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
     // What isn't as `install` writes it is read as the large program does where it knows no more.
-    let value_of = |option: &str| {
-        words
-            .iter()
-            .enumerate()
-            .find_map(|(at, word)| match word.strip_prefix(option)? {
-                "" => words.get(at + 1).copied(),
-                value => value.strip_prefix('='),
-            })
-    };
+    let value_of = |option| said_of_option(&words, option);
     if value_of("--fail") == Some("open") {
         return Said {
             stderr: format!("hookwire: {problem}"),

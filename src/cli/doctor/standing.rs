@@ -9,6 +9,8 @@ use crate::cli::{Failure, own};
 use hookwire_base::support::file;
 use hookwire_base::support::json::parse as parse_json;
 use hookwire_base::syntax::formats::{Format, parse};
+use hookwire_base::syntax::node::Node;
+use hookwire_engine::definitions::approved::first_worktree;
 use hookwire_rules::agents::{Agent, LooksIn, Trust};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -120,22 +122,30 @@ pub(super) fn check_standing(
     Ok(())
 }
 
-/// What in the settings that count here switches hookwire's hooks off.
-pub(super) fn switched_off(agent: &Agent, places: &[InstallArgs]) -> Vec<String> {
+/// The settings of the project and of the user, wherever an entry may stand.
+fn own_settings(places: &[InstallArgs]) -> Vec<PathBuf> {
     // The team's place is one of the project's.
     let ends = places.first().into_iter().chain(places.last());
-    let own = ends.flat_map(|place| {
+    ends.flat_map(|place| {
         let files = place.place().files();
         files.filter_map(|file| place.path_at(file).ok())
-    });
-    let own = own.map(|path| (path, false));
+    })
+    .collect()
+}
+
+/// A file of settings that is there and can be read. Others are told where entries are looked for.
+fn parsed_settings(path: &Path) -> Option<Node> {
+    let text = file::read_text(path).ok()?;
+    parse(&text, Format::from_path(path).unwrap_or_default()).ok()
+}
+
+/// What in the settings that count here switches hookwire's hooks off.
+pub(super) fn switched_off(agent: &Agent, places: &[InstallArgs]) -> Vec<String> {
+    let own = own_settings(places).into_iter().map(|path| (path, false));
     let of_system = system_settings(agent).into_iter().map(|path| (path, true));
     let mut told = Vec::new();
     for (path, is_system) in own.chain(of_system) {
-        let Ok(text) = file::read_text(&path) else {
-            continue;
-        };
-        let Ok(settings) = parse(&text, Format::from_path(&path).unwrap_or_default()) else {
+        let Some(settings) = parsed_settings(&path) else {
             continue;
         };
         for (switch, _) in agent.switched_off(&settings, is_system) {
@@ -203,7 +213,8 @@ pub(super) fn tell_slash_commands(agent: &Agent, root: &Path, report: &mut Repor
         files.into_iter().flatten().take(MAX_COMMANDS)
     });
     let running: Vec<String> = files
-        .filter(|found| found.file_type().is_file())
+        // A link to a file is one, too.
+        .filter(|found| found.path().is_file())
         .filter(|found| {
             let text = file::read_text(found.path());
             // What can't be read may be anything.
@@ -226,20 +237,11 @@ pub(super) fn tell_slash_commands(agent: &Agent, root: &Path, report: &mut Repor
 
 /// Says what the settings have start with the agent, before it is started to be tried.
 pub(super) fn tell_companions(agent: &Agent, places: &[InstallArgs], report: &mut Report<'_>) {
-    let ends = places.first().into_iter().chain(places.last());
-    let files = ends.flat_map(|place| {
-        let files = place.place().files();
-        files.filter_map(|file| place.path_at(file).ok())
-    });
     let mut told = Vec::new();
-    for path in files {
-        let Ok(text) = file::read_text(&path) else {
+    for path in own_settings(places) {
+        let Some(settings) = parsed_settings(&path).map(|settings| settings.to_json()) else {
             continue;
         };
-        let Ok(settings) = parse(&text, Format::from_path(&path).unwrap_or_default()) else {
-            continue;
-        };
-        let settings = settings.to_json();
         for member in COMPANIONS {
             match &settings[member] {
                 Value::Object(members) if !members.is_empty() => {
@@ -301,17 +303,8 @@ fn read_dir(looks_in: LooksIn, here: &Path) -> Option<PathBuf> {
         LooksIn::Unknown => None,
         LooksIn::Here => Some(here.to_path_buf()),
         LooksIn::WorkTree => Some(tree.to_path_buf()),
-        LooksIn::MainWorkTree => Some(main_work_tree(tree).unwrap_or_else(|| tree.to_path_buf())),
+        LooksIn::MainWorkTree => Some(first_worktree(tree).unwrap_or_else(|| tree.to_path_buf())),
     }
-}
-
-/// The main work tree of the repository that another one belongs to.
-fn main_work_tree(tree: &Path) -> Option<PathBuf> {
-    let told = file::read_text(tree.join(".git")).ok()?;
-    let dir = tree.join(told.strip_prefix("gitdir:")?.trim());
-    let common = file::read_text(dir.join("commondir")).ok()?;
-    let common = dir.join(common.trim()).canonicalize().ok()?;
-    (common.file_name()? == ".git").then(|| common.parent().map(Path::to_path_buf))?
 }
 
 /// A member by its way from the top, with `.` between the names.

@@ -120,7 +120,7 @@ pub fn around(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// The first worktree of the repository that a directory is another worktree of.
-pub(super) fn first_worktree(dir: &Path) -> Option<PathBuf> {
+pub fn first_worktree(dir: &Path) -> Option<PathBuf> {
     let dot_git = dir.join(".git");
     if !fs::metadata(&dot_git).is_ok_and(|about| about.is_file() && about.len() <= MAX_POINTER) {
         return None;
