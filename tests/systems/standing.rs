@@ -284,6 +284,11 @@ fn a_run_refuses_an_agent_whose_daemon_works_outside() {
         "{said}"
     );
     assert_eq!(code, Some(2), "{said}");
+    let script = format!("{codex} --version; echo went on");
+    let (_, said) = at_terminal(&["sh", "-c", &script]);
+    let is_held =
+        said.contains("`codex app-server daemon stop` ends it") && !said.contains("it ran");
+    assert!(is_held || said.contains("can't"), "{said}");
     for words in [&[codex, "--no-daemon"][..], &["sh", "-c", "echo it ran"]] {
         let (_, said) = at_terminal(words);
         assert!(said.contains("it ran") || said.contains("can't"), "{said}");

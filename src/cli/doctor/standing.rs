@@ -1,6 +1,6 @@
 //! What stands between an agent and its entry here: where it looks for one, and whom it trusts.
 
-use super::{Health, Report};
+use super::{Health, Report, run_within};
 use crate::cli::drive::apart;
 use crate::cli::ending::make_runtime;
 use crate::cli::import::plugin_settings;
@@ -40,6 +40,8 @@ const MAX_LISTED: u64 = 4 * 1024 * 1024;
 /// So deep and so many are looked for in a directory of slash commands.
 const MAX_DEPTH: usize = 4;
 const MAX_COMMANDS: usize = 256;
+/// So many of an agent's words about settings are shown.
+const MAX_INVALID: usize = 8;
 /// So many files of a machine's settings are read.
 const MAX_SETTINGS: usize = 64;
 
@@ -119,7 +121,58 @@ pub(super) fn check_standing(
         };
         report.say_health(health, &told);
     }
+    if let Some(program) = program {
+        check_invalid(agent, program, &root, entries, report)?;
+    }
     Ok(())
+}
+
+/// Says which settings the agent passes over because something in them is wrong. Some agents drop a
+/// whole file so, and with it their entry.
+fn check_invalid(
+    agent: &Agent,
+    program: &Path,
+    root: &Path,
+    entries: &[PathBuf],
+    report: &mut Report<'_>,
+) -> Result<(), Failure> {
+    // Outside it would write into the home, and look at the network.
+    let Some((says, Ok(mut command))) = agent.says_invalid.as_ref().map(|it| (it, apart(root)))
+    else {
+        return Ok(());
+    };
+    command.arg(program).args(&says.arguments);
+    let Some(ended) = run_within(command, PATIENCE)? else {
+        let asked = says.arguments.join(" ");
+        let limit = PATIENCE.as_secs();
+        let told = format!(
+            "`{} {asked}` didn't end within {limit} s, so it isn't known whether its settings are read",
+            agent.program
+        );
+        report.say_health(Health::Doubtful, &told);
+        return Ok(());
+    };
+    let said = String::from_utf8_lossy(&ended.stdout);
+    for told in problems_below(&said, &says.heading).take(MAX_INVALID) {
+        let is_of_entry = entries.iter().any(|path| {
+            let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+            told.contains(&*path.to_string_lossy())
+        });
+        let (health, comes) = match is_of_entry {
+            true => (Health::Bad, "so the entry there may not count"),
+            false => (Health::Doubtful, "so what stands there may not count"),
+        };
+        let title = &agent.title;
+        report.say_health(health, &format!("{title} says: {told}; {comes}"));
+    }
+    Ok(())
+}
+
+/// The lines after a heading, up to the first that isn't one of a list.
+fn problems_below<'s>(said: &'s str, heading: &'s str) -> impl Iterator<Item = &'s str> {
+    let lines = said.lines().map(str::trim);
+    let below = lines.skip_while(move |line| *line != heading).skip(1);
+    below.map_while(|line| line.strip_prefix("- "))
 }
 
 /// The settings of the project and of the user, wherever an entry may stand.
@@ -127,7 +180,9 @@ fn own_settings(places: &[InstallArgs]) -> Vec<PathBuf> {
     // The team's place is one of the project's.
     let ends = places.first().into_iter().chain(places.last());
     ends.flat_map(|place| {
-        let files = place.place().files();
+        let place_of = place.place();
+        let others = place_of.switched_in.iter().map(String::as_str);
+        let files = place_of.files().chain(others);
         files.filter_map(|file| place.path_at(file).ok())
     })
     .collect()

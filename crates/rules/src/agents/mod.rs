@@ -7,6 +7,7 @@
 
 mod speech;
 
+use globset::Glob;
 use hookwire_base::event::Original;
 use hookwire_base::support::places;
 use hookwire_base::syntax::node::Node;
@@ -95,6 +96,8 @@ pub struct Agent {
     pub package: Option<String>,
     /// What hookwire goes by, where the agent wasn't tried.
     pub by_description: Option<String>,
+    /// How it says which settings it passes over.
+    pub says_invalid: Option<SaysInvalid>,
     /// How it is told of a hook.
     pub form: Form,
     /// Where hooks stand in a project.
@@ -139,7 +142,8 @@ pub struct Agent {
     /// The hosts of its maker that it connects to. The model may be elsewhere.
     pub hosts: Vec<String>,
     /// The members of its settings that switch hooks off, with `.` between the names on the way,
-    /// and the value that does. Of a list it is a part of a name in it.
+    /// and the value that does. Of a list it is a part of a name in it; after `!` it is the path
+    /// of what isn't loaded if a pattern in the list that begins with `!` or `-` fits it.
     pub switches: Vec<(String, Value)>,
     /// Those of a machine's settings that switch the hooks of a person or a project off.
     pub system_switches: Vec<(String, Value)>,
@@ -187,6 +191,16 @@ pub struct Headless {
     pub environment: Vec<(String, String)>,
     /// Its files below the home, each with the members that it has beside those that are there.
     pub files: Vec<(String, String)>,
+}
+
+/// How an agent says which settings it passes over because something in them is wrong.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SaysInvalid {
+    /// The arguments. No model is asked.
+    pub arguments: Vec<String>,
+    /// The line after which they are told, one a line after `- `, until one that isn't.
+    pub heading: String,
 }
 
 /// The directory whose settings are a project's to an agent.
@@ -257,6 +271,9 @@ pub struct Place {
     pub shared: Option<String>,
     /// What may hold the person's own hooks. `*.json` is every such file of a directory.
     pub hooks: Vec<String>,
+    /// Other settings, in which switches may stand.
+    #[serde(default, rename = "switched-in")]
+    pub switched_in: Vec<String>,
 }
 
 /// How an agent is told of a hook.
@@ -456,6 +473,15 @@ impl Place {
     }
 }
 
+/// Whether an entry of a list of patterns keeps what has this path from being loaded.
+fn leaves_out(entry: &str, path: &str) -> bool {
+    entry.strip_prefix(['!', '-']).is_some_and(|pattern| {
+        let anywhere = Glob::new(&format!("**/{}", pattern.trim_start_matches('/')));
+        // A pattern that can't be read here may be one there.
+        anywhere.map_or(true, |it| it.compile_matcher().is_match(path)) || pattern.ends_with(path)
+    })
+}
+
 impl Agent {
     /// Where hooks stand, below the user's home or a project's root.
     pub fn place(&self, is_user: bool) -> &Place {
@@ -508,7 +534,11 @@ impl Agent {
                     .try_fold(settings, |at, name| at.get(name))
                     .map(Node::to_json);
                 let has = |name: &Value, part: &str| {
-                    name.as_str().is_some_and(|name| name.contains(part))
+                    name.as_str()
+                        .is_some_and(|name| match part.strip_prefix('!') {
+                            Some(path) => leaves_out(name, path),
+                            None => name.contains(part),
+                        })
                 };
                 value.is_some_and(|value| match (&value, off) {
                     (Value::Array(names), Value::String(part)) => {

@@ -2,8 +2,12 @@
 //! later sessions, too. One that was started outside isn't below this run, and nothing of what it
 //! starts would be judged.
 
+use super::programs::base_name;
+use super::tree::{Ancestor, find_ancestors};
+use libc::pid_t;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -43,24 +47,60 @@ pub fn outside(command: &[OsString]) -> Option<String> {
     if !std::io::stdin().is_terminal() {
         return None;
     }
-    let name = Path::new(command.first()?).file_name()?.to_str()?;
-    let known = KNOWN.iter().find(|it| it.program == name)?;
-    if known
-        .without
-        .is_some_and(|option| command.iter().any(|word| word == option))
-    {
+    let words: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
+    let known = Known::of(&words)?;
+    Some(known.describe(find_daemon(known)?))
+}
+
+/// Why a process may not become a program with these arguments, for the same reason. What such an
+/// agent starts itself may have its name, too.
+pub fn outside_of(process: pid_t, supervisor: pid_t, argv: &[Vec<u8>]) -> Option<String> {
+    let words: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
+    let known = Known::of(&words)?;
+    if !has_terminal(process) {
         return None;
     }
     let pid = find_daemon(known)?;
-    let again = known
-        .without
-        .map(|option| format!(", or start it with `{option}`"))
-        .unwrap_or_default();
-    Some(format!(
-        "a daemon of {name} that was started outside (process {pid}) would run its tools, and nothing of them would be \
-         held: `{}` ends it{again}",
-        known.stop
-    ))
+    let parents = find_ancestors(process, supervisor, argv).unwrap_or_default();
+    let is_agent = |it: &Ancestor| it.argv.iter().take(2).any(|word| known.is_name(word));
+    (!parents.iter().any(is_agent)).then(|| known.describe(pid))
+}
+
+impl Known {
+    /// The agent that is started with these words, unless they have it do without its daemon.
+    fn of(words: &[&[u8]]) -> Option<&'static Known> {
+        let known = KNOWN
+            .iter()
+            .find(|it| words.first().is_some_and(|word| it.is_name(word)))?;
+        let is_without = |option: &str| words.iter().any(|word| *word == option.as_bytes());
+        (!known.without.is_some_and(is_without)).then_some(known)
+    }
+
+    fn is_name(&self, word: &[u8]) -> bool {
+        base_name(word) == self.program.as_bytes()
+    }
+
+    fn describe(&self, pid: u32) -> String {
+        let Known { program, stop, .. } = self;
+        let again = self
+            .without
+            .map(|option| format!(", or start it with `{option}`"))
+            .unwrap_or_default();
+        format!(
+            "a daemon of {program} that was started outside (process {pid}) would run its tools, and nothing of them \
+             would be held: `{stop}` ends it{again}"
+        )
+    }
+}
+
+/// Whether a process reads a terminal. One that can't be looked at may.
+fn has_terminal(process: pid_t) -> bool {
+    let input = std::fs::read_link(format!("/proc/{process}/fd/0"));
+    input.map_or(true, |path| {
+        ["/dev/pts", "/dev/tty", "/dev/console"]
+            .iter()
+            .any(|dir| path.as_os_str().as_bytes().starts_with(dir.as_bytes()))
+    })
 }
 
 /// A daemon of this user's that has no more filters than this process: it isn't held by another run.

@@ -1,6 +1,7 @@
 //! Which rules are asked about a program, and under which names.
 
 use super::asking::{Start, Verdict};
+use super::daemons;
 use super::lookup::{self, Lookup, Seen};
 use super::programs::{ProgramFile, Snapshot, base_name, is_loader_name, loaded_program};
 use super::remote::Base;
@@ -48,6 +49,10 @@ pub struct Judge<'a> {
 impl Judge<'_> {
     /// Asks about a program, and about the one that it loads if it is a dynamic loader.
     pub fn judge_program(&self, program: &Program) -> Verdict {
+        if let Some(reason) = daemons::outside_of(self.process, self.supervisor.pid, &program.argv)
+        {
+            return Verdict::Deny(reason);
+        }
         if self.snapshot.is_empty() {
             return Verdict::Allow;
         }
