@@ -9,7 +9,7 @@ use crate::definitions::neighbours::Neighbours;
 use crate::definitions::published_sets::PublishedSets;
 use crate::definitions::signed::Signed;
 use crate::definitions::watch::{self, Watching};
-use crate::engine::{Effects, Engine, Interceptor, PassThrough};
+use crate::engine::{Effects, Engine, HooksInForce, Interceptor, PassThrough, Trial};
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::journal::Journal;
@@ -344,6 +344,17 @@ impl Host {
             .judge(Arc::new(event.clone()), &dialect.contract, honours, None)
             .await;
         (verdict, started.elapsed())
+    }
+
+    /// Tries an event with the hooks that are in force when this is called: no second look at their
+    /// files. A [trial](Trial) does nothing but answer: hooks with effects are left out, nothing is
+    /// counted, kept or told, and an interceptor of the program isn't asked.
+    pub async fn try_event(&self, dialect: &'static Dialect, event: &Event) -> Trial {
+        let hooks = HooksInForce {
+            files: self.joined(self.hooks(), event),
+            session: None,
+        };
+        self.engine.try_event(hooks, dialect, event).await
     }
 
     /// Loads the definitions. Nothing is watched yet.

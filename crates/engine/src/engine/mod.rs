@@ -26,6 +26,7 @@ mod settle;
 mod state;
 #[cfg(test)]
 mod tests;
+mod trial;
 mod verdict;
 
 use chain::Chain;
@@ -41,6 +42,7 @@ pub use run::{NOT_RUN, panic_text};
 use select::Selection;
 pub use sessions::MAX_SEND_BACKS;
 pub use state::{DetachedEnd, Effects, Engine, Report};
+pub use trial::Trial;
 
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's failure
 /// direction. Dropping the future cancels the hooks and ends their processes.

@@ -337,9 +337,10 @@ fn may_have_run(engine: &Engine, hook: &Hook) -> bool {
 }
 
 /// Whether running a hook does something beyond this event's verdict: it starts or asks something,
-/// or counts.
+/// or counts. A question to a person is none, because an engine that skips effects asks nobody.
 fn has_effect(hook: &Hook) -> bool {
-    hook.handler.counts() || hook.handler.effect().is_some_and(|it| it != Effect::Person)
+    let handler = &hook.handler;
+    handler.counts() || handler.has_effects() && handler.effect() != Some(Effect::Person)
 }
 
 /// The outcome of a hook that was selected but not run.

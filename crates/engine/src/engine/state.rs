@@ -110,6 +110,17 @@ impl Engine {
         }
     }
 
+    /// An engine that does nothing but answer: what starts something or counts is skipped, nobody
+    /// is asked, nobody hears of it, and its values and sessions are new and its own.
+    pub(super) fn scratch(&self) -> Engine {
+        Engine {
+            no_scripts: self.no_scripts,
+            effects: Effects::Skip,
+            maybe_shells: self.maybe_shells.clone(),
+            ..Engine::new(self.services.scratch())
+        }
+    }
+
     /// Every hook's run from now on. A listener that falls behind loses the oldest.
     pub fn reports(&self) -> broadcast::Receiver<Report> {
         self.reports.subscribe()

@@ -1754,6 +1754,49 @@ fn detached_hooks_are_started_forgotten_and_told_about() {
     });
 }
 
+// ---------------------------------------------------------------------------------------- trials
+
+#[test]
+fn a_trial_does_nothing_but_answer() {
+    for (definitions, decision, left_out) in [
+        ("a, deny: no", "deny", ""),
+        ("a, ask: sure?", "ask", ""),
+        ("a, on: Stop, deny: no", "allow", ""),
+        ("a, once: true, deny: no", "deny", ""),
+        ("a, callback: refuse x", "allow", "a"),
+        ("a, callback: refuse x\nb, deny: no", "deny", "a"),
+        ("a, async: true, command: [touch, /x]", "allow", "a"),
+        ("a, guard: { step-limit: { max: 1 } }", "allow", "a"),
+        ("a, guard: { approval: { message: sure? } }", "ask", ""),
+        ("a, observe: true, deny: no", "allow", ""),
+    ] {
+        let world = World::new("native", definitions);
+        let mut reports = world.engine.reports();
+        let hooks = HooksInForce {
+            files: world.set.clone(),
+            session: None,
+        };
+        let event = Event::from_json(call()).unwrap();
+        // The second one comes out as the first.
+        for _ in 0..2 {
+            let trying = world
+                .engine
+                .try_event(hooks.clone(), dialects::native(), &event);
+            let trial = block_on(trying);
+            let left: Vec<&str> = trial.left_out().map(|hook| &**hook).collect();
+            let found = (trial.verdict.decision.as_str(), &*left.join(" "));
+            assert_eq!(found, (decision, left_out), "{definitions}");
+            assert_eq!(trial.cut_off().count(), 0, "{definitions}");
+        }
+        assert_eq!(world.calls(), "", "{definitions}");
+        assert!(reports.try_recv().is_err(), "{definitions}");
+        // What runs once has its run left.
+        if definitions.contains("once") {
+            assert_eq!(block_on(world.decide(&call())).decision, Decision::Deny);
+        }
+    }
+}
+
 // ------------------------------------------------------------------------------------- selection
 
 #[test]

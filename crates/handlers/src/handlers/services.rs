@@ -89,6 +89,22 @@ impl Services {
         self.egress.for_layer(layer)
     }
 
+    /// Services for trials: nobody is asked, nobody hears of events that hooks emit, and what is
+    /// remembered and counted is forgotten with them.
+    pub fn scratch(&self) -> Services {
+        let fleet = FleetCounts::default();
+        fleet.pretend();
+        Services {
+            state: Store::default(),
+            events: EventSender::default(),
+            runs: Arc::default(),
+            approvals: Approvals::of_replay(),
+            fleet,
+            aside: Aside::default(),
+            ..self.clone()
+        }
+    }
+
     /// These services, with nobody to ask but the fakes of a test.
     pub fn faked(self, fakes: &Arc<Fakes>) -> Services {
         self.fleet.pretend();
