@@ -26,7 +26,6 @@ use hookwire_base::support::places::{self, Places};
 use hookwire_base::verdict::Verdict;
 use hookwire_dialects::Dialect;
 use hookwire_dialects::asked::{self, Asked, EVENT, TIME_LIMIT};
-use hookwire_engine::definitions::embedded::is_probe;
 use hookwire_engine::engine::panic_text;
 use hookwire_engine::host::{HostOptions, Purpose};
 use hookwire_engine::ledger::{self, Answered};
@@ -422,9 +421,11 @@ fn judge_here(
     })?;
     let runtime = make_runtime()?;
     let _socket = share_socket(&host, &runtime, super::serve::MAX_MESSAGE);
-    let (verdict, _) = runtime.block_on(host.judge_as(agent, &event));
+    let probed = runtime.block_on(host.answer_probe(agent, &event));
+    let is_probe = probed.is_some();
+    let verdict = probed.unwrap_or_else(|| runtime.block_on(host.judge_as(agent, &event)).0);
     say(asked.said(Ok(agent.reply_to(&event, &verdict))));
-    if !is_probe(&event, &verdict) {
+    if !is_probe {
         note_answer(hooks, agent, &Arc::new(event), Some(&verdict));
     }
     runtime.block_on(super::ending::settle_hooks(&host));

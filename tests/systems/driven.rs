@@ -88,11 +88,11 @@ fn what_an_agent_does_is_shown() {
     for (agent, expected) in [
         (
             "kiro",
-            "look  it wasn't driven, because nobody knows how to start it for one prompt with a model on this machine\n",
+            "bad   it wasn't driven, because nobody knows how to start it for one prompt with a model on this machine\n",
         ),
         (
             "windsurf",
-            "look  it wasn't driven, because `windsurf` isn't on PATH, or is a program of the project\n",
+            "bad   it wasn't driven, because `windsurf` isn't on PATH, or is a program of the project\n",
         ),
     ] {
         assert!(said(agent).contains(expected), "{agent}: {}", said(agent));

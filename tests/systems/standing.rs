@@ -124,6 +124,32 @@ const STATES: &[(&str, &str, &str, bool)] = &[
         "started here it reads the settings of",
         false,
     ),
+    (
+        "pi",
+        r#"mkdir -p ~/.pi/agent; echo '{"/": true}' > ~/.pi/agent/trust.json
+        echo '{"extensions": ["-extensions/*"]}' > .pi/settings.json"#,
+        "`extensions` switches hookwire's hooks off",
+        false,
+    ),
+    (
+        "pi",
+        r#"mkdir -p ~/.pi/agent; echo '{"/": true}' > ~/.pi/agent/trust.json
+        echo '{"extensions": ["-others/*", "+x.js"]}' > .pi/settings.json"#,
+        "a probe was denied",
+        true,
+    ),
+    (
+        "copilot",
+        r#"mkdir .github/copilot; echo '{"disableAllHooks": true}' > .github/copilot/settings.json"#,
+        "`disableAllHooks` switches hookwire's hooks off",
+        false,
+    ),
+    (
+        "claude-code",
+        "git -c user.name=a -c user.email=b commit -q --allow-empty -m x; git worktree add -q ../linked in ../linked",
+        "a probe was denied",
+        true,
+    ),
     ("gemini", "true", "it doesn't trust this folder", false),
     (
         "gemini",
@@ -166,6 +192,54 @@ fn a_doctor_tells_what_stands_between_an_agent_and_its_entry() {
         assert!(said.contains(says), "{agent}, {state}: {said}");
         assert_eq!(is_fine, *is_well, "{agent}, {state}: {said}");
     }
+}
+
+#[test]
+fn a_case_of_ones_own_goes_through_the_entry_and_counts_nowhere() {
+    let project = Project::new();
+    let write = |name: &str, text: &str| {
+        fs::write(project.root().join(".hookwire").join(name), text).unwrap()
+    };
+    write(
+        "guard.yaml",
+        "hooks:\n  - { name: first, on: PreToolUse, if: Bash(make *), once: true, deny: not yet }\n",
+    );
+    write(
+        "guard.test.yaml",
+        "cases:\n  - { name: own, bash: make x, expect: deny }\n",
+    );
+    for args in [&["trust", "--yes"][..], &["install", "claude-code"]] {
+        let done = project.run(args, "");
+        assert!(done.status.success(), "{done:?}");
+    }
+    for _ in 0..2 {
+        let (is_fine, said) = doctored(&project, "claude-code", "true");
+        assert!(
+            is_fine && said.contains("`own` (.hookwire/guard.test.yaml:2) was denied"),
+            "{said}"
+        );
+    }
+    assert_eq!(project.hook("make x"), "deny", "its one run is left");
+    assert_eq!(project.hook("make x"), "", "and spent");
+    // The entry reads other definitions than this doctor.
+    let user = project.0.path().join("user");
+    fs::create_dir(&user).unwrap();
+    let rule = "hooks:\n  - { name: outer, on: PreToolUse, if: Bash(make *), deny: not here }\n";
+    fs::write(user.join("outer.yaml"), rule).unwrap();
+    let case = "cases:\n  - { name: outer, bash: make x, expect: deny }\n";
+    fs::write(user.join("outer.test.yaml"), case).unwrap();
+    let output = project.run(
+        &[
+            "doctor",
+            "claude-code",
+            "--user-dir",
+            user.to_str().unwrap(),
+        ],
+        "",
+    );
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("outer.test.yaml:2) was not denied"), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
 }
 
 /// A program that lists its hooks as Codex does.

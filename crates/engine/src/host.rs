@@ -357,6 +357,15 @@ impl Host {
         self.engine.try_event(hooks, dialect, event).await
     }
 
+    /// The deny of a probe by the hooks in force, as [`Engine::answer_probe`] has it.
+    pub async fn answer_probe(&self, dialect: &'static Dialect, event: &Event) -> Option<Verdict> {
+        let hooks = HooksInForce {
+            files: self.joined(self.hooks(), event),
+            session: None,
+        };
+        self.engine.answer_probe(&hooks, dialect, event).await
+    }
+
     /// Loads the definitions. Nothing is watched yet.
     pub fn new(options: HostOptions) -> Arc<Host> {
         Host::embedded(options, Own::default())

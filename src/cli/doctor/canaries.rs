@@ -7,7 +7,8 @@ use crate::cli::ending::make_runtime;
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::{file, places};
 use hookwire_base::verdict::Decision;
-use hookwire_engine::definitions::cases::{self, Case, Expected, Reach, Scene, beside, reach};
+use hookwire_engine::definitions::cases::{self, Case, Reach, Scene, beside, reach};
+use hookwire_engine::definitions::embedded::PROBE_SESSION;
 use hookwire_engine::hook::Hook;
 use hookwire_engine::host::{Host, HostOptions, Purpose};
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ pub(super) fn check_canaries(own: &Host, report: &mut Report<'_>) -> Result<(), 
                 let Ok(cases) = &found.cases else { continue };
                 // Its cases take place in a world of their own.
                 let has_own_world = needs_setup(&found.path);
-                for case in cases.iter().filter(|case| is_deny(case)) {
+                for case in cases.iter().filter(|case| case.is_deny()) {
                     if has_own_world || began.elapsed() > BUDGET {
                         tried.n_untried += 1;
                     } else {
@@ -93,11 +94,6 @@ pub(super) fn check_canaries(own: &Host, report: &mut Report<'_>) -> Result<(), 
     Ok(())
 }
 
-fn is_deny(case: &Case) -> bool {
-    case.expected()
-        .is_some_and(|expected| matches!(expected, Expected::Deny))
-}
-
 /// Whether a file of cases makes the directory in which they take place.
 fn needs_setup(path: &Path) -> bool {
     let name = path.display().to_string();
@@ -114,7 +110,7 @@ impl Tried {
             dir: &root,
             home: &home,
             files: cases::directory(file),
-            session: "hookwire-doctor",
+            session: PROBE_SESSION,
         };
         let Ok([happening]) = case
             .happenings(&scene)

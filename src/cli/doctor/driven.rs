@@ -34,10 +34,8 @@ pub(super) fn check_driven(
         _ => None,
     };
     if let Some(why) = why {
-        report.say_health(
-            Health::Doubtful,
-            &format!("it wasn't driven, because {why}"),
-        );
+        // It was asked for, and nothing is shown.
+        report.say_health(Health::Bad, &format!("it wasn't driven, because {why}"));
         return Ok(());
     }
     let mut command = apart(root)?;
@@ -83,7 +81,7 @@ pub(super) fn check_driven(
         let problem = String::from_utf8_lossy(&ended.stderr);
         let problem = problem.lines().last().unwrap_or("it said nothing");
         report.say_health(
-            Health::Doubtful,
+            Health::Bad,
             &format!("it wasn't driven as you start it: {problem}"),
         );
     }
@@ -107,16 +105,14 @@ pub(super) fn drive_apart(agents: &[&'static Agent], out: &mut Output) -> Result
         // shows nothing is only looked at.
         let is_shown = sessions.iter().any(|session| session.unclear().is_none());
         for session in &sessions {
-            let (health, text) = describe_session(session);
-            let is_passed_over = is_shown && session.unclear().is_some();
-            report.say_health(
-                if is_passed_over {
-                    Health::Doubtful
-                } else {
-                    health
-                },
-                &text,
-            );
+            let (health, text) = match session.unclear().filter(|_| is_shown) {
+                Some(why) => (
+                    Health::Doubtful,
+                    format!("not driven with `{}`: {why}", session.mode),
+                ),
+                None => describe_session(session),
+            };
+            report.say_health(health, &text);
         }
     }
     Ok(Finding::Fine)

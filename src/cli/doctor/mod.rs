@@ -3,6 +3,7 @@
 
 mod canaries;
 mod driven;
+mod probed;
 mod standing;
 mod unasked_calls;
 mod versions;
@@ -15,22 +16,19 @@ use super::own::{Untried, is_below};
 use super::run::{find_supervisor, other_version};
 use super::unasked::{self, Asker};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, agent_parser};
-use hookwire_base::event::Event;
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::syntax::diagnostic::Severity;
 use hookwire_base::syntax::source::Layer;
-use hookwire_dialects::{self as dialects, Dialect};
-use hookwire_engine::definitions::embedded::{PROBE, PROBE_DENIED, PROBE_SESSION};
+use hookwire_dialects as dialects;
 use hookwire_engine::definitions::scan::NOT_TRUSTED;
 use hookwire_engine::host::{Host, HostOptions};
 use hookwire_engine::running::{self, About, TIME_LIMIT};
 use hookwire_handlers::handlers::process::resolve;
 use hookwire_rules::agents::{AGENTS, Agent, FailsClosed};
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output as Ended, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Output as Ended, Stdio};
+use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(super) struct DoctorArgs {
@@ -146,7 +144,8 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
     let (mut askers, mut n_asking) = (Vec::new(), 0);
     let root = &args.hooks.definitions.root;
     for agent in AGENTS.iter() {
-        let places = InstallArgs::for_each_place(agent, &args.hooks.definitions.root);
+        let settings_root = standing::settings_root(agent, root);
+        let places = InstallArgs::for_each_place(agent, &settings_root);
         let found: Vec<_> = places
             .iter()
             .filter_map(|place| Some((place.path().ok()?, place.entry()?)))
@@ -195,7 +194,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
             n_asking += 1;
             standing::check_settings(agent, &places, &mut report);
         }
-        if let Some(problem) = without_git(agent, &found, &args.hooks.definitions.root) {
+        if let Some(problem) = without_git(agent, &found, &settings_root) {
             report.say_health(Health::Bad, &problem);
         }
         for place in &places {
@@ -208,7 +207,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
                 );
             }
         }
-        look_at(agent, &found, &args.hooks.definitions.root, &mut report);
+        look_at(agent, &found, &host, root, &mut report)?;
         standing::tell_slash_commands(agent, root, &mut report);
         let entries: Vec<PathBuf> = found.iter().map(|(path, _)| path.clone()).collect();
         standing::check_standing(
@@ -217,7 +216,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
                 .as_deref()
                 .filter(|program| !is_theirs(&program.to_path_buf())),
             &entries,
-            &args.hooks.definitions.root,
+            &settings_root,
             &mut report,
         )?;
         for one in granting
@@ -326,11 +325,16 @@ fn check_definitions(host: &Host, report: &mut Report<'_>) {
 fn look_at(
     agent: &'static Agent,
     found: &[(PathBuf, Entry)],
+    host: &Host,
     root: &Path,
     report: &mut Report<'_>,
-) {
+) -> Result<(), Failure> {
     let Ok(dialect) = dialects::by_name(agent.name) else {
-        return;
+        return Ok(());
+    };
+    let probes = match found {
+        [] => Vec::new(),
+        _ => probed::probes_for(dialect, host, root)?,
     };
     for (file, entry) in found {
         let path = file.display();
@@ -401,13 +405,17 @@ fn look_at(
                     continue;
                 }
             };
-            match probe_entry(dialect, &program, arguments, root) {
-                Ok(time) => report.say_health(
-                    Health::Fine,
-                    &format!("{path}: a probe was denied after {time} ms"),
-                ),
-                Err(problem) => {
-                    report.say_health(Health::Bad, &format!("{path}: {problem}: {line}"))
+            for probe in &probes {
+                let what = &probe.what;
+                match probe.try_entry(dialect, &program, arguments, root) {
+                    Ok(time) => report.say_health(
+                        Health::Fine,
+                        &format!("{path}: {what} was denied after {time} ms"),
+                    ),
+                    Err(problem) => {
+                        let told = format!("{path}: {what} was not denied ({problem}): {line}");
+                        report.say_health(Health::Bad, &told);
+                    }
                 }
             }
         }
@@ -420,6 +428,7 @@ fn look_at(
             &format!("it is installed at {n} places: {told}"),
         );
     }
+    Ok(())
 }
 
 /// An entry as `install` writes it.
@@ -441,51 +450,6 @@ fn without_git(agent: &Agent, found: &[(PathBuf, Entry)], root: &Path) -> Option
              install {name} --user`"
         )
     })
-}
-
-/// Runs hookwire as an agent's entry does, with a call that is always denied. How long it took, in
-/// milliseconds.
-fn probe_entry(
-    dialect: &Dialect,
-    program: &Path,
-    arguments: &[String],
-    root: &Path,
-) -> Result<u128, String> {
-    let event = json!({
-        "event": "PreToolUse",
-        "session": PROBE_SESSION,
-        "cwd": root.canonicalize().unwrap_or_else(|_| root.to_path_buf()),
-        "tool": { "name": PROBE, "input": {} },
-    });
-    let event = Event::from_json(event).map_err(|error| error.to_string())?;
-    let payload = (dialect.contract.payload)(&event).to_string();
-    let started = Instant::now();
-    let failed = |error: std::io::Error| format!("it doesn't run: {error}");
-    // No shell: what runs is the very program that was looked at.
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(root);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(failed)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // Who fails early doesn't read.
-        let _ = stdin.write_all(payload.as_bytes());
-    }
-    let output = child.wait_with_output().map_err(failed)?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let is_exit = dialect
-        .row(&event.name)
-        .is_some_and(|row| row.denies_by_exit)
-        && output.status.code() == Some(2);
-    if said.contains(PROBE_DENIED) || is_exit && stderr.contains(PROBE_DENIED) {
-        return Ok(started.elapsed().as_millis());
-    }
-    let why = stderr.lines().next().unwrap_or("it said nothing");
-    Err(format!("a probe was not denied ({}, {why})", output.status))
 }
 
 /// Says what the version of an agent means for its hooks.

@@ -55,6 +55,16 @@ enum Trusted {
     Unclear(String),
 }
 
+/// The directory whose settings are the project's to an agent that is started in it: of a linked
+/// work tree some read the main one's.
+pub(super) fn settings_root(agent: &Agent, root: &Path) -> PathBuf {
+    let main = match agent.looks_in {
+        LooksIn::MainWorkTree => first_worktree(root),
+        LooksIn::Unknown | LooksIn::Here | LooksIn::WorkTree => None,
+    };
+    main.unwrap_or_else(|| root.to_path_buf())
+}
+
 /// Says where the agent, started in this directory, reads its project's settings, and whether it
 /// trusts them. `entries` are the files with hookwire's entry.
 pub(super) fn check_standing(
@@ -73,7 +83,7 @@ pub(super) fn check_standing(
     // One for all projects of the user holds wherever the agent is started.
     let is_also_users = entries.iter().any(|file| !own::is_below(file, &root));
     if !is_also_users {
-        if let Some(read) = read_dir(agent.looks_in, &here).filter(|read| *read != root) {
+        if let Some(read) = read_dir(agent, &here).filter(|read| *read != root) {
             let (read, root, name) = (read.display(), root.display(), agent.name);
             report.say_health(
                 Health::Bad,
@@ -349,16 +359,16 @@ fn system_settings(agent: &Agent) -> Vec<PathBuf> {
 
 /// The directory whose settings are the project's to an agent that is started in another; nothing
 /// if nobody has looked.
-fn read_dir(looks_in: LooksIn, here: &Path) -> Option<PathBuf> {
+fn read_dir(agent: &Agent, here: &Path) -> Option<PathBuf> {
     let tree = here
         .ancestors()
         .find(|dir| dir.join(".git").exists())
         .unwrap_or(here);
-    match looks_in {
+    match agent.looks_in {
         LooksIn::Unknown => None,
         LooksIn::Here => Some(here.to_path_buf()),
         LooksIn::WorkTree => Some(tree.to_path_buf()),
-        LooksIn::MainWorkTree => Some(first_worktree(tree).unwrap_or_else(|| tree.to_path_buf())),
+        LooksIn::MainWorkTree => Some(settings_root(agent, tree)),
     }
 }
 
@@ -390,6 +400,11 @@ fn find_trust(agent: &Agent, trust: &Trust, here: &Path) -> Trusted {
         Ok(settings) => settings,
         Err(why) => return Trusted::Unclear(why),
     };
+    let is_set =
+        |(name, value): &(String, String)| std::env::var(name).is_ok_and(|it| it == *value);
+    if trust.variables.iter().any(is_set) {
+        return Trusted::Yes;
+    }
     let is_off = |(path, value): &(String, Value)| member(&settings, path) == Some(value);
     let lacks = |path: &String| member(&settings, path).is_none();
     if trust.unless.iter().any(is_off) || trust.only_with.as_ref().is_some_and(lacks) {

@@ -15,7 +15,6 @@ use hookwire_base::support::json_writer;
 use hookwire_base::verdict::Verdict;
 use hookwire_dialects::asked::{self, Asked};
 use hookwire_dialects::{self as dialects, Dialect, Turn};
-use hookwire_engine::definitions::embedded::is_probe;
 use hookwire_engine::engine::{self, Engine, HooksInForce, Question};
 use hookwire_engine::hook_set::HookSet;
 use hookwire_engine::journal::{Sender, Via};
@@ -40,6 +39,8 @@ pub(crate) struct Judged {
     pub(crate) event: Arc<Event>,
     pub(crate) verdict: Verdict,
     dialect: &'static Dialect,
+    /// Nobody wanted anything: it is noted nowhere.
+    is_probe: bool,
 }
 
 /// Judges an event, and writes the verdict behind what is in `out`.
@@ -55,6 +56,7 @@ pub(super) async fn dispatch(
         event,
         verdict,
         dialect,
+        ..
     } = &judged;
     // The verdict is written once, for the client and for the journal.
     let is_translated = dialect.name() != dialects::NATIVE;
@@ -115,6 +117,7 @@ pub(super) async fn answer(
              event,
              verdict,
              dialect,
+             ..
          }| dialect.reply_to(&event, &verdict),
     ));
     let Said {
@@ -177,6 +180,7 @@ pub(crate) async fn judge_and_note(
         event,
         verdict,
         dialect: agent,
+        is_probe: false,
     })
 }
 
@@ -200,6 +204,19 @@ async fn judge_event(
             })?,
     };
     hooks.files = session.host.joined(hooks.files, &event);
+    if let Some(verdict) = session
+        .host
+        .engine
+        .answer_probe(&hooks, dialect, &event)
+        .await
+    {
+        return Ok(Judged {
+            event,
+            verdict,
+            dialect,
+            is_probe: true,
+        });
+    }
     let question = make_question(session, event.clone(), deadline, dialect, hooks);
     let judging = session.host.interceptor.intercept(question);
     let mut verdict = if length > LONG {
@@ -218,6 +235,7 @@ async fn judge_event(
         event,
         verdict,
         dialect,
+        is_probe: false,
     })
 }
 
@@ -227,6 +245,7 @@ fn note_verdict(session: &Session, judged: &Judged, via: Option<Via>, text: &str
         event,
         verdict,
         dialect,
+        is_probe,
     } = judged;
     tracing::info!(
         target: VERDICTS,
@@ -240,7 +259,7 @@ fn note_verdict(session: &Session, judged: &Judged, via: Option<Via>, text: &str
         micros = verdict.outcomes.iter().map(|it| it.duration_micros).sum::<u64>(),
         "Judged."
     );
-    if !is_probe(event, verdict) {
+    if !is_probe {
         let from = Sender {
             dialect: dialect.name(),
             client: session.client(),
@@ -259,10 +278,10 @@ fn note_answer(session: &Session, judged: &Judged, bytes: usize) {
         event,
         verdict,
         dialect,
+        is_probe,
     } = judged;
     let answered = session.host.ledger.get().and_then(|ledger| {
-        let is_asked = !is_probe(event, verdict);
-        let answered = is_asked.then(|| Answered::new(dialect.name(), event, Some(verdict)));
+        let answered = (!is_probe).then(|| Answered::new(dialect.name(), event, Some(verdict)));
         Some((ledger, answered.flatten()?))
     });
     if let Some((ledger, answered)) = answered {

@@ -3,11 +3,9 @@
 use super::compile::{CompiledFile, compile};
 use super::origin::Origin;
 use crate::hook::Hook;
-use hookwire_base::event::Event;
 use hookwire_base::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use hookwire_base::syntax::node::Node;
 use hookwire_base::syntax::source::{Layer, Source};
-use hookwire_base::verdict::{Decision, Verdict};
 use hookwire_handlers::handlers::Handler;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -15,18 +13,10 @@ use std::sync::Arc;
 
 /// A tool that no agent has: what is asked about it is denied, to show that a deny arrives.
 pub const PROBE: &str = "hookwire_probe";
-/// The session in which it is asked.
+/// The session in which it is asked, and a person's own cases are.
 pub const PROBE_SESSION: &str = "hookwire-doctor";
 /// Why.
 pub const PROBE_DENIED: &str = "hookwire denies this probe, as it is to.";
-
-/// Whether an event was asked only to see a deny arrive, and it did: no agent wanted anything. An
-/// agent can hide nothing behind it, because such a call is denied.
-pub fn is_probe(event: &Event, verdict: &Verdict) -> bool {
-    event.tool_name() == Some(PROBE)
-        && event.session() == PROBE_SESSION
-        && verdict.decision == Decision::Deny
-}
 
 /// Where the hooks of hookwire itself are said to be written.
 pub const BUILT_IN: &str = "built-in";

@@ -8,8 +8,9 @@ use super::question::{HooksInForce, Question, deadline};
 use super::run::NOT_RUN;
 use super::state::Engine;
 use super::{Within, judge_event};
+use crate::definitions::embedded::PROBE_SESSION;
 use hookwire_base::event::Event;
-use hookwire_base::verdict::{Status, Verdict};
+use hookwire_base::verdict::{Decision, Status, Verdict};
 use hookwire_dialects::Dialect;
 use hookwire_rules::contract::Honours;
 use std::sync::Arc;
@@ -74,5 +75,21 @@ impl Engine {
         };
         let verdict = judge_event(&self.scratch(), question, within).await;
         Trial { verdict }
+    }
+
+    /// The deny of an event that is asked only to see it arrive, if the hooks without effects deny
+    /// it: it counts nowhere. Any other event is judged as it is. So an agent that calls its session
+    /// the same hides nothing but what it may not do.
+    pub async fn answer_probe(
+        &self,
+        hooks: &HooksInForce,
+        dialect: &'static Dialect,
+        event: &Event,
+    ) -> Option<Verdict> {
+        if event.session() != PROBE_SESSION {
+            return None;
+        }
+        let trial = Box::pin(self.try_event(hooks.clone(), dialect, event)).await;
+        Some(trial.verdict).filter(|verdict| verdict.decision == Decision::Deny)
     }
 }

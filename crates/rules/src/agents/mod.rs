@@ -239,6 +239,8 @@ pub struct Trust {
     pub unless: Vec<(String, Value)>,
     /// The member of those without which it trusts every folder, if there is such.
     pub only_with: Option<String>,
+    /// Variables, each with the value with which it trusts the folder it is started in.
+    pub variables: Vec<(String, String)>,
     /// How a person lets it trust a folder.
     pub how: String,
 }

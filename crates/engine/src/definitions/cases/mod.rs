@@ -538,6 +538,11 @@ impl Case {
         self.expected.as_ref()
     }
 
+    /// Whether it is to be denied.
+    pub fn is_deny(&self) -> bool {
+        matches!(self.expected, Some(Expected::Deny))
+    }
+
     /// The events of the case, each once, however often it takes place. A recorded one that isn't
     /// there is left out.
     pub fn events(&self, scene: &Scene<'_>) -> impl Iterator<Item = Event> {
