@@ -26,12 +26,12 @@ const MOST_CAUSE: usize = 100;
 const MOST_FILES: usize = 256;
 /// How many entries of directories are looked at for one act.
 const MOST_ENTRIES: usize = 4096;
-/// How long a walk below a directory may take.
-const LONGEST_WALK: Duration = Duration::from_millis(20);
+/// How long a walk below a directory may take: what so many entries take on a slow disk.
+const LONGEST_WALK: Duration = Duration::from_millis(200);
 /// What a walk leaves out: what others made, and made again.
 const NOT_WALKED: &[&str] = &[".git", "node_modules", "target"];
 /// Why an act may be about more than was found.
-const UNLISTED: &str = "a directory can't be listed";
+const UNLISTED: &str = "a directory can't be listed, or holds more than is looked through";
 /// Who asks for all definitions.
 const AS_OTHERS: Asker = Asker {
     layer: Layer::Session,
@@ -975,7 +975,7 @@ fn listed(directory: &Path) -> Result<Option<ReadDir>, Errno> {
 }
 
 /// The files and directories below a directory that are asked for, as far as a walk of bounded
-/// length comes; and whether all directories that it came by could be listed.
+/// length comes; and whether that is all that there is.
 fn below(directory: &Path, is_asked: &dyn Fn(&Path) -> bool) -> (Vec<PathBuf>, bool) {
     if !patience::allows_slow() {
         return (Vec::new(), true);
@@ -993,7 +993,7 @@ fn below(directory: &Path, is_asked: &dyn Fn(&Path) -> bool) -> (Vec<PathBuf>, b
             };
             let is_over = left == 0 || start.elapsed() > LONGEST_WALK || found.len() >= MOST_FILES;
             if is_over || !patience::is_left() {
-                return (found, is_seen);
+                return (found, false);
             }
             left -= 1;
             let path = entry.path();
@@ -1040,6 +1040,30 @@ mod tests {
             assert!(
                 matches!(met, Some(Met::Perhaps(told, path)) if told.contains(why) && path != "``"),
                 "{why}"
+            );
+        }
+    }
+
+    /// What is named may be among what isn't looked at.
+    #[test]
+    fn a_directory_that_holds_too_much_is_doubt() {
+        let pattern = PathPattern::new("**/.env").unwrap();
+        let root = tempfile::tempdir().unwrap();
+        for (n_files, is_doubt) in [(2, false), (MOST_ENTRIES + 1, true)] {
+            let directory = root.path().join(n_files.to_string());
+            std::fs::create_dir(&directory).unwrap();
+            for n in 0..n_files {
+                std::fs::File::create(directory.join(n.to_string())).unwrap();
+            }
+            let command = format!("rm -r {}", directory.display());
+            let call = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}});
+            let facts = Facts::new(Arc::new(Event::from_json(call).unwrap()), root.path());
+            let acts = facts.file_acts(AS_OTHERS).unwrap();
+            let met = acts.iter().map(|it| it.meets(&pattern, false)).max();
+            assert_eq!(
+                matches!(met, Some(Met::Perhaps(UNLISTED, _))),
+                is_doubt,
+                "{met:?}"
             );
         }
     }
