@@ -82,7 +82,7 @@ fn explain_hook(
     // What an event or a matcher keeps out isn't asked for more.
     let is_rule = kept_out_by
         .as_ref()
-        .is_none_or(|kept_out_by| matches!(&*kept_out_by.test, "if" | "unless" | "when"));
+        .is_none_or(|kept_out_by| matches!(&*kept_out_by.test, "if" | "unless" | "where" | "when"));
     let rules = if is_rule {
         hook.rules(facts)
     } else {

@@ -28,6 +28,7 @@ mod directories;
 mod environment;
 mod expand;
 mod finds;
+mod git_acts;
 mod grammar;
 mod judge;
 mod judged;
@@ -44,6 +45,7 @@ mod word;
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_shell_text, named_in_text};
 pub use environment::{Environment, GIVEN, HomeOf};
 pub use finds::{Finds, Only, Test};
+pub use git_acts::{Exchange, GitAct, Moves};
 pub use judge::{CommandRule, Name, OptionPlace, covers, excepts, hits};
 pub use started::{Starter, is_step, program_names, programs_of_files, starts_of, text_of_shell};
 pub use told::{Ends, Told};
@@ -282,6 +284,7 @@ pub type Files<'a> = dyn Fn(&str) -> Option<String> + 'a;
 pub type Linked<'a> = dyn Fn(&[&str]) -> Option<Vec<String>> + 'a;
 
 /// Where a text would run: what paths and `~` are taken against.
+#[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The working directory.
     pub cwd: &'a Path,
@@ -298,6 +301,22 @@ pub struct Place<'a> {
     /// Says where links lead that an absolute pattern of file names comes across, by its parts;
     /// nothing if that can't be told.
     pub linked: Option<&'a Linked<'a>>,
+    /// Says whether a command of the text is where the rules are to hold; without it, each is.
+    pub located: Option<&'a Locator<'a>>,
+}
+
+/// Says whether the command at an index is where a rule is to hold.
+pub type Locator<'a> = dyn Fn(&Script, usize) -> Located + 'a;
+
+/// Whether something is where a rule is to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Located {
+    /// It is.
+    Here,
+    /// It is elsewhere.
+    Elsewhere,
+    /// That can't be told, and why.
+    Unclear(&'static str),
 }
 
 impl<'a> Place<'a> {
@@ -311,6 +330,19 @@ impl<'a> Place<'a> {
             files: None,
             links: None,
             linked: None,
+            located: None,
+        }
+    }
+
+    /// What a rule comes to for a command where it is.
+    fn held_there(&self, held: judged::Held, script: &Script, at: usize) -> judged::Held {
+        match self.located {
+            Some(located) if held != judged::Held::No => match located(script, at) {
+                Located::Here => held,
+                Located::Elsewhere => judged::Held::No,
+                Located::Unclear(why) => held.min(judged::Held::Doubt(why)),
+            },
+            _ => held,
         }
     }
 }

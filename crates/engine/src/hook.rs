@@ -385,7 +385,7 @@ impl Hook {
 
     /// Whether the call passes if one more exception is made.
     pub fn passes_with(&self, exception: &ToolRule, facts: &Facts) -> bool {
-        let ToolCondition { rules, unless } = &self.tools;
+        let ToolCondition { rules, unless, .. } = &self.tools;
         let unless = unless.iter().chain([exception]);
         match rule::holds(rules.iter(), unless, facts, self.asker(), self.reading()) {
             Truth::No => true,
@@ -421,6 +421,13 @@ impl Hook {
             why: "it takes the call away".into(),
             unseen: None,
         };
+        if taken.is_none() && is_hit && self.tools.located.is_some() {
+            return Miss {
+                test: "where".into(),
+                why: "what `if` names happens elsewhere".into(),
+                unseen: None,
+            };
+        }
         taken.or(of("if", false)).unwrap_or_else(other)
     }
 

@@ -324,7 +324,11 @@ pub fn covers(
     place: &Place,
 ) -> Judgement {
     if !unless.is_empty() {
-        match hits(unless, &[], script, place) {
+        let anywhere = Place {
+            located: None,
+            ..*place
+        };
+        match hits(unless, &[], script, &anywhere) {
             Judgement::No | Judgement::Delegates(_) => {}
             Judgement::Doubt(doubt) => return Judgement::Doubt(doubt),
             Judgement::Yes(_) => return Judgement::No,
@@ -345,7 +349,7 @@ pub fn covers(
         .filter_map(|rule| rule.stage())
         .any(Stage::is_everything)
     {
-        return Judgement::Yes((0..script.commands.len()).collect());
+        return everywhere(script, place);
     }
     if let Some(gap) = script.gaps.first() {
         return Judgement::Doubt(gap.clone());
@@ -382,6 +386,21 @@ pub fn covers(
     covers_each(rules, script, place, &may_write, &is_beside)
 }
 
+/// That all commands are covered, where each is.
+fn everywhere(script: &Script, place: &Place) -> Judgement {
+    for (at, command) in script.commands.iter().enumerate() {
+        match place.held_there(Held::Yes, script, at) {
+            Held::Yes => {}
+            Held::No => return Judgement::No,
+            Held::Doubt(why) => {
+                let at = command.span.clone();
+                return Judgement::Doubt(Doubt { why, at });
+            }
+        }
+    }
+    Judgement::Yes((0..script.commands.len()).collect())
+}
+
 /// Whether some rule covers each command, but for those that need none.
 pub(super) fn covers_each(
     rules: &[&CommandRule],
@@ -406,7 +425,8 @@ pub(super) fn covers_each(
             .filter_map(|rule| rule.stage())
             .map(|stage| stage.covers(command, place));
         // No rule over commands names a redirection to a file or an assignment.
-        match covered.max() {
+        let covered = covered.max();
+        match covered.map(|held| place.held_there(held, script, at)) {
             Some(Held::Yes | Held::Doubt(_)) if !is_all_named => return Judgement::No,
             Some(Held::Yes) => {}
             Some(Held::Doubt(why)) => {

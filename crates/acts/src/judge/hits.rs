@@ -381,6 +381,15 @@ pub fn hits(
     for rule in rules {
         let Some(stage) = rule.stage() else {
             for at in pipe_hits(&rule.stages, script, &mut doubt) {
+                match place.held_there(Held::Yes, script, at) {
+                    Held::Yes => {}
+                    Held::No => continue,
+                    Held::Doubt(why) => {
+                        let at = script.commands[at].span.clone();
+                        doubt.get_or_insert(Doubt { why, at });
+                        continue;
+                    }
+                }
                 if !matching.contains(&at) {
                     matching.push(at);
                 }
@@ -407,7 +416,8 @@ pub fn hits(
                 true => path::from_here(command, place).map(|command| stage.hits(&command, false)),
                 false => None,
             };
-            match from_here().map_or(*held, |other| other.max(*held)) {
+            let held = from_here().map_or(*held, |other| other.max(*held));
+            match place.held_there(held, script, at) {
                 Held::No => {}
                 _ if is_excepted(unless, command, place) => {}
                 Held::Yes if matching.contains(&at) => {}

@@ -62,6 +62,9 @@ codes! {
     "bad-when": "`when` is no valid CEL expression.",
         File("hooks:\n  - { name: a, on: PreToolUse, when: 'tool.name ==', deny: Not here. }\n"),
         "Correct it at the place that is shown. See `hookwire docs definitions`.";
+    "bad-where": "`where` has a pattern that can't be read, or no `if` that it belongs to.",
+        File("hooks:\n  - { name: a, on: PreToolUse, where: { branch: main }, deny: Not here. }\n"),
+        "Say in `if` what it is about. See `hookwire docs definitions`.";
     "broken-fleet": "Keys of a fleet are pinned, and nothing that it has published can be believed, so every tool call is denied.",
         Project("mkdir user\nprintf 'servers = [\"nats://127.0.0.1:1\"]\\n[definitions]\\nkeys = [\"ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"]\\n' > user/fleet.conf\nchmod 600 user/fleet.conf\nhookwire --user-dir user --data-dir data check --format json"),
         "The message says why. It ends as soon as signed definitions come. See `hookwire docs fleet`.";

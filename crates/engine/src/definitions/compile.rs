@@ -9,7 +9,7 @@ use super::names;
 use super::origin::Origin;
 use super::policy::{policy, rules};
 use super::written::{
-    Delegates, Mistakes, RawDefaults, RawHook, Reach, WrittenHook, declared_tools,
+    Delegates, Mistakes, RawDefaults, RawHook, RawWhere, Reach, WrittenHook, declared_tools,
 };
 use crate::hook::{BEFORE_ALL, Hook};
 use globset::GlobMatcher;
@@ -26,6 +26,7 @@ use hookwire_handlers::handlers::guards::GuardRow;
 use hookwire_handlers::handlers::{self, Compile, CompileError, Handler, KINDS};
 use hookwire_rules::contract::{Contract, Fail};
 use hookwire_rules::matching::Matcher;
+use hookwire_rules::matching::located::{Key, Where};
 use hookwire_rules::matching::rule::{Condition, ToolRule};
 use hookwire_rules::matching::tools::{self, DeclaredTool};
 use hookwire_rules::matching::when::When;
@@ -577,6 +578,10 @@ impl Compiler<'_> {
                 node.get("unless").unwrap_or(node),
                 mistakes,
             ),
+            located: raw
+                .r#where
+                .as_ref()
+                .map(|raw_where| located(raw_where, raw.r#if.is_some(), node, mistakes)),
         };
         let when = raw.when.as_deref().and_then(|text| match When::new(text) {
             Ok(when) => Some(when),
@@ -852,4 +857,30 @@ fn fingerprint(handler: Option<&&Entry>) -> u64 {
         entry.value.to_json().to_string().hash(&mut hasher);
     }
     hasher.finish()
+}
+
+/// `where` of a hook.
+fn located(raw: &RawWhere, has_rules: bool, node: &Node, mistakes: &mut Mistakes) -> Where {
+    let written = node.get("where").unwrap_or(node);
+    if !has_rules {
+        let message = "`where` says where what `if` names has to be, and there is no `if`";
+        let problem = Problem::error(&written.span, "bad-where", message);
+        mistakes.push(problem.help("add what it is about, such as `if: Bash(git commit *)`"));
+    }
+    let mut found = Where::default();
+    for (name, key, patterns) in [
+        ("branch", Key::Branch, &raw.branch),
+        ("directory", Key::Directory, &raw.directory),
+        ("repository", Key::Repository, &raw.repository),
+        ("remote", Key::Remote, &raw.remote),
+    ] {
+        let span = written.get(name).map_or(&written.span, |it| &it.span);
+        for pattern in patterns.iter().flat_map(OneOrMany::iter) {
+            if let Err(problem) = found.add(key, pattern) {
+                let message = format!("`where.{name}`: {problem}");
+                mistakes.push(Problem::error(span, "bad-where", message));
+            }
+        }
+    }
+    found
 }

@@ -81,6 +81,8 @@ written_map! {
         /// A rule or a list: what they match, `if` doesn't. Of several commands or paths, only
         /// those that they cover.
         "unless" => unless: Option<OneOrMany> = value_or_null,
+        /// Where what `if` names has to be: a directory, a repository, a branch, a remote.
+        "where" => r#where: Option<RawWhere> = value_or_null,
         /// A CEL expression over the event.
         "when" => when: Option<String>,
         /// Lower runs earlier (default 100); reversed for after-events.
@@ -113,6 +115,22 @@ written_map! {
         /// For people and tools.
         "tags" => tags: Option<OneOrMany>,
     }
+}
+
+/// Where what `if` names has to be. All that is said has to hold; of a list, one is enough.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Where")]
+pub(super) struct RawWhere {
+    /// Globs on the branch that is checked out there, or that a push or a fetch is for. `default` is
+    /// the one that a remote has checked out; without one, `main` and `master`. `HEAD` is none.
+    pub(super) branch: Option<OneOrMany>,
+    /// Patterns of the directory that it happens in.
+    pub(super) directory: Option<OneOrMany>,
+    /// Patterns of the root of the work tree that this is in.
+    pub(super) repository: Option<OneOrMany>,
+    /// Globs on the remote of a push or a fetch: its name or its address.
+    pub(super) remote: Option<OneOrMany>,
 }
 
 /// What rules over files are held against.

@@ -3,7 +3,10 @@
 
 use super::call::{self, Subject, Thing};
 use super::globbed::{NamePattern, Sight, Sought};
+use super::located::Where;
 use super::paths::{self, Base, PathPattern, PathViews, Standing};
+use super::rule::Reading;
+use super::shell::Located;
 use super::shell::{self, Access, Certainty, FileAct, Named, Reach, Shell};
 use super::{Asker, Facts, ToolNaming, noted, patience, tools};
 use hookwire_ask::look::Look;
@@ -722,6 +725,12 @@ impl Act {
             Some(why) => Met::Perhaps(why, path),
             None => Met::Yes(path),
         }
+    }
+
+    /// Whether what it is about is where a rule is to hold.
+    pub(super) fn is_located(&self, located: &Where, facts: &Facts) -> Located {
+        let paths = self.paths.iter().map(|views| &*views.lexical);
+        located.has_files(facts, paths, Reading::Hits)
     }
 
     /// What it has to do with what a pattern names, for a rule that is about what is read only or

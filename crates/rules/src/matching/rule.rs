@@ -13,6 +13,7 @@ mod tests;
 
 use super::acts::Act;
 use super::call::{self, Names, Subject, Thing};
+use super::located::Where;
 use super::paths::{self, Base, PathPattern};
 use super::shell::{Access, CommandRule};
 use super::text_glob as glob;
@@ -46,6 +47,8 @@ pub struct Condition {
     pub rules: Vec<ToolRule>,
     /// They take away what they match.
     pub unless: Vec<ToolRule>,
+    /// Where what the rules name has to be.
+    pub located: Option<Where>,
 }
 
 /// A compiled rule.
@@ -624,7 +627,7 @@ impl Condition {
 
     /// Whether it holds for an event, in one of two readings.
     pub fn holds(&self, facts: &Facts, asker: Asker, reading: Reading) -> Truth {
-        holds(self.rules.iter(), self.unless.iter(), facts, asker, reading)
+        judge::Asked::of(self, facts, asker).holds(reading)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Rules held together against what a call is about.
 
-use super::{Argument, Asker, Reading, ToolRule, truth};
+use super::{Argument, Asker, Condition, Reading, ToolRule, truth};
 use crate::matching::acts::{self, Act, Met};
 use crate::matching::call::{self, Item, Subject};
+use crate::matching::located::Where;
 use crate::matching::paths;
-use crate::matching::shell::{self, CommandRule, Judgement, Script};
+use crate::matching::shell::{self, CommandRule, Judgement, Located, Script};
 use crate::matching::{Facts, ToolNaming, Truth, Untold, globbed, patience};
 use hookwire_base::support::visible::safe;
 use smallvec::SmallVec;
@@ -26,6 +27,7 @@ pub fn holds<'r>(
     Asked {
         rules: rules.collect(),
         unless: unless.collect(),
+        located: None,
         facts,
         asker,
     }
@@ -37,6 +39,8 @@ pub fn holds<'r>(
 pub(super) struct Asked<'r> {
     rules: Rules<'r>,
     unless: Rules<'r>,
+    /// Where what the rules name has to be.
+    located: Option<&'r Where>,
     facts: &'r Facts,
     asker: Asker,
 }
@@ -47,6 +51,18 @@ impl<'r> Asked<'r> {
         Asked {
             rules: [rule].into_iter().collect(),
             unless: Rules::new(),
+            located: None,
+            facts,
+            asker,
+        }
+    }
+
+    /// The rules of a hook's conditions.
+    pub(super) fn of(condition: &'r Condition, facts: &'r Facts, asker: Asker) -> Asked<'r> {
+        Asked {
+            rules: condition.rules.iter().collect(),
+            unless: condition.unless.iter().collect(),
+            located: condition.located.as_ref(),
             facts,
             asker,
         }
@@ -205,6 +221,14 @@ impl<'r> Asked<'r> {
                 if met == Met::No || self.unless.iter().any(|rule| rule.takes_away(act)) {
                     continue;
                 }
+                let met = match self.located.map(|located| act.is_located(located, facts)) {
+                    None | Some(Located::Here) => met,
+                    Some(Located::Elsewhere) => continue,
+                    Some(Located::Unclear(why)) => match met {
+                        Met::Yes(path) => Met::Perhaps(why, path),
+                        met => met,
+                    },
+                };
                 match met {
                     Met::Yes(path) => return (Truth::Yes, Some(act.told(&path))),
                     Met::Perhaps(why, path) if doubt.is_none() => {
@@ -335,31 +359,40 @@ impl<'a> Judge<'a> {
         let unless = &self.asked.unless;
         let rules = (!self.fits_all).then_some(&*self.asked.rules);
         match reading {
-            Reading::Hits => self.hits(rules, unless, subject),
+            Reading::Hits => self.hits(rules, unless, subject, self.asked.located),
             Reading::Covers if unless.is_empty() => self.covers(rules, subject),
             Reading::Covers => self
                 .covers(rules, subject)
-                .and(|| self.hits(Some(unless), &[], subject).not()),
+                .and(|| self.hits(Some(unless), &[], subject, None).not()),
         }
     }
 
     /// Whether some part of the call matches a rule and isn't covered by `unless`.
-    fn hits(&self, rules: Option<&[&ToolRule]>, unless: &[&ToolRule], subject: &Subject) -> Truth {
-        let whole = self.whole(rules, subject, Reading::Hits);
+    fn hits(
+        &self,
+        rules: Option<&[&ToolRule]>,
+        unless: &[&ToolRule],
+        subject: &Subject,
+        located: Option<&Where>,
+    ) -> Truth {
+        let whole = self.whole(rules, subject, Reading::Hits, located);
         let rules = rules.unwrap_or_default();
         let hit = match subject {
             Subject::Shell { text, script } => {
                 let is_left = || {
-                    self.commands(unless, &[], script, text, Reading::Covers)
+                    self.commands(unless, &[], script, text, Reading::Covers, None)
                         .not()
                 };
                 whole
                     .and(is_left)
-                    .or(|| self.commands(rules, unless, script, text, Reading::Hits))
+                    .or(|| self.commands(rules, unless, script, text, Reading::Hits, located))
             }
             Subject::Items(items) => {
                 let hit = |item: &Item| {
-                    let matches = whole.clone().or(|| self.item(rules, item, Reading::Hits));
+                    let matches = whole.clone().or(|| {
+                        self.item(rules, item, Reading::Hits)
+                            .and(|| self.item_is_located(item, Reading::Hits, located))
+                    });
                     matches.and(|| self.item(unless, item, Reading::Covers).not())
                 };
                 let start = if items.is_empty() {
@@ -371,19 +404,29 @@ impl<'a> Judge<'a> {
             }
             Subject::Unclear(_) => whole,
         };
-        hit.and(|| self.whole(Some(unless), subject, Reading::Covers).not())
+        hit.and(|| {
+            self.whole(Some(unless), subject, Reading::Covers, None)
+                .not()
+        })
     }
 
     /// Whether every part of the call is named by a rule.
     fn covers(&self, rules: Option<&[&ToolRule]>, subject: &Subject) -> Truth {
-        let whole = self.whole(rules, subject, Reading::Covers);
+        let located = self.asked.located;
+        let whole = self.whole(rules, subject, Reading::Covers, located);
         let rules = rules.unwrap_or_default();
         match subject {
-            Subject::Shell { text, script } => {
-                whole.or(|| self.commands(rules, &self.asked.unless, script, text, Reading::Covers))
-            }
+            Subject::Shell { text, script } => whole.or(|| {
+                let unless = &self.asked.unless;
+                self.commands(rules, unless, script, text, Reading::Covers, located)
+            }),
             Subject::Items(items) if !items.is_empty() => {
-                let covered = |item| whole.clone().or(|| self.item(rules, item, Reading::Covers));
+                let covered = |item| {
+                    whole.clone().or(|| {
+                        self.item(rules, item, Reading::Covers)
+                            .and(|| self.item_is_located(item, Reading::Covers, located))
+                    })
+                };
                 items
                     .iter()
                     .fold(Truth::Yes, |all, item| all.and(|| covered(item)))
@@ -393,12 +436,29 @@ impl<'a> Judge<'a> {
     }
 
     /// What rules say of the call as a whole.
-    fn whole(&self, rules: Option<&[&ToolRule]>, subject: &Subject, reading: Reading) -> Truth {
+    fn whole(
+        &self,
+        rules: Option<&[&ToolRule]>,
+        subject: &Subject,
+        reading: Reading,
+        located: Option<&Where>,
+    ) -> Truth {
         let Some(rules) = rules else {
             return Truth::Yes;
         };
-        rules.iter().fold(Truth::No, |all, rule| {
+        let whole = rules.iter().fold(Truth::No, |all, rule| {
             all.or(|| rule.of_whole(subject, self.asked.facts, reading))
+        });
+        whole.and(|| match located {
+            Some(located) => is_located(located.has_subject(self.asked.facts, subject, reading)),
+            None => Truth::Yes,
+        })
+    }
+
+    /// Whether one thing of several is where the rules have to hold.
+    fn item_is_located(&self, item: &Item, reading: Reading, located: Option<&Where>) -> Truth {
+        located.map_or(Truth::Yes, |located| {
+            is_located(located.has_thing(self.asked.facts, &item.value, reading))
         })
     }
 
@@ -422,6 +482,7 @@ impl<'a> Judge<'a> {
         script: &Script,
         text: &str,
         reading: Reading,
+        located: Option<&Where>,
     ) -> Truth {
         let of_rules =
             |rules: &[&'r ToolRule]| rules.iter().flat_map(|rule| rule.commands()).collect();
@@ -446,8 +507,15 @@ impl<'a> Judge<'a> {
                     })
             })
         };
+        let facts = self.asked.facts;
+        let is_there = located.map(|located| {
+            move |script: &Script, at: usize| {
+                located.has_command(facts, (script, text), at, reading)
+            }
+        });
         let place = shell::Place {
             may_write: Some(&may_write),
+            located: is_there.as_ref().map(|it| it as &shell::Locator<'_>),
             ..place(self.asked.facts, Some(&script_at))
         };
         let judge = |rules: &[&CommandRule]| match reading {
@@ -499,6 +567,16 @@ pub(super) fn place<'a>(facts: &'a Facts, files: Option<&'a shell::Files<'a>>) -
         files,
         links: Some(&links),
         linked: Some(&linked),
+        located: None,
+    }
+}
+
+/// Whether a condition on the place holds.
+fn is_located(located: Located) -> Truth {
+    match located {
+        Located::Here => Truth::Yes,
+        Located::Elsewhere => Truth::No,
+        Located::Unclear(why) => Truth::in_doubt("where", why),
     }
 }
 

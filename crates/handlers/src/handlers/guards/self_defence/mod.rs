@@ -215,13 +215,17 @@ impl Kind for SelfDefense {
                 .iter()
                 .map(|text| rule(text))
                 .collect::<Result<_, _>>()?,
-            unless: Vec::new(),
+            ..Condition::default()
         };
         let unless = HARMLESS
             .iter()
             .map(|it| rule(&format!("Bash(hookwire {it})")))
             .collect::<Result<_, _>>()?;
-        let commands = Condition { rules, unless };
+        let commands = Condition {
+            rules,
+            unless,
+            located: None,
+        };
         let places = Places::new(&raw.paths);
         Ok(SelfDefense(Arc::new(Guarded {
             inquirer: Inquirer::default(),

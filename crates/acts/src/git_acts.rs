@@ -1,0 +1,347 @@
+//! What commands of git are about, as their words say it: the repository that they are told, and
+//! what comes of the branch that is checked out.
+
+use super::names::base_name;
+use super::programs;
+use super::word::Openness;
+use super::{Command, Word};
+
+/// A command of git.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitAct {
+    /// What it does: `commit`.
+    pub verb: String,
+    /// The directories that it goes into first, each from the one before (`-C`).
+    pub into: Vec<String>,
+    /// The settings that it is given (`-c`).
+    pub settings: Vec<String>,
+    /// The words behind the verb.
+    pub words: Vec<String>,
+}
+
+/// What a command of git does to the branch that is checked out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moves {
+    /// Nothing.
+    Stays,
+    /// This branch is checked out then, which it begins or renames the one to that is.
+    Begins(String),
+    /// It checks a branch out, if there is one of the name.
+    To(String),
+    /// It checks out what is no branch.
+    Detaches,
+    /// What was checked out before is so again.
+    Back,
+    /// That isn't told.
+    Somewhere,
+}
+
+/// What a push or a fetch is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// The remote, by name or address, if it is named.
+    pub remote: Option<String>,
+    /// The branches of the remote that are named, `*` in which is any text; `HEAD` is the one that
+    /// is checked out here. Nothing if none is named, so that settings count.
+    pub branches: Option<Vec<String>>,
+}
+
+/// Every branch.
+const ALL: &str = "*";
+
+impl Command {
+    /// The command of git that this is; none if it is another program's.
+    ///
+    /// # Errors
+    /// Its words are computed, or name a repository in another way than by a directory.
+    pub fn git_act(&self) -> Option<Result<GitAct, &'static str>> {
+        const COMPUTED: &str = "a word of git is computed";
+        let head = self.words.first()?;
+        if base_name(&head.text) != "git" {
+            return None;
+        }
+        let Some(at) = programs::git_verb(&self.words).0 else {
+            return Some(Err(COMPUTED));
+        };
+        let read = |words: &[Word]| -> Option<Vec<String>> {
+            let text = |word: &Word| match word.openness {
+                _ if word.is_branch() => Some("HEAD".to_string()),
+                // A pattern that fits no file stays what it is.
+                Openness::Files(_) => Some(word.text.to_string()),
+                _ => word.as_constant_path().map(|path| path.into_owned()),
+            };
+            words.iter().map(text).collect()
+        };
+        let (Some(before), Some(mut words)) = (read(&self.words[1..at]), read(&self.words[at..]))
+        else {
+            return Some(Err(COMPUTED));
+        };
+        let is_elsewhere = |word: &String| {
+            ["--git-dir", "--work-tree", "--namespace"]
+                .iter()
+                .any(|option| word.starts_with(option))
+        };
+        if before.iter().any(is_elsewhere) {
+            return Some(Err(
+                "git is told another repository than that of a directory",
+            ));
+        }
+        let values = |option: &str| {
+            let pairs = before.windows(2).filter(|pair| pair[0] == option);
+            pairs.map(|pair| pair[1].clone()).collect()
+        };
+        let verb = words.remove(0);
+        Some(Ok(GitAct {
+            verb,
+            into: values("-C"),
+            settings: values("-c"),
+            words,
+        }))
+    }
+}
+
+/// Options of `checkout` and `switch` that have a value behind them, but for those that begin a
+/// branch.
+const WITH_VALUE: [&str; 2] = ["--conflict", "--pathspec-from-file"];
+
+impl GitAct {
+    /// What it does to the branch that is checked out.
+    pub fn moves(&self) -> Moves {
+        match &*self.verb {
+            "switch" | "checkout" => self.checks_out(),
+            verb if programs::git_runs(verb).has("stays") => Moves::Stays,
+            "pull" | "worktree" | "clone" | "gc" => Moves::Stays,
+            "stash" => match self.operands().as_slice() {
+                ["branch", name, ..] => Moves::Begins((*name).to_string()),
+                _ => Moves::Stays,
+            },
+            "branch" if !self.words.iter().any(|word| is_renaming(word)) => Moves::Stays,
+            "branch" => match self.operands().as_slice() {
+                [new] | [_, new] => Moves::Begins((*new).to_string()),
+                _ => Moves::Somewhere,
+            },
+            "symbolic-ref" => match self.operands().as_slice() {
+                [_] => Moves::Stays,
+                ["HEAD", to, ..] => Moves::Begins(branch_name(to).to_string()),
+                _ => Moves::Somewhere,
+            },
+            "rebase" => match self.operands().as_slice() {
+                [] | [_] => Moves::Stays,
+                [_, name, ..] => Moves::To((*name).to_string()),
+            },
+            _ => Moves::Somewhere,
+        }
+    }
+
+    /// The words that are no options.
+    fn operands(&self) -> Vec<&str> {
+        let words = self.words.iter().map(String::as_str);
+        words.filter(|word| !word.starts_with('-')).collect()
+    }
+
+    fn checks_out(&self) -> Moves {
+        let mut operands = Vec::new();
+        let mut words = self.words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                "-b" | "-B" | "-c" | "-C" | "--create" | "--force-create" | "--orphan" => {
+                    return words
+                        .next()
+                        .map_or(Moves::Somewhere, |name| Moves::Begins(name.into()));
+                }
+                "-d" | "--detach" => return Moves::Detaches,
+                "-p" | "--patch" => return Moves::Stays,
+                // Paths stand behind it.
+                "--" => {
+                    if words.next().is_some() {
+                        return Moves::Stays;
+                    }
+                }
+                _ if WITH_VALUE.contains(&word) => drop(words.next()),
+                "-" => return Moves::Back,
+                _ if word.starts_with('-') => {
+                    // `-bname`, `--create=name`, `-t origin/x`.
+                    if word.starts_with("-b")
+                        || word.starts_with("-c")
+                        || word.contains("create")
+                        || word.starts_with("-t")
+                        || word.starts_with("--track")
+                        || word.starts_with("--orphan")
+                    {
+                        return Moves::Somewhere;
+                    }
+                }
+                _ => operands.push(word),
+            }
+        }
+        match operands.as_slice() {
+            [] => Moves::Stays,
+            [only] if only.contains("@{") => Moves::Somewhere,
+            [only] => Moves::To((*only).to_string()),
+            // A tree and paths of it.
+            [_, _, ..] => Moves::Stays,
+        }
+    }
+
+    /// What it exchanges with a remote, if it does.
+    pub fn exchanges(&self) -> Option<Exchange> {
+        if !matches!(&*self.verb, "push" | "fetch" | "pull") {
+            return None;
+        }
+        let mut exchange = Exchange::default();
+        let (mut operands, mut named) = (Vec::new(), Vec::new());
+        let mut names_other = false;
+        let mut words = self.words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                "-o" | "--push-option" | "--receive-pack" | "--exec" | "--upload-pack"
+                | "--depth" | "-j" | "--jobs" | "-s" | "--strategy" | "-X"
+                | "--strategy-option" => {
+                    words.next();
+                }
+                "--repo" => exchange.remote = words.next().map(str::to_string),
+                "--all" | "--branches" | "--mirror" => named.push(ALL.to_string()),
+                "--tags" => names_other = true,
+                "--" => operands.extend(words.by_ref()),
+                _ if word.starts_with("--repo=") => {
+                    exchange.remote = word.split_once('=').map(|(_, remote)| remote.to_string());
+                }
+                _ if word.starts_with('-') => {}
+                _ => operands.push(word),
+            }
+        }
+        let is_push = self.verb == "push";
+        let mut operands = operands.into_iter();
+        exchange.remote = operands.next().map(str::to_string).or(exchange.remote);
+        let refspecs: Vec<&str> = operands.collect();
+        names_other |= !refspecs.is_empty();
+        let of_settings = self.settings.iter().filter_map(|setting| {
+            let (name, value) = setting.split_once('=')?;
+            let is_refspec = name.starts_with("remote.") && name.ends_with(".push");
+            (is_push && !names_other && is_refspec).then_some(value)
+        });
+        for refspec in refspecs.iter().copied().chain(of_settings) {
+            // What is left out.
+            if refspec.starts_with('^') {
+                continue;
+            }
+            let refspec = refspec.trim_start_matches('+');
+            let (from, to) = refspec.split_once(':').unwrap_or((refspec, refspec));
+            // A fetch is about what it takes.
+            let name = if is_push { to } else { from };
+            named.push(match name {
+                "@" => "HEAD".to_string(),
+                // Every branch that is on both sides.
+                "" => ALL.to_string(),
+                // `refs/*` and `*` hold for branches, too.
+                "refs/*" => ALL.to_string(),
+                name if name.starts_with("refs/") && !name.starts_with("refs/heads/") => continue,
+                "tag" => continue,
+                name => branch_name(name).to_string(),
+            });
+        }
+        exchange.branches = (names_other || !named.is_empty()).then_some(named);
+        Some(exchange)
+    }
+}
+
+/// A branch without the place where references are.
+fn branch_name(reference: &str) -> &str {
+    let reference = reference.strip_prefix("refs/").unwrap_or(reference);
+    reference.strip_prefix("heads/").unwrap_or(reference)
+}
+
+/// Whether an option of `git branch` has a branch renamed or copied over another.
+fn is_renaming(word: &str) -> bool {
+    matches!(
+        word,
+        "-m" | "-M" | "--move" | "-f" | "--force" | "-c" | "-C" | "--copy"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Shell, read};
+
+    fn git_act(text: &str) -> GitAct {
+        let script = read(text, Shell::Bash);
+        script.commands()[0].git_act().unwrap().unwrap()
+    }
+
+    #[test]
+    fn what_is_checked_out_is_known() {
+        for (text, moves) in [
+            ("git switch main", Moves::To("main".into())),
+            ("git switch -c fix origin/main", Moves::Begins("fix".into())),
+            ("git checkout -b fix", Moves::Begins("fix".into())),
+            ("git -C sub checkout main", Moves::To("main".into())),
+            ("git checkout main -- README.md", Moves::Stays),
+            ("git checkout -- README.md", Moves::Stays),
+            ("git checkout HEAD README.md", Moves::Stays),
+            ("git switch -", Moves::Back),
+            ("git switch --detach v1", Moves::Detaches),
+            ("git branch -m new", Moves::Begins("new".into())),
+            ("git branch new", Moves::Stays),
+            ("git commit -m x", Moves::Stays),
+            ("git status", Moves::Stays),
+            ("git stash branch x", Moves::Begins("x".into())),
+            ("git stash pop", Moves::Stays),
+            ("git bisect start", Moves::Somewhere),
+            ("git rebase main topic", Moves::To("topic".into())),
+            ("git rebase main", Moves::Stays),
+            (
+                "git symbolic-ref HEAD refs/heads/x",
+                Moves::Begins("x".into()),
+            ),
+            ("git symbolic-ref --short HEAD", Moves::Stays),
+        ] {
+            assert_eq!(git_act(text).moves(), moves, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_pushed_is_known() {
+        for (text, remote, branches) in [
+            ("git push", None, None),
+            ("git push origin", Some("origin"), None),
+            ("git push --tags", None, Some("")),
+            ("git push -f origin HEAD:main", Some("origin"), Some("main")),
+            (
+                "git push origin +refs/heads/a:refs/heads/b c",
+                Some("origin"),
+                Some("b c"),
+            ),
+            ("git push origin :gone", Some("origin"), Some("gone")),
+            ("git push -d origin gone", Some("origin"), Some("gone")),
+            ("git push -o ci.skip origin @", Some("origin"), Some("HEAD")),
+            ("git push --all", None, Some("*")),
+            ("git push origin :", Some("origin"), Some("*")),
+            (
+                "git push origin 'refs/heads/r*' '^refs/heads/x'",
+                Some("origin"),
+                Some("r*"),
+            ),
+            ("git push origin refs/tags/v1", Some("origin"), Some("")),
+            ("git -c remote.o.push=HEAD:main push", None, Some("main")),
+            ("git fetch up main:old", Some("up"), Some("main")),
+        ] {
+            let found = git_act(text).exchanges().unwrap();
+            let named = found.branches.map(|names| names.join(" "));
+            assert_eq!(
+                (found.remote.as_deref(), named.as_deref()),
+                (remote, branches),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_computed_is_said() {
+        for text in ["git $x", "git -C \"$d\" commit", "git --git-dir=x commit"] {
+            let script = read(text, Shell::Bash);
+            let found = script.commands().iter().find_map(Command::git_act);
+            assert!(matches!(found, Some(Err(_))), "{text}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,560 @@
+//! `where`: the directory, the repository, the branch and the remote of what a rule hits.
+
+use super::call::{Subject, Thing};
+use super::paths::{self, PathPattern};
+use super::repository::{Head, Repository};
+use super::rule::Reading;
+use super::shell::{Command, Exchange, GitAct, Located, Moves, Script};
+use super::{Facts, patience, text_glob};
+use globset::GlobMatcher;
+use std::path::{Path, PathBuf};
+
+/// What `branch: default` stands for.
+const DEFAULT: &str = "default";
+/// What git calls a branch when none is checked out.
+const NO_BRANCH: &str = "HEAD";
+/// The names that git itself gives to a first branch.
+const FIRST: [&str; 2] = ["main", "master"];
+
+/// `where` of a hook. All that it says has to hold; of several patterns one is enough.
+#[derive(Debug, Default)]
+pub struct Where {
+    branches: Vec<Branch>,
+    directories: Vec<PathPattern>,
+    repositories: Vec<PathPattern>,
+    remotes: Vec<GlobMatcher>,
+}
+
+#[derive(Debug)]
+enum Branch {
+    /// The one that the remote has checked out.
+    Default,
+    Named(GlobMatcher),
+}
+
+/// A key of `where`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// The branch that is checked out, or that a push or a fetch is for.
+    Branch,
+    /// The directory that it happens in.
+    Directory,
+    /// The root of the work tree.
+    Repository,
+    /// The remote of a push or a fetch, by name or address.
+    Remote,
+}
+
+impl Where {
+    /// Adds a pattern to one of the keys.
+    ///
+    /// # Errors
+    /// What is wrong with it, for people.
+    pub fn add(&mut self, key: Key, pattern: &str) -> Result<(), String> {
+        match key {
+            Key::Branch if pattern == DEFAULT => self.branches.push(Branch::Default),
+            Key::Branch => self.branches.push(Branch::Named(text_glob(pattern)?)),
+            Key::Directory => self.directories.push(PathPattern::new(pattern)?),
+            Key::Repository => self.repositories.push(PathPattern::new(pattern)?),
+            Key::Remote => self.remotes.push(text_glob(pattern)?),
+        }
+        Ok(())
+    }
+
+    /// Whether a command of a text is there.
+    pub(super) fn has_command(
+        &self,
+        facts: &Facts,
+        (script, text): (&Script, &str),
+        at: usize,
+        reading: Reading,
+    ) -> Located {
+        // Whoever has no time for the disk is given no answer.
+        if !patience::allows_slow() {
+            return Located::Elsewhere;
+        }
+        let Some(command) = script.commands().get(at) else {
+            return Located::Elsewhere;
+        };
+        let act = match command.git_act() {
+            Some(Ok(act)) => Some(act),
+            Some(Err(why)) => return Located::Unclear(why),
+            None => None,
+        };
+        let Some(directories) = directories_of(facts, command, act.as_ref()) else {
+            return Located::Unclear("the directory is computed");
+        };
+        let of_directory = |directory: PathBuf| {
+            self.has(facts, &directory, reading, || {
+                Happening::of_command(facts, (script, text), at, act.as_ref(), &directory)
+            })
+        };
+        among(reading, directories.into_iter().map(of_directory))
+    }
+
+    /// Whether what happens in a directory, and is no command, is there.
+    pub(super) fn has_directory(
+        &self,
+        facts: &Facts,
+        directory: &Path,
+        reading: Reading,
+    ) -> Located {
+        if !patience::allows_slow() {
+            return Located::Elsewhere;
+        }
+        // A file may be made with its directory.
+        let there = directory.ancestors().find(|it| it.is_dir());
+        let directory = there.unwrap_or(directory);
+        self.has(facts, directory, reading, || Happening::at(directory))
+    }
+
+    /// Whether some, or all, of a call is there.
+    pub(super) fn has_subject(
+        &self,
+        facts: &Facts,
+        subject: &Subject,
+        reading: Reading,
+    ) -> Located {
+        match subject {
+            Subject::Shell { script, text } if !script.commands().is_empty() => {
+                let each = 0..script.commands().len();
+                among(
+                    reading,
+                    each.map(|at| self.has_command(facts, (script, text), at, reading)),
+                )
+            }
+            Subject::Items(items) if !items.is_empty() => {
+                let each = items.iter();
+                among(
+                    reading,
+                    each.map(|item| self.has_thing(facts, &item.value, reading)),
+                )
+            }
+            Subject::Shell { .. } | Subject::Items(_) | Subject::Unclear(_) => {
+                self.has_directory(facts, facts.runs_in(), reading)
+            }
+        }
+    }
+
+    /// Whether one thing that a call is about is there: a file is where its directory is.
+    pub(super) fn has_thing(&self, facts: &Facts, thing: &Thing, reading: Reading) -> Located {
+        match thing {
+            Thing::Path(views) => self.has_files(facts, [&*views.lexical].into_iter(), reading),
+            _ => self.has_directory(facts, facts.runs_in(), reading),
+        }
+    }
+
+    /// Whether some, or all, of these files are there; without any, what happens is.
+    pub(super) fn has_files<'p>(
+        &self,
+        facts: &Facts,
+        files: impl Iterator<Item = &'p Path>,
+        reading: Reading,
+    ) -> Located {
+        let mut directories: Vec<&Path> = files.map(|file| file.parent().unwrap_or(file)).collect();
+        if directories.is_empty() {
+            directories.push(facts.runs_in());
+        }
+        directories.dedup();
+        let each = directories.into_iter();
+        among(
+            reading,
+            each.map(|directory| self.has_directory(facts, directory, reading)),
+        )
+    }
+
+    fn has(
+        &self,
+        facts: &Facts,
+        directory: &Path,
+        reading: Reading,
+        happening: impl FnOnce() -> Result<Option<Happening>, &'static str>,
+    ) -> Located {
+        let fits = |patterns: &[PathPattern], path: &Path| {
+            let views = paths::views(&path.to_string_lossy(), facts.base());
+            let is_there = |pattern: &PathPattern| match reading {
+                Reading::Hits => pattern.matches_any(&views),
+                Reading::Covers => pattern.matches_all(&views),
+            };
+            patterns.is_empty() || patterns.iter().any(is_there)
+        };
+        if !fits(&self.directories, directory) {
+            return Located::Elsewhere;
+        }
+        if self.repositories.is_empty() && self.branches.is_empty() && self.remotes.is_empty() {
+            return Located::Here;
+        }
+        let happening = match happening() {
+            Ok(Some(happening)) => happening,
+            Ok(None) => return Located::Elsewhere,
+            Err(why) => return Located::Unclear(why),
+        };
+        let root = happening.repository.as_ref().map(|it| &*it.root);
+        if !self.repositories.is_empty() && !root.is_some_and(|root| fits(&self.repositories, root))
+        {
+            return Located::Elsewhere;
+        }
+        let of_branch = || match self.branches.is_empty() {
+            true => Located::Here,
+            false => happening.is_on(&self.branches, reading),
+        };
+        let of_remote = match self.remotes.is_empty() {
+            true => Located::Here,
+            false => happening.is_with(&self.remotes),
+        };
+        match of_remote {
+            Located::Elsewhere => Located::Elsewhere,
+            Located::Here => of_branch(),
+            unclear => match of_branch() {
+                Located::Elsewhere => Located::Elsewhere,
+                _ => unclear,
+            },
+        }
+    }
+}
+
+/// Of several places that something may be at: any for what stops, all for what allows.
+fn among(reading: Reading, places: impl Iterator<Item = Located>) -> Located {
+    let mut unclear = None;
+    let (mut is_here, mut is_elsewhere) = (false, false);
+    for place in places {
+        match place {
+            Located::Here => is_here = true,
+            Located::Elsewhere => is_elsewhere = true,
+            Located::Unclear(why) => unclear = Some(why),
+        }
+    }
+    match reading {
+        Reading::Hits if is_here => Located::Here,
+        Reading::Covers if is_elsewhere => Located::Elsewhere,
+        _ => match unclear {
+            Some(why) => Located::Unclear(why),
+            None if is_here => Located::Here,
+            None => Located::Elsewhere,
+        },
+    }
+}
+
+/// Where a command may run, and a command of git goes from there; nothing if it may be anywhere.
+fn directories_of(facts: &Facts, command: &Command, act: Option<&GitAct>) -> Option<Vec<PathBuf>> {
+    let whole = |directory: &str| -> Option<PathBuf> {
+        let mut path = below(facts.runs_in(), directory)?;
+        for into in act.iter().flat_map(|act| &act.into) {
+            path = below(&path, into)?;
+        }
+        Some(path)
+    };
+    command.directories()?.map(whole).collect()
+}
+
+/// A directory from another one, from the root, or from the home with `~`.
+fn below(from: &Path, directory: &str) -> Option<PathBuf> {
+    match directory.strip_prefix('~') {
+        Some("") => Some(paths::home()?.to_path_buf()),
+        Some(rest) => Some(paths::home()?.join(rest.strip_prefix('/')?)),
+        None => Some(from.join(directory)),
+    }
+}
+
+/// Whether the last of these commands runs only if each before it has done what it is to do: `&&`
+/// stands between them.
+fn runs_only_after(commands: &[Command], text: &str) -> bool {
+    commands.windows(2).all(|pair| {
+        // What is within another is part of it.
+        let between = pair[0].span.end..pair[1].span.start;
+        text.get(between).is_none_or(|between| {
+            let between = between.replace(">&", "").replace("&>", "");
+            match between.split_once("&&") {
+                Some((before, behind)) => {
+                    let ends = [';', '|', '&', '\n'];
+                    !before.contains(ends) && !behind.trim_start().contains(ends)
+                }
+                None => false,
+            }
+        })
+    })
+}
+
+/// What happens in a repository.
+#[derive(Default)]
+struct Happening {
+    /// None for a push of named branches from nowhere, which are the same anywhere.
+    repository: Option<Repository>,
+    /// What may be checked out then.
+    heads: Vec<Head>,
+    /// Why something else may be.
+    or_else: Option<&'static str>,
+    /// What was checked out before that, as far as the text tells.
+    before: Option<Vec<Head>>,
+    /// The branches that it is about instead.
+    named: Option<Vec<String>>,
+    /// The remote that it is with, if it is.
+    remote: Option<Option<String>>,
+}
+
+impl Happening {
+    fn at(directory: &Path) -> Result<Option<Happening>, &'static str> {
+        let Some(repository) = Repository::find(directory)? else {
+            return Ok(None);
+        };
+        let heads = vec![repository.head()?];
+        Ok(Some(Happening {
+            repository: Some(repository),
+            heads,
+            ..Happening::default()
+        }))
+    }
+
+    fn of_command(
+        facts: &Facts,
+        (script, text): (&Script, &str),
+        at: usize,
+        act: Option<&GitAct>,
+        directory: &Path,
+    ) -> Result<Option<Happening>, &'static str> {
+        let exchange = act.and_then(GitAct::exchanges);
+        let found = Happening::behind(facts, (script, text), at, directory);
+        let Some(Exchange { remote, branches }) = exchange else {
+            return found;
+        };
+        let mut happening = match (found, &branches) {
+            (Ok(Some(happening)), _) => happening,
+            // Their names are the same wherever it runs.
+            (_, Some(_)) => Happening::default(),
+            (found, None) => return found,
+        };
+        if branches.is_none() && happening.is_set_otherwise() {
+            happening.or_else = Some("settings of git may say another branch");
+        }
+        happening.named = branches;
+        happening.remote = Some(remote);
+        Ok(Some(happening))
+    }
+
+    /// What there is behind all that the text does before.
+    fn behind(
+        facts: &Facts,
+        (script, text): (&Script, &str),
+        at: usize,
+        directory: &Path,
+    ) -> Result<Option<Happening>, &'static str> {
+        let before = script.commands().get(..at).unwrap_or_default();
+        let Some(mut happening) = Happening::at(directory)? else {
+            let makes = |command: &Command| {
+                let is_one = |act: GitAct| matches!(&*act.verb, "init" | "clone");
+                command.git_act().is_some_and(|act| act.is_ok_and(is_one))
+            };
+            return match before.iter().any(makes) {
+                true => Err("the text makes a repository"),
+                false => Ok(None),
+            };
+        };
+        for (n, earlier) in before.iter().enumerate() {
+            let heads = happening.heads.clone();
+            happening.follow(facts, earlier)?;
+            if heads == happening.heads {
+                continue;
+            }
+            happening.before = Some(heads.clone());
+            if !runs_only_after(&script.commands()[n..=at], text) {
+                let more = heads
+                    .into_iter()
+                    .filter(|head| !happening.heads.contains(head));
+                let more: Vec<Head> = more.collect();
+                happening.heads.extend(more);
+            }
+        }
+        Ok(Some(happening))
+    }
+
+    /// What an earlier command of the text makes of what is checked out.
+    fn follow(&mut self, facts: &Facts, earlier: &Command) -> Result<(), &'static str> {
+        let act = match earlier.git_act() {
+            Some(Ok(act)) => act,
+            Some(Err(why)) => {
+                self.or_else = Some(why);
+                return Ok(());
+            }
+            None => {
+                let words: Vec<&str> = earlier.words.iter().map(|word| &*word.text).collect();
+                if let ["gh", "pr", "checkout" | "co", ..] = words.as_slice() {
+                    self.or_else = Some("gh checks another branch out");
+                }
+                return Ok(());
+            }
+        };
+        let moves = act.moves();
+        if moves == Moves::Stays {
+            return Ok(());
+        }
+        let is_here = match directories_of(facts, earlier, Some(&act)) {
+            None => None,
+            Some(directories) => {
+                let is_same = |directory: &PathBuf| {
+                    Repository::find(directory).map(|found| {
+                        found
+                            .zip(self.repository.as_ref())
+                            .is_some_and(|(it, own)| it.is_same(own))
+                    })
+                };
+                let same: Result<Vec<bool>, _> = directories.iter().map(is_same).collect();
+                same.ok().map(|same| same.contains(&true))
+            }
+        };
+        match is_here {
+            Some(false) => return Ok(()),
+            None => {
+                self.or_else = Some("another branch may be checked out before");
+                return Ok(());
+            }
+            Some(true) => {}
+        }
+        match moves {
+            Moves::Stays => {}
+            Moves::Somewhere => self.or_else = Some("another branch may be checked out before"),
+            Moves::Detaches => self.heads = vec![Head::Detached],
+            Moves::Begins(name) => self.heads = vec![Head::Branch(name)],
+            Moves::Back => match self.before.take() {
+                Some(before) => self.heads = before,
+                None => self.or_else = Some("another branch may be checked out before"),
+            },
+            Moves::To(name) => {
+                let Some(repository) = &self.repository else {
+                    return Ok(());
+                };
+                // A file of that name gets what it was.
+                let is_file =
+                    repository.root.join(&name).exists() && !repository.has_branch(&name)?;
+                if !is_file {
+                    self.heads = vec![Head::Branch(name), Head::Detached];
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether settings have a push go elsewhere than its words say.
+    fn is_set_otherwise(&self) -> bool {
+        let Some(settings) = self.repository.as_ref().and_then(|it| it.settings().ok()) else {
+            return true;
+        };
+        settings.iter().any(|(name, value)| {
+            let is_default = name == "push.default" && !matches!(&**value, "simple" | "current");
+            let is_refspec = name.starts_with("remote.") && name.ends_with(".push");
+            let is_other = || {
+                let branch = name.strip_prefix("branch.")?.strip_suffix(".merge")?;
+                let to = value.strip_prefix("refs/heads/")?;
+                let is_checked_out = self.heads.contains(&Head::Branch(branch.to_string()));
+                Some(is_checked_out && to != branch)
+            };
+            is_default || is_refspec || is_other().unwrap_or(false)
+        })
+    }
+
+    /// Whether it is about one of these branches.
+    fn is_on(&self, wanted: &[Branch], reading: Reading) -> Located {
+        let heads = || {
+            self.heads.iter().map(|head| match head {
+                Head::Branch(name) => &**name,
+                Head::Detached => NO_BRANCH,
+            })
+        };
+        let Some(named) = &self.named else {
+            return self.settle(heads().map(|name| self.is_one(name, wanted)), reading);
+        };
+        let places = named.iter().flat_map(|name| match &**name {
+            NO_BRANCH => heads().map(|name| self.is_one(name, wanted)).collect(),
+            name if name.contains('*') => vec![self.may_be_one(name, wanted)],
+            name => vec![self.is_one(name, wanted)],
+        });
+        self.settle(places, reading)
+    }
+
+    /// Whether a pattern of branches holds for one of those that are wanted.
+    fn may_be_one(&self, pattern: &str, wanted: &[Branch]) -> Located {
+        let Ok(glob) = text_glob(pattern) else {
+            return Located::Unclear("a pattern of branches can't be read");
+        };
+        let each = wanted.iter().map(|branch| match branch {
+            Branch::Default => match self.default_names() {
+                Ok(names) if names.iter().any(|name| glob.is_match(name)) => Located::Here,
+                Ok(_) => Located::Elsewhere,
+                Err(why) => Located::Unclear(why),
+            },
+            Branch::Named(own) if own.glob().glob().contains(['*', '?', '[', '{']) => {
+                Located::Unclear("a pattern of branches may hold for it")
+            }
+            Branch::Named(own) => match glob.is_match(own.glob().glob()) {
+                true => Located::Here,
+                false => Located::Elsewhere,
+            },
+        });
+        among(Reading::Hits, each)
+    }
+
+    fn settle(&self, places: impl Iterator<Item = Located>, reading: Reading) -> Located {
+        let or_else = self.or_else.map(Located::Unclear);
+        among(reading, places.chain(or_else))
+    }
+
+    fn is_one(&self, name: &str, wanted: &[Branch]) -> Located {
+        let each = wanted.iter().map(|branch| match branch {
+            Branch::Named(glob) => match glob.is_match(name) {
+                true => Located::Here,
+                false => Located::Elsewhere,
+            },
+            Branch::Default => self.is_default(name),
+        });
+        among(Reading::Hits, each)
+    }
+
+    fn is_default(&self, name: &str) -> Located {
+        match self.default_names() {
+            Ok(names) if names.iter().any(|it| it == name) => Located::Here,
+            Ok(_) => Located::Elsewhere,
+            Err(why) => Located::Unclear(why),
+        }
+    }
+
+    /// The branches that remotes have checked out; without any, git's own names of a first one.
+    fn default_names(&self) -> Result<Vec<String>, &'static str> {
+        let said = match &self.repository {
+            Some(repository) => repository.default_branches()?,
+            None => Vec::new(),
+        };
+        Ok(match said.is_empty() {
+            false => said,
+            true => FIRST.map(str::to_string).to_vec(),
+        })
+    }
+
+    /// Whether it is with one of these remotes.
+    fn is_with(&self, wanted: &[GlobMatcher]) -> Located {
+        let Some(remote) = &self.remote else {
+            return Located::Elsewhere;
+        };
+        let fits = |name: &str| wanted.iter().any(|glob| glob.is_match(name));
+        let settings = match self.repository.as_ref().map(Repository::settings) {
+            Some(Ok(settings)) => settings,
+            Some(Err(why)) => return Located::Unclear(why),
+            None => Vec::new(),
+        };
+        let value = |name: &str| {
+            let found = settings.iter().rev().find(|(it, _)| it == name);
+            found.map(|(_, value)| &**value)
+        };
+        let of_branch = || {
+            self.heads.iter().find_map(|head| match head {
+                Head::Branch(branch) => value(&format!("branch.{branch}.remote")),
+                Head::Detached => None,
+            })
+        };
+        let name = remote.as_deref().or_else(of_branch).unwrap_or("origin");
+        let address = value(&format!("remote.{name}.pushurl"))
+            .or_else(|| value(&format!("remote.{name}.url")));
+        match fits(name) || address.is_some_and(fits) {
+            true => Located::Here,
+            false => Located::Elsewhere,
+        }
+    }
+}
