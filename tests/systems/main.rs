@@ -34,6 +34,7 @@ mod import;
 mod inspector;
 mod installed;
 mod instructor;
+mod located;
 mod no_silence;
 mod own_entries;
 mod places;

@@ -8,7 +8,7 @@ use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::{file, places};
 use hookwire_base::verdict::Decision;
 use hookwire_engine::definitions::cases::{self, Case, Reach, Scene, beside, reach};
-use hookwire_engine::definitions::embedded::PROBE_SESSION;
+use hookwire_engine::engine::PROBE_SESSION;
 use hookwire_engine::hook::Hook;
 use hookwire_engine::host::{Host, HostOptions, Purpose};
 use std::path::{Path, PathBuf};

@@ -13,8 +13,6 @@ use std::sync::Arc;
 
 /// A tool that no agent has: what is asked about it is denied, to show that a deny arrives.
 pub const PROBE: &str = "hookwire_probe";
-/// The session in which it is asked, and a person's own cases are.
-pub const PROBE_SESSION: &str = "hookwire-doctor";
 /// Why.
 pub const PROBE_DENIED: &str = "hookwire denies this probe, as it is to.";
 

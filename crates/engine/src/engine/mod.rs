@@ -42,7 +42,7 @@ pub use run::{NOT_RUN, panic_text};
 use select::Selection;
 pub use sessions::MAX_SEND_BACKS;
 pub use state::{DetachedEnd, Effects, Engine, Report};
-pub use trial::Trial;
+pub use trial::{PROBE_SESSION, Trial};
 
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's failure
 /// direction. Dropping the future cancels the hooks and ends their processes.

@@ -1,11 +1,11 @@
 //! Rules over files held against what a call does, however it does it: `cat .env` of a shell reads
 //! the file as the Read tool would, and so may a search tool or one of an MCP server.
 
+use super::Reading;
 use super::call::{self, Subject, Thing};
 use super::globbed::{NamePattern, Sight, Sought};
 use super::located::Where;
 use super::paths::{self, Base, PathPattern, PathViews, Standing};
-use super::rule::Reading;
 use super::shell::Located;
 use super::shell::{self, Access, Certainty, FileAct, Named, Reach, Shell};
 use super::{Asker, Facts, ToolNaming, noted, patience, tools};

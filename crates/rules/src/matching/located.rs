@@ -3,9 +3,8 @@
 use super::call::{Subject, Thing};
 use super::paths::{self, PathPattern};
 use super::repository::{Head, Repository};
-use super::rule::Reading;
 use super::shell::{Command, Exchange, GitAct, Located, Moves, Script};
-use super::{Facts, patience, text_glob};
+use super::{Facts, Reading, patience, text_glob};
 use globset::GlobMatcher;
 use std::path::{Path, PathBuf};
 
@@ -54,8 +53,8 @@ impl Where {
         match key {
             Key::Branch if pattern == DEFAULT => self.branches.push(Branch::Default),
             Key::Branch => self.branches.push(Branch::Named(text_glob(pattern)?)),
-            Key::Directory => self.directories.push(PathPattern::new(pattern)?),
-            Key::Repository => self.repositories.push(PathPattern::new(pattern)?),
+            Key::Directory => self.directories.push(directory_pattern(pattern)?),
+            Key::Repository => self.repositories.push(directory_pattern(pattern)?),
             Key::Remote => self.remotes.push(text_glob(pattern)?),
         }
         Ok(())
@@ -210,6 +209,15 @@ impl Where {
                 _ => unclear,
             },
         }
+    }
+}
+
+/// A pattern of directories: a relative one names them wherever they are.
+fn directory_pattern(pattern: &str) -> Result<PathPattern, String> {
+    let relative = pattern.strip_prefix("./").unwrap_or(pattern);
+    match relative.starts_with(['/', '~']) || relative.is_empty() {
+        true => PathPattern::new(pattern),
+        false => PathPattern::new(&format!("/**/{}", relative.trim_start_matches("**/"))),
     }
 }
 

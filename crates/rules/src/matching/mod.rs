@@ -82,6 +82,16 @@ impl fmt::Display for Untold {
     }
 }
 
+/// How a list of rules is held against what a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// One command or path that matches is enough, and doubt counts: for deny, ask and every
+    /// handler that runs.
+    Hits,
+    /// Every command and path must be named, and certain: for whatever allows.
+    Covers,
+}
+
 /// Whether a condition holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Truth {

@@ -11,6 +11,7 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
+pub use super::Reading;
 use super::acts::Act;
 use super::call::{self, Names, Subject, Thing};
 use super::located::Where;
@@ -29,16 +30,6 @@ pub use judge::declaration;
 
 pub use explain::Finding;
 pub use judge::holds;
-
-/// How a list of rules is held against what a call is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// One command or path that matches is enough, and doubt counts: for deny, ask and every
-    /// handler that runs.
-    Hits,
-    /// Every command and path must be named, and certain: for whatever allows.
-    Covers,
-}
 
 /// `if` and `unless` of a hook.
 #[derive(Debug, Default)]

@@ -299,7 +299,7 @@ mod tests {
         let rules = vec![ToolRule::new(&format!("Bash({pattern})")).unwrap()];
         let condition = Condition {
             rules,
-            unless: Vec::new(),
+            ..Condition::default()
         };
         let script = shell::read(text, Shell::Bash);
         let layer = Layer::Project;

@@ -275,6 +275,7 @@ impl<'r> Asked<'r> {
         // need it.
         let mut all = judge.asked.rules.iter().chain(&judge.asked.unless);
         if families.len() < 2
+            && judge.asked.located.is_none()
             && all.all(|rule| matches!(rule.argument, Argument::Any | Argument::Named(_)))
         {
             return judge.subject(&Subject::Unclear(String::new()), reading);

@@ -57,6 +57,7 @@ fn judge_in(
     let condition = Condition {
         rules: compiled(rules),
         unless: compiled(unless),
+        located: None,
     };
     let facts = facts(Path::new(cwd), tool, input);
     let holds = |reading| word(condition.holds(&facts, ASKER, reading));
@@ -208,6 +209,7 @@ fn an_exception_is_for_what_lies_in_the_directory() {
     let condition = Condition {
         rules: compiled("Bash(rm -rf *)"),
         unless: compiled("Bash(rm -rf ./build/**)"),
+        located: None,
     };
     for (cwd, command, is_excepted) in [
         ("", "rm -rf ./build/x", true),
@@ -364,6 +366,7 @@ fn an_exception_says_which_command_it_is_asked_for() {
     let condition = Condition {
         rules: rules("Bash(rm -rf *)"),
         unless: rules("Bash(rm -rf ./build/**)"),
+        located: None,
     };
     for (command, holds, why) in [
         ("cd src; rm -rf lib", false, "`rm -rf lib` doesn't fit"),
