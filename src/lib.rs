@@ -78,6 +78,7 @@
 //! |  | `engine` | From an event to a verdict: select, run, judge rewrites again, aggregate |
 //! |  | `definitions` | Definition files: from text to hooks and diagnostics |
 //! |  | `trust` | A project's definitions come with a clone, so they are in force only in a state that a person has looked at |
+//! |  | `canaries` | Canaries: cases that are to be denied, tried by the hooks in force |
 //! |  | `journal` | The record of a host's last events with their verdicts, and the counts of each hook, for people and editors that watch |
 //! |  | `ledger` | The ledger: that an agent asked before a call of a tool, and what it was told |
 //! |  | `host` | The host: the published hook set, the engine, the reload loop |

@@ -147,8 +147,24 @@ export interface Host {
   notInForce?: string[];
   clients?: string[];
   hooks?: number;
+  /** Cases beside its definitions that are to be denied, and aren't. */
+  notDenied?: FailedCase[] | null;
+  /** The last day's calls that nobody was asked about. */
+  unasked?: UnaskedCalls[];
   /** Of a machine of a fleet: what its hosts report. */
   reports?: Report[];
+}
+
+export interface FailedCase {
+  file: string;
+  line: number;
+  name: string;
+}
+
+export interface UnaskedCalls {
+  agent: string;
+  calls: number;
+  wouldBeDenied: number;
 }
 
 /** What a host of a fleet says of itself. */

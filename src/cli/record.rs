@@ -2,7 +2,7 @@
 //! `history replay` and `test`.
 
 use super::output::say_on_stderr;
-use super::tail::{Clean, TailArgs, ended_line, record_line};
+use super::tail::{Clean, NOT_DENIED, TailArgs, ended_line, record_line};
 use super::{Failure, Finding, root_of};
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::below;
@@ -55,6 +55,10 @@ pub(super) fn run(args: &TailArgs) -> Result<Finding, Failure> {
         file.file.path.display()
     ));
     events.each_event(usize::MAX, |record| {
+        // It is about definitions, and no event.
+        if record.value().get(NOT_DENIED).is_some() {
+            return Ok(ControlFlow::Continue(()));
+        }
         if let Some(lost) = record.value()["lost"].as_u64() {
             let lost = number_of(usize::try_from(lost).unwrap_or(usize::MAX), "event");
             say_on_stderr(format_args!(

@@ -343,6 +343,9 @@ fn start_host(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Part), Failure> {
         let _ = host.ledger.set(Ledger::new(host.root()));
     }
     host.watch()?;
+    if !args.pass_through {
+        host.follow_cases(runtime.handle());
+    }
     let answering = Answering::begin(&joining, args.pool.as_deref(), &host, &runtime)?;
     let joined = joining.follow_channel(&host, &runtime)?;
     if let Ok(program) = std::env::current_exe() {

@@ -8,8 +8,9 @@ use hookwire_base::support::json::parse;
 use hookwire_base::support::nearest::{closest, did_you_mean};
 use hookwire_base::transport::socket;
 use hookwire_base::verdict::{Decision, Observed, Status, Would};
+use hookwire_engine::canaries::FailedCase;
 use hookwire_engine::journal::{Ended, Record};
-use hookwire_engine::running::follow::{Following, News, Take};
+use hookwire_engine::running::follow::{Following, News, Run, Take};
 use hookwire_engine::running::told;
 use hookwire_handlers::handlers::guards::without_secrets;
 use hookwire_rules::matching::tools::main_argument;
@@ -100,8 +101,11 @@ impl EventsArgs {
         };
         let following = Following::new();
         let past = Mutex::new(Vec::new());
-        if following.catch_up(&socket::of_projects(&keys)?, &|_, news| {
+        let canaries = Arc::<CanaryNews>::default();
+        let notes = Mutex::new(Vec::new());
+        if following.catch_up(&socket::of_projects(&keys)?, &|run, news| {
             past.lock().extend(news_line(&news));
+            notes.lock().extend(canaries.line(run, &news));
             ControlFlow::Continue(())
         }) == 0
         {
@@ -153,7 +157,9 @@ impl EventsArgs {
                 .max(of_event.map_or("", String::as_str))
                 .to_string()
         });
-        for row in rows {
+        let notes = notes.into_inner();
+        let notes = notes.iter().filter_map(|line| parse(line).ok());
+        for row in rows.into_iter().chain(notes) {
             if take(Clean::new(row))?.is_break() {
                 return Ok(());
             }
@@ -162,13 +168,13 @@ impl EventsArgs {
             return Ok(());
         }
         let (sender, told) = mpsc::sync_channel(MAX_WAITING);
-        let hand_on: Arc<Take<'static>> =
-            Arc::new(
-                move |_, news| match news_line(&news).map(|line| sender.send(line)) {
-                    Some(Err(_)) => ControlFlow::Break(()),
-                    Some(Ok(())) | None => ControlFlow::Continue(()),
-                },
-            );
+        let hand_on: Arc<Take<'static>> = Arc::new(move |run, news| {
+            let line = news_line(&news).or_else(|| canaries.line(run, &news));
+            match line.map(|line| sender.send(line)) {
+                Some(Err(_)) => ControlFlow::Break(()),
+                Some(Ok(())) | None => ControlFlow::Continue(()),
+            }
+        });
         std::thread::Builder::new()
             .name("look".into())
             .spawn(move || following.follow(|| socket::of_projects(&keys), &hand_on, || false))?;
@@ -228,7 +234,7 @@ impl EventsArgs {
     }
 
     fn wants_record(&self, record: &Value) -> bool {
-        if record.get("lost").is_some() {
+        if record.get("lost").is_some() || record.get(NOT_DENIED).is_some() {
             return true;
         }
         if let Some(ended) = record.get("ended") {
@@ -258,6 +264,52 @@ impl EventsArgs {
                     &self.session,
                     told::event(record).as_ref().map(Event::session),
                 ))
+    }
+}
+
+/// Cases that are to be denied and aren't, as each host has told them last.
+#[derive(Default)]
+struct CanaryNews(Mutex<HashMap<String, Vec<FailedCase>>>);
+
+/// The member that has them in a line.
+pub(super) const NOT_DENIED: &str = "notDenied";
+
+impl CanaryNews {
+    /// A line of JSON, if a host tells others than before.
+    fn line(&self, run: &Run, news: &News<'_>) -> Option<String> {
+        let failed: &[FailedCase] = match news {
+            News::Here(recent) => &recent.canaries.as_ref()?.failed,
+            News::Changed(changed) => &changed.not_denied,
+            News::Judged(_)
+            | News::Ended(_)
+            | News::Lost(_)
+            | News::Standing(_)
+            | News::Questions
+            | News::Gone => return None,
+        };
+        let mut told = self.0.lock();
+        let before = told
+            .entry(format!("{}@{}", run.pid, run.started))
+            .or_default();
+        if before == failed {
+            return None;
+        }
+        *before = failed.to_vec();
+        Some(json!({ NOT_DENIED: failed }).to_string())
+    }
+}
+
+/// The cases of a line of [`CanaryNews`].
+fn print_not_denied(failed: &Value, out: &mut Output) {
+    let failed = Vec::<FailedCase>::deserialize(failed).unwrap_or_default();
+    if failed.is_empty() {
+        out.line(&out.tone(
+            Tone::Good,
+            "every case that is to be denied is denied again",
+        ));
+    }
+    for case in failed {
+        out.line(&out.tone(Tone::Bad, &safe(&case.describe())));
     }
 }
 
@@ -404,6 +456,9 @@ pub(super) fn print_record(record: &Clean, out: &mut Output) {
     }
     if let Some(ended) = record.get("ended") {
         return print_end(ended, out);
+    }
+    if let Some(failed) = record.get(NOT_DENIED) {
+        return print_not_denied(failed, out);
     }
     let text = |value: &Value| value.as_str().map(safe).unwrap_or_default();
     let verdict = &record["verdict"];

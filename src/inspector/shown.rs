@@ -30,6 +30,7 @@ pub(super) fn describe_host(recent: &Recent<'_>) -> Value {
         "id": run_id(&Run::of(recent)), "root": recent.root, "pid": recent.pid, "startedAt": recent.started,
         "total": recent.total, "generation": recent.generation, "hash": recent.hash,
         "version": recent.program.as_ref().map(|it| &it.version),
+        "notDenied": recent.canaries.as_ref().map(|it| &it.failed).filter(|it| !it.is_empty()),
     })
 }
 

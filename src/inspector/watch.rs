@@ -114,6 +114,10 @@ impl Hosts {
                     };
                     (host["generation"], host["hash"]) =
                         (json!(changed.generation), json!(changed.hash));
+                    host["notDenied"] = match changed.not_denied.is_empty() {
+                        true => Value::Null,
+                        false => json!(changed.not_denied),
+                    };
                 });
             }
             News::Standing(_) | News::Questions => {}

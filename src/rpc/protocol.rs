@@ -9,7 +9,7 @@ use hookwire_base::verdict::{Decision, Verdict};
 use hookwire_engine::definitions::layer_dir::LayerDir;
 use hookwire_engine::definitions::watch::Watching;
 use hookwire_engine::hook::{Hook, Miss};
-use hookwire_engine::hook_set::HookSet;
+use hookwire_engine::host::Published;
 use hookwire_engine::journal::{Excerpt, Recent};
 use hookwire_handlers::services::approval::{ApprovalReply, ApprovalRequest};
 use hookwire_handlers::services::state::Item;
@@ -521,7 +521,7 @@ pub struct RecentParams {
 pub(crate) struct RecentReply {
     pub(crate) excerpt: Excerpt,
     pub(crate) root: String,
-    pub(crate) hooks: Arc<HookSet>,
+    pub(crate) published: Published,
     pub(crate) clients: Vec<Arc<str>>,
 }
 
@@ -532,10 +532,17 @@ impl Serialize for RecentReply {
             .iter()
             .map(|name| Cow::Borrowed(&**name))
             .collect();
+        let hooks = &self.published.hooks;
         let reply = self
             .excerpt
-            .reply(&self.root, self.hooks.generation, &self.hooks.hash);
-        Recent { clients, ..reply }.serialize(serializer)
+            .reply(&self.root, hooks.generation, &hooks.hash);
+        let canaries = self.published.canaries().map(Cow::Borrowed);
+        Recent {
+            clients,
+            canaries,
+            ..reply
+        }
+        .serialize(serializer)
     }
 }
 

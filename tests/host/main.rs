@@ -7,6 +7,7 @@ mod agent;
 #[cfg(feature = "script")]
 mod attacks;
 mod callable;
+mod canaries;
 mod conformance;
 mod guards;
 mod handlers;

@@ -35,6 +35,7 @@ const HOUSE: &[(&str, &[&str])] = &[
             "engine",
             "definitions",
             "trust",
+            "canaries",
             "journal",
             "ledger",
             "host",

@@ -1,5 +1,8 @@
 //! The host: the published hook set, the engine, the reload loop. The only long-lived state.
 
+mod cases;
+
+use crate::canaries::{Canaries, FailedCase, Tried};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::embedded;
 pub use crate::definitions::last_good::LastGood;
@@ -239,10 +242,54 @@ impl HostOptions {
 pub struct Published {
     /// The hooks.
     pub hooks: Arc<HookSet>,
-    /// The mistakes in the definitions.
+    /// The mistakes in the definitions, and the cases that are denied no more.
     pub diagnostics: Diagnostics,
     /// The texts that the diagnostics point into.
     pub sources: Arc<HashMap<String, Arc<str>>>,
+    /// The mistakes and the texts of the definitions alone.
+    loaded: (Diagnostics, Arc<HashMap<String, Arc<str>>>),
+    /// What became of the cases, once they were tried. Those of the last generation count until
+    /// this one's are.
+    tried: Option<Arc<Tried>>,
+}
+
+impl Published {
+    fn new(loaded: &Loaded, tried: Option<Arc<Tried>>) -> Published {
+        let (diagnostics, sources) = (loaded.diagnostics.clone(), Arc::new(loaded.sources.clone()));
+        Published {
+            hooks: loaded.hooks.clone(),
+            diagnostics: diagnostics.clone(),
+            sources: sources.clone(),
+            loaded: (diagnostics, sources),
+            tried: None,
+        }
+        .with_tried(tried)
+    }
+
+    /// The same definitions with what became of their cases.
+    fn with_tried(self, tried: Option<Arc<Tried>>) -> Published {
+        let (diagnostics, sources) = self.loaded.clone();
+        let failed = tried.as_ref().filter(|it| !it.diagnostics.is_empty());
+        let (diagnostics, sources) = match failed {
+            None => (diagnostics, sources),
+            Some(failed) => {
+                let mut all = (*sources).clone();
+                all.extend(failed.sources.clone());
+                (diagnostics.with(&failed.diagnostics), Arc::new(all))
+            }
+        };
+        Published {
+            diagnostics,
+            sources,
+            tried,
+            ..self
+        }
+    }
+
+    /// What became of the cases that are to be denied, once they were tried.
+    pub fn canaries(&self) -> Option<&Canaries> {
+        self.tried.as_ref().map(|tried| &tried.canaries)
+    }
 }
 
 /// The news that another hook set is in force, or that diagnostics changed.
@@ -261,6 +308,31 @@ pub struct Changed {
     pub changed: Vec<Arc<str>>,
     /// How many errors and warnings there are.
     pub diagnostics: usize,
+    /// Cases beside the definitions that are to be denied, and aren't; the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_denied: Vec<FailedCase>,
+}
+
+impl Changed {
+    fn new(published: &Published, changes: Changes) -> Changed {
+        let Changes {
+            added,
+            removed,
+            changed,
+        } = changes;
+        Changed {
+            generation: published.hooks.generation,
+            hash: published.hooks.hash.clone(),
+            added,
+            removed,
+            changed,
+            diagnostics: published.diagnostics.n_mistakes(),
+            not_denied: published
+                .canaries()
+                .map(|canaries| canaries.failed.clone())
+                .unwrap_or_default(),
+        }
+    }
 }
 
 /// A hook host: definitions in force, the engine that judges events by them, the values that hooks
@@ -290,6 +362,8 @@ pub struct Host {
     /// The name of each client that is connected, once it has said it.
     pub clients: Mutex<Vec<Weak<OnceLock<Arc<str>>>>>,
     published: cell::Sender<Published>,
+    /// Counts how often the definitions were looked at.
+    looks: cell::Sender<u64>,
     /// By which bundle of a fleet its generations have judged.
     pub(crate) published_sets: Arc<PublishedSets>,
     /// Unless only the host's own project counts.
@@ -459,7 +533,8 @@ impl Host {
         Arc::new(Host {
             interceptor,
             engine,
-            published: cell::Sender::new(publishable(&loaded)),
+            published: cell::Sender::new(Published::new(&loaded, None)),
+            looks: cell::Sender::new(0),
             published_sets,
             neighbours,
             loader: Mutex::new(loader),
@@ -540,30 +615,28 @@ impl Host {
     }
 
     fn load(&self, look: Look<'_>) -> Loaded {
+        let loaded = self.load_and_publish(look);
+        // The cases beside the definitions may have changed, be it that nothing else has.
+        self.looks.send_modify(|n| *n = n.wrapping_add(1));
+        loaded
+    }
+
+    fn load_and_publish(&self, look: Look<'_>) -> Loaded {
         let mut loader = self.loader();
         let loaded = loader.load(look);
         let before = self.published();
-        let news = loaded.diagnostics != before.diagnostics;
+        let news = loaded.diagnostics != before.loaded.0;
         if before.hooks.generation == loaded.hooks.generation && !news {
             return loaded;
         }
         self.published_sets.note(&loaded.hooks);
-        self.published.send_replace(publishable(&loaded));
+        let published = Published::new(&loaded, before.tried.clone());
+        self.published.send_replace(published.clone());
         // Still under the loader's lock: announcements come in the order of the generations.
         announce(&loaded, &before);
-        let Changes {
-            added,
-            removed,
-            changed,
-        } = loaded.changes.clone();
-        let _ = self.changes.send(Changed {
-            generation: loaded.hooks.generation,
-            hash: loaded.hooks.hash.clone(),
-            added,
-            removed,
-            changed,
-            diagnostics: loaded.diagnostics.n_mistakes(),
-        });
+        let _ = self
+            .changes
+            .send(Changed::new(&published, loaded.changes.clone()));
         loaded
     }
 
@@ -583,14 +656,6 @@ impl Host {
     /// The project root.
     pub fn root(&self) -> &Path {
         &self.engine.services.root
-    }
-}
-
-fn publishable(loaded: &Loaded) -> Published {
-    Published {
-        hooks: loaded.hooks.clone(),
-        diagnostics: loaded.diagnostics.clone(),
-        sources: Arc::new(loaded.sources.clone()),
     }
 }
 

@@ -5,6 +5,7 @@
 //! Writing is on the way of every event. So an event is kept as the texts of its request and reply,
 //! and everything else is derived from them on request.
 
+use crate::canaries::Canaries;
 use foldhash::{HashMap, HashSet};
 use hookwire_base::event::Event;
 use hookwire_base::support::amounts::rfc3339;
@@ -145,6 +146,9 @@ pub struct Recent<'a> {
     /// said none.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<Cow<'a, str>>,
+    /// What became of the cases beside its definitions that are to be denied, once they were tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canaries: Option<Cow<'a, Canaries>>,
     /// The host's program, and what it was started with.
     #[serde(default)]
     pub program: Option<Cow<'a, Program>>,
@@ -719,6 +723,7 @@ impl Excerpt {
             hooks,
             tools,
             clients: Vec::new(),
+            canaries: None,
             program: Some(Cow::Borrowed(Program::own())),
         }
     }

@@ -166,7 +166,9 @@ function Layers({ known, ...offers }: { known: Known } & Offers): JSX.Element {
     const files = [...new Set([...hooks.map((it) => it.source.file)])].sort();
     return { layer, hooks, files, directories: (list.directories ?? []).filter((it) => it.layer === layer) };
   }).filter((it) => it.hooks.length > 0 || it.directories.length > 0);
-  const orphans = known.diagnostics.filter((it) => !list.hooks.some((hook) => hook.source.file === it.file));
+  const isOfHook = (it: Diagnostic): boolean => list.hooks.some((hook) => hook.source.file === it.file);
+  const passing = known.diagnostics.filter((it) => it.code === "not-denied");
+  const orphans = known.diagnostics.filter((it) => !isOfHook(it) && !passing.includes(it));
   return (
     <>
       {layers.map(({ layer, hooks, files, directories }) => (
@@ -182,6 +184,11 @@ function Layers({ known, ...offers }: { known: Known } & Offers): JSX.Element {
           ))}
         </Section>
       ))}
+      {passing.length > 0 && (
+        <Section level={2} title="Cases that are denied no more">
+          <Diagnostics all={passing} />
+        </Section>
+      )}
       {orphans.length > 0 && (
         <Section level={2} title="Files without a hook in force">
           <Diagnostics all={orphans} />

@@ -13,6 +13,7 @@ import { Charts } from "./charts";
 import { Definitions } from "./definitions";
 import { HistoryView } from "./history";
 import { Icon } from "./marks";
+import { Place } from "./path";
 import { Proposals } from "./proposals";
 import { Timeline } from "./timeline";
 import { Try } from "./try";
@@ -231,14 +232,31 @@ function Status(): JSX.Element {
   );
 }
 
+/** So many cases that are denied no more are named. */
+const MAX_FAILED = 3;
+
 /** So many lost events somebody has seen said. */
 const seen = signal(0);
 
 function Lost(): JSX.Element | null {
   const isLost = link.value === "lost";
   const away = fleet.value?.away;
+  const failed = (hosts.value ?? []).flatMap((host) => host.notDenied ?? []);
   return (
     <div class="lost" role="alert">
+      {failed.length > 0 && (
+        <p>
+          <strong>{times(failed.length, "case is to be denied, and isn’t", "cases are to be denied, and aren’t")}:</strong>{" "}
+          {failed.slice(0, MAX_FAILED).map((it, n) => (
+            <>
+              {n > 0 && ", "}
+              <code>{oneLine(it.name)}</code> in <Place source={it} />
+            </>
+          ))}
+          {failed.length > MAX_FAILED && ` and ${number(failed.length - MAX_FAILED)} more`}. A guard doesn’t say no any more; mend
+          it, or say in the case what is expected now.
+        </p>
+      )}
       {missed.value > seen.value && (
         <p>
           <strong>{times(missed.value, "event isn’t", "events aren’t")} on this page:</strong> more came than could be sent. What

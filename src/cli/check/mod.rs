@@ -2,6 +2,7 @@
 
 mod list;
 
+use super::ending::make_runtime;
 use super::mend::{fix_files, is_certain, is_changed, migrate_files};
 use super::output::{Output, Tone};
 use super::rendered::render_diagnostics;
@@ -14,6 +15,7 @@ use hookwire_base::support::os_error::in_words;
 use hookwire_base::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
 use hookwire_base::syntax::problem::Problem;
 use hookwire_base::syntax::source::Layer;
+use hookwire_engine::canaries::Tried;
 use hookwire_engine::definitions;
 use hookwire_engine::definitions::approved::DEFINITIONS;
 use hookwire_engine::definitions::cases;
@@ -237,11 +239,18 @@ impl CheckArgs {
                 .entry(given(file))
                 .or_insert_with(|| file::read_given(file).unwrap_or_default().into());
         }
+        let tried = self.hooks.live.then(|| try_cases(&host)).transpose()?;
+        let tried = tried.unwrap_or_default();
+        for (file, text) in &tried.sources {
+            sources.entry(given(file)).or_insert_with(|| text.clone());
+        }
+        let not_denied = tried.diagnostics.iter().map(|it| &**it);
         found.n_hooks = Some(hooks.hooks.iter().filter(|hook| !hook.is_broken()).count());
         found.diagnostics.extend(
             untried
                 .iter()
                 .chain(&unasked)
+                .chain(not_denied)
                 .chain(published.diagnostics.iter())
                 .map(|diagnostic| Diagnostic {
                     file: given(&diagnostic.file),
@@ -339,6 +348,14 @@ impl CheckArgs {
         }
         Ok(())
     }
+}
+
+/// Tries the cases that are to be denied with what would be in force.
+fn try_cases(host: &Host) -> Result<Tried, Failure> {
+    let runtime = make_runtime()?;
+    let tried = runtime.block_on(host.try_cases());
+    runtime.shutdown_background();
+    Ok(tried)
 }
 
 /// Whoever checks a project's own definitions believes that there are some.

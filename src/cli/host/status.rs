@@ -3,6 +3,7 @@
 use super::super::output::{Output, Tone, safe};
 use super::super::{Failure, Finding};
 use hookwire_base::support::amounts::number_of;
+use hookwire_engine::canaries::Canaries;
 use hookwire_engine::running::{self, About};
 use serde_json::json;
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ pub(super) fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failur
             out.json(&match about {
                 Ok(it) => json!({ "socket": path, "root": it.root, "pid": it.pid, "started": it.started,
                     "version": it.version, "hooks": it.n_hooks, "generation": it.generation, "clients": it.clients,
-                    "notInForce": it.not_in_force, "arguments": it.program.arguments,
+                    "notInForce": it.not_in_force, "canaries": it.canaries, "arguments": it.program.arguments,
                     "notRecorded": not_recorded(&it) }),
                 Err(error) => json!({ "socket": path, "error": error.to_string() }),
             });
@@ -80,6 +81,9 @@ fn show_host(host: &About, is_one_of_several: bool, out: &mut Output) {
         let mark = out.tone(Tone::Warn, "not in force");
         out.line(&format!("  {mark}: {}", safe(problem)));
     }
+    host.canaries
+        .iter()
+        .for_each(|canaries| show_canaries(canaries, out));
     let n_lost = usize::try_from(not_recorded(host)).unwrap_or(usize::MAX);
     if n_lost > 0 {
         let mark = out.tone(Tone::Warn, "not recorded");
@@ -87,6 +91,30 @@ fn show_host(host: &About, is_one_of_several: bool, out: &mut Output) {
             "  {mark}: the history lacks {} of it",
             number_of(n_lost, "event")
         ));
+    }
+}
+
+/// What became of the cases that are to be denied.
+fn show_canaries(canaries: &Canaries, out: &mut Output) {
+    let Canaries {
+        denied,
+        not_tried,
+        not_denied,
+        failed,
+    } = canaries;
+    for case in failed {
+        let mark = out.tone(Tone::Bad, "not denied");
+        out.line(&format!("  {mark}: {}", safe(&case.describe())));
+    }
+    let n_more = not_denied - failed.len().min(*not_denied);
+    if n_more > 0 {
+        let mark = out.tone(Tone::Bad, "not denied");
+        out.line(&format!("  {mark}: {} more", number_of(n_more, "case")));
+    }
+    if denied + not_tried > 0 {
+        let tried =
+            format!("  cases that are to be denied: {denied} denied, {not_tried} not tried");
+        out.line(&out.tone(Tone::Dim, &tried));
     }
 }
 

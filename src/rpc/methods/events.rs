@@ -416,7 +416,7 @@ pub(super) fn recent(session: &Session, params: RecentParams) -> RpcResult<Recen
                     .is_none_or(|events| events.iter().any(|event| **event == *name))
             }),
         root: session.host.root().to_string_lossy().into_owned(),
-        hooks: session.host.hooks(),
+        published: session.host.published(),
         clients: session.others(),
     })
 }

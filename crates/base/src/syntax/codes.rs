@@ -176,6 +176,9 @@ codes! {
     "not-definitions": "A file among the definitions holds none, so nothing of it is in force.",
         Project("mkdir .hookwire\nprintf 'hooks: [{ name: a, on: Stop, deny: Not here. }]' > .hookwire/guard.yaml\nprintf 'version: 3' > .hookwire/notes.yaml\nhookwire check --format json --isolated --live"),
         "Move it elsewhere, or write definitions below `hooks`. Their files end in .yaml, .yml, .toml or .json.";
+    "not-denied": "A case is to be denied, and the hooks in force don't deny it.",
+        Project("mkdir .hookwire\nprintf 'hooks: [{ name: a, on: PreToolUse, if: Bash(rm -r *), deny: Not here. }]' > .hookwire/guard.yaml\nprintf 'cases: [{ bash: rm -r x, expect: deny }, { bash: rm x, expect: deny }]' > .hookwire/guard.test.yaml\nhookwire check --format json --isolated --live"),
+        "Mend the hook, or say in the case what is expected now. `hookwire test` tries it again.";
     "not-read": "A file or a part of it is passed over, so the hooks in it aren't in force.",
         File("INHERIT: base.yml\nagents:\n  a: { hooks: { pre_run: [] } }\n"),
         "Put that file among the definitions too, or write the hooks where they are read.";

@@ -107,6 +107,11 @@ impl Diagnostics {
         self.0.iter().map(|it| &**it)
     }
 
+    /// With these behind them.
+    pub fn with(&self, more: &[Arc<Diagnostic>]) -> Diagnostics {
+        self.0.iter().chain(more).cloned().collect()
+    }
+
     /// How many errors and warnings there are: a hint is neither.
     pub fn n_mistakes(&self) -> usize {
         self.iter()

@@ -4,7 +4,7 @@
 //! Directories are watched, not files: a watch on a file dies with an editor's rename-over. Where
 //! watching fails (limits, network file systems) the directories are looked at regularly instead.
 
-use super::cases::is_definition_file;
+use super::cases::{is_cases_file, is_definition_file};
 use super::kernel::Kernel;
 use super::load::{Loaded, Look};
 use super::scan::{Interest, Watch};
@@ -472,7 +472,7 @@ fn note(event: &Event, wanted: &Watch, places: &mut Places, unfinished: &mut Unf
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum About {
     Nothing,
-    /// A definition file, or what leads to one.
+    /// A file of definitions or of cases, or what leads to one.
     Definition,
     /// Something else in a directory of definitions; it may be a directory or a symlink.
     Other,
@@ -480,7 +480,7 @@ enum About {
 
 impl About {
     fn classify(path: &Path, wanted: &Watch) -> About {
-        let is_definition = is_definition_file(path);
+        let is_definition = is_definition_file(path) || is_cases_file(path);
         match path
             .parent()
             .zip(path.file_name())

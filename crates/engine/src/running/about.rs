@@ -1,6 +1,7 @@
 //! What a running host says of itself: its program, its project, the definitions in force there.
 
 use super::Running;
+use crate::canaries::Canaries;
 use crate::definitions::embedded::BUILT_IN;
 use crate::journal::Recent;
 use hookwire_base::support::program::Program;
@@ -25,6 +26,8 @@ pub struct About {
     pub clients: Vec<String>,
     /// What of the definitions isn't in force, and why.
     pub not_in_force: Vec<String>,
+    /// What became of the cases that are to be denied, once they were tried.
+    pub canaries: Option<Canaries>,
     /// Its project.
     pub root: String,
     /// How many hooks are in force, without those of hookwire itself.
@@ -79,6 +82,7 @@ impl Running {
             started: recent.started.into_owned(),
             clients: recent.clients.into_iter().map(Cow::into_owned).collect(),
             not_in_force,
+            canaries: recent.canaries.map(Cow::into_owned),
             root: recent.root.into_owned(),
             n_hooks: list["hooks"]
                 .as_array()

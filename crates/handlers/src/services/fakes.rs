@@ -154,6 +154,11 @@ impl Answers {
     }
 }
 
+/// The time of day at which each case begins, wherever it is tried.
+pub fn time_of_cases() -> SystemTime {
+    SystemTime::UNIX_EPOCH + START
+}
+
 /// The fakes of a host that is under test.
 #[derive(Debug, Default)]
 pub struct Fakes {
@@ -191,7 +196,7 @@ impl Fakes {
     /// The time of day in a case that began when the clock was so far ahead: the same in every
     /// test.
     pub fn time(&self, began: u64) -> SystemTime {
-        SystemTime::UNIX_EPOCH + START + Duration::from_millis(self.ahead().saturating_sub(began))
+        time_of_cases() + Duration::from_millis(self.ahead().saturating_sub(began))
     }
 
     /// Notes that nothing answers, and says what to write. The text stands behind "failed to ask

@@ -24,10 +24,12 @@
 
 mod beside;
 mod expected;
+mod in_force;
 mod untried;
 
 pub use beside::{Beside, Reach, beside, reach};
 pub use expected::{CameOut, Expected, Part};
+pub use in_force::{CaseFile, Looks, case_files, looks_of_cases};
 pub use untried::untried;
 
 use expected::RawExpected;
@@ -178,13 +180,18 @@ pub fn is_definition_file(path: &Path) -> bool {
 
 /// The definitions that a file of cases is about: the file of that name, else all in the directory.
 pub fn subject(file: &Path) -> PathBuf {
+    subject_among(file, Path::is_file)
+}
+
+/// The same where `is_file` says which files there are.
+fn subject_among(file: &Path, is_file: impl Fn(&Path) -> bool) -> PathBuf {
     let stem = file.file_stem().unwrap_or_default();
     let bare = Path::new(stem).with_extension("");
     let extensions = Format::ALL.iter().flat_map(|format| format.extensions());
     let mut twins =
         extensions.map(|extension| file.with_file_name(&bare).with_extension(extension));
     twins
-        .find(|path| path.is_file())
+        .find(|path| is_file(path))
         .unwrap_or_else(|| directory(file).to_path_buf())
 }
 
@@ -541,6 +548,11 @@ impl Case {
     /// Whether it is to be denied.
     pub fn is_deny(&self) -> bool {
         matches!(self.expected, Some(Expected::Deny))
+    }
+
+    /// Whether it is about one event alone, which can take place at once.
+    pub fn is_single(&self) -> bool {
+        self.before.is_empty() && self.step.wait.is_zero()
     }
 
     /// The events of the case, each once, however often it takes place. A recorded one that isn't
