@@ -149,8 +149,6 @@ export interface Host {
   hooks?: number;
   /** Cases beside its definitions that are to be denied, and aren't. */
   notDenied?: FailedCase[] | null;
-  /** The last day's calls that nobody was asked about. */
-  unasked?: UnaskedCalls[];
   /** Of a machine of a fleet: what its hosts report. */
   reports?: Report[];
 }
@@ -161,6 +159,7 @@ export interface FailedCase {
   name: string;
 }
 
+/** An agent's calls of the last day that nobody was asked about. */
 export interface UnaskedCalls {
   agent: string;
   calls: number;

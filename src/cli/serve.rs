@@ -1,5 +1,6 @@
 //! `hookwire serve`.
 
+use super::doctor::unasked_calls::last_day_of;
 use super::ending::{self, LEAVE, SHUTDOWN, make_runtime};
 use super::fleet::{Answering, Joined, Joining};
 use super::output::say_on_stderr;
@@ -341,6 +342,7 @@ fn start_host(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Part), Failure> {
     } else if host.options.system {
         // Nobody else can have set it.
         let _ = host.ledger.set(Ledger::new(host.root()));
+        let _ = host.last_day.set(last_day_of(&host));
     }
     host.watch()?;
     if !args.pass_through {

@@ -31,6 +31,7 @@ const OF_HOST: &[&str] = &[
     "hooks/recent",
     "approvals/list",
     "approvals/answer",
+    "host/unasked",
 ];
 
 /// A request.

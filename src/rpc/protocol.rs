@@ -11,6 +11,7 @@ use hookwire_engine::definitions::watch::Watching;
 use hookwire_engine::hook::{Hook, Miss};
 use hookwire_engine::host::Published;
 use hookwire_engine::journal::{Excerpt, Recent};
+use hookwire_engine::ledger::UnaskedCalls;
 use hookwire_handlers::services::approval::{ApprovalReply, ApprovalRequest};
 use hookwire_handlers::services::state::Item;
 use hookwire_rules::contract::Fail;
@@ -558,6 +559,13 @@ impl JsonSchema for RecentReply {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         generator.subschema_for::<Recent<'static>>()
     }
+}
+
+/// The reply to `host/unasked`.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct UnaskedReply {
+    /// The agents that have made calls in the last day where they were started in the project.
+    pub agents: Vec<UnaskedCalls>,
 }
 
 /// `hooks/register`: hooks as in a definition file; `callback: ID` names a function of the client.

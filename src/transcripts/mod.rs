@@ -63,6 +63,8 @@ pub(crate) struct Found {
     pub(crate) calls: Vec<Call>,
     /// How many transcripts were read.
     pub(crate) n_files: usize,
+    /// How many calls have no time that can be read: nobody knows whether they are of that time.
+    pub(crate) n_undated: usize,
     /// What couldn't be read, for people.
     pub(crate) problems: Vec<String>,
 }
@@ -105,9 +107,10 @@ pub(crate) fn read(agent: &Agent, root: &Path, since: SystemTime, patience: Dura
             found.problems.push(format!("{}: {error}", path.display()));
         }
         found.n_files += 1;
+        found.n_undated += transcript.n_undated(&root);
         let calls = std::mem::take(&mut transcript.calls)
             .into_iter()
-            .filter(|call| is_of(call, &root) && call.at >= millis(since));
+            .filter(|call| is_of(call.cwd.as_deref(), &root) && call.at >= millis(since));
         for call in calls {
             let what = Short::of_call(&call.tool, Some(&call.input));
             match known.entry((call.at, call.id.clone(), what)) {
@@ -135,10 +138,9 @@ pub(crate) fn read(agent: &Agent, root: &Path, since: SystemTime, patience: Dura
     found
 }
 
-/// Whether a call is of a session in a project.
-fn is_of(call: &Call, root: &Path) -> bool {
-    let cwd = call.cwd.as_deref().map(Path::new);
-    cwd.is_some_and(|cwd| {
+/// Whether a session that was started in a directory is of a project.
+fn is_of(cwd: Option<&str>, root: &Path) -> bool {
+    cwd.map(Path::new).is_some_and(|cwd| {
         cwd.starts_with(root) || cwd.canonicalize().is_ok_and(|cwd| cwd.starts_with(root))
     })
 }
@@ -218,6 +220,8 @@ pub(crate) struct Transcript {
     is_of_subagent: bool,
     /// The bytes that more calls may have.
     room: usize,
+    /// How many calls have no time that can be read, by where the agent was started.
+    undated: HashMap<Option<String>, usize>,
 }
 
 /// The bytes of a value, at about.
@@ -243,7 +247,17 @@ impl Transcript {
             shown: None,
             is_of_subagent: false,
             room,
+            undated: HashMap::new(),
         }
+    }
+
+    /// How many calls of a project have no time.
+    fn n_undated(&self, root: &Path) -> usize {
+        self.undated
+            .iter()
+            .filter(|(cwd, _)| is_of(cwd.as_deref().or(self.cwd.as_deref()), root))
+            .map(|(_, n)| n)
+            .sum()
     }
 
     fn begin_session(&mut self, session: Option<&str>) {
@@ -260,7 +274,9 @@ impl Transcript {
 
     /// Writes a call down, whose end isn't read yet.
     fn call(&mut self, at: Option<u64>, id: Option<&str>, tool: Option<&str>, input: Value) {
-        let (Some(at), Some(tool)) = (at, tool) else {
+        let Some(tool) = tool else { return };
+        let Some(at) = at else {
+            *self.undated.entry(self.cwd.clone()).or_default() += 1;
             return;
         };
         self.room = self.room.saturating_sub(256 + weight(&input));

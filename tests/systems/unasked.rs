@@ -222,6 +222,33 @@ fn what_hosts_answer_is_known_and_what_happens_without_them_is_found() {
 }
 
 #[test]
+fn a_running_host_says_what_the_last_day_was_like() {
+    let project = Project::new();
+    let mut session = Session::new(&project);
+    session.call("a", "make test", 0);
+    session.call("b", "git push --force", 600);
+    session.call("c", "make install", 500);
+    session.write();
+    assert_eq!(project.hook("make test"), "the first");
+    let status = |arguments: &[&str]| {
+        let output = project.run(&[&["host", "status"], arguments].concat(), "");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let line = "last day: claude-code: 2 calls never asked, 1 would be denied: `hookwire doctor --unasked claude-code`";
+    let plain = status(&[]);
+    assert!(plain.contains(line), "{plain}");
+    // For a minute it is what was counted first, and nothing of it was an event.
+    session.call("d", "git push --force", 400);
+    session.write();
+    let said: Value = serde_json::from_str(&status(&["--format", "json"])).unwrap();
+    let counted = json!([{ "agent": "claude-code", "calls": 2, "wouldBeDenied": 1, "asked": 1 }]);
+    assert_eq!(said["unasked"], counted, "{said:#}");
+    let tail = project.run(&["tail", "--no-follow", "--format", "json"], "");
+    let tail = String::from_utf8(tail.stdout).unwrap();
+    assert_eq!(tail.lines().count(), 1, "{tail}");
+}
+
+#[test]
 fn the_cause_is_told() {
     let project = Project::new();
     let mut session = Session::new(&project);
@@ -263,12 +290,13 @@ fn whatever_stands_in_a_transcript_is_only_read() {
         5,
     );
     session.call("a", &"x".repeat(100_000), 4);
+    session.call("b", &"ls; ".repeat(1_800_000), 3);
     session.write();
     let dir = session.path.parent().unwrap();
     let text = fs::read_to_string(&session.path).unwrap();
     let deep = format!("{{\"type\":\"tool_use\",\"cwd\":{}", "[".repeat(100_000));
     let long = format!("{{\"tool_use\":\"{}\"}}", "y".repeat(9 << 20));
-    let times = r#"{"type":"assistant","sessionId":"s","timestamp":"9999-99-99T99:99:99Z","message":{"content":[{"type":"tool_use"},7]}}"#;
+    let times = r#"{"type":"assistant","sessionId":"s","timestamp":"9999-99-99T99:99:99Z","message":{"content":[{"type":"tool_use","name":"Bash"},7]}}"#;
     fs::write(&session.path, [&deep, times, &long, &*text].join("\n")).unwrap();
     fs::write(dir.join("binary.jsonl"), b"\xff\xfetool_use\0\n\n\n").unwrap();
     std::os::unix::fs::symlink("loop.jsonl", dir.join("loop.jsonl")).unwrap();
@@ -285,7 +313,15 @@ fn whatever_stands_in_a_transcript_is_only_read() {
     let output = project.run(&["doctor", "claude-code", "--unasked", "--live"], "");
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("2 calls were never asked about"), "{said}");
+    for part in [
+        "3 calls were never asked about",
+        "not judged, because it is too long",
+        "1 call has no time that can be read",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let logged = String::from_utf8(output.stderr).unwrap();
+    assert!(!logged.contains("takes too long"), "{logged}");
     assert!(!said.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{said:?}");
     assert!(said.lines().all(|line| line.len() < 500));
     assert_eq!(before, fs::read(&session.path).unwrap());

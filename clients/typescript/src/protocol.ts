@@ -130,6 +130,19 @@ export interface CallbackCall {
   hook: string;
 }
 
+/** What became of the cases that are to be denied. */
+export interface Canaries {
+  /** How many are denied. */
+  denied: number;
+  /** The first of those that aren't. */
+  failed?: FailedCase[];
+  /** How many aren't denied, though they are to be. */
+  notDenied: number;
+  /** How many weren't tried: they take place in a world of their own, only a hook that starts
+   * something or counts would judge them, or there was no time. */
+  notTried: number;
+}
+
 /** `$/cancelRequest`. */
 export interface CancelParams {
   /** The id of the request. */
@@ -148,6 +161,8 @@ export interface Changed {
   generation: number;
   /** The content hash in force. */
   hash: string;
+  /** Cases beside the definitions that are to be denied, and aren't; the first of them. */
+  notDenied?: FailedCase[];
   /** Hooks that are gone. */
   removed: string[];
 }
@@ -426,6 +441,18 @@ export interface Explanation {
 
 /** What a hook's failure means. */
 export type Fail = "open" | "closed" | "ask";
+
+/** A case that is to be denied, and isn't. */
+export interface FailedCase {
+  /** What the hooks in force say instead. */
+  decision: Decision;
+  /** The file of cases. */
+  file: string;
+  /** The line on which the case begins, counted from 1. */
+  line: number;
+  /** Its name, else its command, path or event. */
+  name: string;
+}
 
 /** `programs/have`: the client asks about programs that start by these definitions from now on. */
 export interface Have {
@@ -725,6 +752,8 @@ export interface ReadCommand {
 
 /** The reply to `hooks/recent`. */
 export interface Recent {
+  /** What became of the cases beside its definitions that are to be denied, once they were tried. */
+  canaries?: Canaries | null;
   /** Who is connected beside who asks, each by the name that it has said; empty for one that has
    * said none. */
   clients?: string[];
@@ -1077,6 +1106,28 @@ export interface ToolResult {
 
 /** How much of the traffic is logged. */
 export type Trace = "off" | "messages" | "verbose";
+
+/** An agent's calls in the last day, where it was started in the host's project. */
+export interface UnaskedCalls {
+  /** The agent, by its name. */
+  agent: string;
+  /** How many calls were asked about. */
+  asked: number;
+  /** How many calls nobody was asked about. */
+  calls: number;
+  /** How many of them weren't judged: they are too long, or there was no time. */
+  notJudged?: number;
+  /** Not everything could be read, so there may be more. */
+  partial?: boolean;
+  /** How many of them the hooks in force would deny now. */
+  wouldBeDenied: number;
+}
+
+/** The reply to `host/unasked`. */
+export interface UnaskedReply {
+  /** The agents that have made calls in the last day where they were started in the project. */
+  agents: UnaskedCalls[];
+}
 
 /** `hooks/unregister`. */
 export interface UnregisterParams {

@@ -16,7 +16,7 @@ use crate::engine::{Effects, Engine, HooksInForce, Interceptor, PassThrough, Tri
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::journal::Journal;
-use crate::ledger::Ledger;
+use crate::ledger::{LastDay, Ledger};
 use hookwire_base::event::Event;
 use hookwire_base::support::places;
 use hookwire_base::syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
@@ -357,6 +357,8 @@ pub struct Host {
     pub journal: Arc<Journal>,
     /// What agents were told before calls, if that is kept on the disk.
     pub ledger: OnceLock<Ledger>,
+    /// Counts the calls that nobody was asked about, if the program that started the host can.
+    pub last_day: OnceLock<LastDay>,
     /// Cancelled when the host is to give its place to another; set if it can.
     pub retires: OnceLock<CancellationToken>,
     /// The name of each client that is connected, once it has said it.
@@ -545,6 +547,7 @@ impl Host {
             asker,
             journal,
             ledger: OnceLock::new(),
+            last_day: OnceLock::new(),
             retires: OnceLock::new(),
             clients: Mutex::default(),
         })

@@ -21,6 +21,8 @@ const MAX_TEXT: usize = 500;
 const MAX_ERRORS: usize = 8;
 /// For how many bundles a report has counts.
 const MAX_JUDGED: usize = 8;
+/// Agents of which a report says what nobody was asked about.
+const MAX_AGENTS: usize = 16;
 /// How long a host is listed that has ended, in seconds.
 const ENDED_FOR: u64 = 24 * 60 * 60;
 /// The header by which the server lets a message go after so long.
@@ -52,8 +54,22 @@ pub struct Report {
     pub judged: Vec<Judged>,
     /// How many of its verdicts aren't in the stream and never will be, since it started.
     pub lost: u64,
+    /// What nobody was asked about in the last day, by agents.
+    pub unasked: Vec<Unasked>,
     /// It has ended as it should: nobody has to look for it.
     pub ended: bool,
+}
+
+/// Calls of an agent that nobody was asked about, where the host's project is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unasked {
+    /// The agent, by its name.
+    pub agent: String,
+    /// How many calls.
+    pub calls: u64,
+    /// How many of them the host's hooks would deny.
+    pub would_be_denied: u64,
 }
 
 /// A bundle in force.
@@ -97,6 +113,10 @@ impl Report {
         self.hash = short(&self.hash);
         self.errors.truncate(MAX_ERRORS);
         self.judged.truncate(MAX_JUDGED);
+        self.unasked.truncate(MAX_AGENTS);
+        self.unasked
+            .iter_mut()
+            .for_each(|unasked| unasked.agent = short(&unasked.agent));
         self.errors
             .iter_mut()
             .for_each(|error| *error = short(error));

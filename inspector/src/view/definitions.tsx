@@ -24,6 +24,7 @@ import type {
   Recent,
   Tried,
   TrustReview,
+  UnaskedCalls,
 } from "../wire";
 import { chosenHost, ChooseHost } from "./choose";
 import { eventOf, Raw, Section } from "./event";
@@ -113,6 +114,7 @@ function OfHost(): JSX.Element {
         </Empty>
       )}
       {loaded.state === "failed" && <Problem text={oneLine(loaded.text)} onRetry={again} />}
+      {host && <LastDay key={host.id} host={host.id} />}
       {known && known.notInForce.length > 0 && (
         <section class="note note-failed" aria-label="Not in force as written">
           <p>
@@ -151,6 +153,31 @@ function OfHost(): JSX.Element {
       )}
       {isTrusting && host && <Trust host={host.id} onClose={() => setTrusting(false)} />}
     </div>
+  );
+}
+
+/** What nobody was asked about. The host reads transcripts for it, which takes a while. */
+function LastDay({ host }: { host: string }): JSX.Element | null {
+  const [loaded] = useLoaded<{ agents: UnaskedCalls[] }>(
+    (signal) => call<{ agents: UnaskedCalls[] }>("host/unasked", {}, host, signal),
+    [host],
+  );
+  const unasked = loaded.state === "failed" ? [] : (loaded.value?.agents ?? []).filter((it) => it.calls > 0);
+  if (unasked.length === 0) return null;
+  return (
+    <section class="note note-failed" aria-label="Calls that nobody was asked about">
+      <p>
+        <strong>Nobody was asked about some calls of the last day:</strong>
+      </p>
+      <ul>
+        {unasked.map((it) => (
+          <li key={it.agent}>
+            {oneLine(it.agent)}: {times(it.calls, "call")} never asked, {number(it.wouldBeDenied)} would be denied:{" "}
+            <code>hookwire doctor --unasked {oneLine(it.agent)}</code>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -5,7 +5,7 @@ mod canaries;
 mod driven;
 mod probed;
 mod standing;
-mod unasked_calls;
+pub(super) mod unasked_calls;
 mod versions;
 
 use super::drive::apart;

@@ -2,9 +2,11 @@
 
 use super::super::output::{Output, Tone, safe};
 use super::super::{Failure, Finding};
+use crate::rpc::protocol::UnaskedReply;
 use hookwire_base::support::amounts::number_of;
 use hookwire_engine::canaries::Canaries;
-use hookwire_engine::running::{self, About};
+use hookwire_engine::ledger::UnaskedCalls;
+use hookwire_engine::running::{self, About, Running};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -21,29 +23,36 @@ pub(super) fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failur
     let is_none = hosts.is_empty();
     let asked: Vec<_> = hosts
         .iter_mut()
-        .map(|host| (host.about(), host.socket.clone()))
+        .map(|host| {
+            let about = host.about();
+            let unasked = match &about {
+                Ok(_) => last_day_of(host),
+                Err(_) => Vec::new(),
+            };
+            (about, unasked, host.socket.clone())
+        })
         .collect();
     let roots: Vec<String> = asked
         .iter()
-        .filter_map(|(about, _)| Some(about.as_ref().ok()?.root.clone()))
+        .filter_map(|(about, ..)| Some(about.as_ref().ok()?.root.clone()))
         .collect();
-    for (about, path) in asked {
+    for (about, unasked, path) in asked {
         if out.json {
             out.json(&match about {
                 Ok(it) => json!({ "socket": path, "root": it.root, "pid": it.pid, "started": it.started,
                     "version": it.version, "hooks": it.n_hooks, "generation": it.generation, "clients": it.clients,
-                    "notInForce": it.not_in_force, "canaries": it.canaries, "arguments": it.program.arguments,
+                    "notInForce": it.not_in_force, "canaries": it.canaries, "unasked": unasked, "arguments": it.program.arguments,
                     "notRecorded": not_recorded(&it) }),
                 Err(error) => json!({ "socket": path, "error": error.to_string() }),
             });
             continue;
         }
         match about {
-            Ok(it) => show_host(
-                &it,
-                roots.iter().filter(|root| **root == it.root).count() > 1,
-                out,
-            ),
+            Ok(it) => {
+                let is_one_of_several = roots.iter().filter(|root| **root == it.root).count() > 1;
+                show_host(&it, is_one_of_several, out);
+                unasked.iter().for_each(|calls| show_unasked(calls, out));
+            }
             Err(error) => out.line(&out.tone(
                 Tone::Bad,
                 &format!("{}: it doesn't answer: {error}", path.display()),
@@ -92,6 +101,26 @@ fn show_host(host: &About, is_one_of_several: bool, out: &mut Output) {
             number_of(n_lost, "event")
         ));
     }
+}
+
+/// The last day's calls that nobody was asked about, as a host counts them; none if it is too old
+/// to count them, or takes too long.
+fn last_day_of(host: &mut Running) -> Vec<UnaskedCalls> {
+    let reply = host.client.request("host/unasked", &json!({}));
+    let reply = reply.and_then(|reply| Ok(serde_json::from_value::<UnaskedReply>(reply)?));
+    reply.map(|reply| reply.agents).unwrap_or_default()
+}
+
+fn show_unasked(unasked: &UnaskedCalls, out: &mut Output) {
+    if unasked.calls == 0 {
+        return;
+    }
+    let tone = match unasked.would_be_denied {
+        0 => Tone::Warn,
+        _ => Tone::Bad,
+    };
+    let mark = out.tone(tone, "last day");
+    out.line(&format!("  {mark}: {}", safe(&unasked.describe())));
 }
 
 /// What became of the cases that are to be denied.

@@ -14,6 +14,7 @@ mod hooks;
 mod lifecycle;
 mod programs;
 mod state;
+mod unasked;
 
 use super::aside::run_aside;
 use super::envelope::Reply;
@@ -24,7 +25,7 @@ use super::protocol::{
     CheckResult, DispatchParams, DispatchResult, ExplainResult, Have, InitializeParams,
     InitializeResult, ListParams, ListResult, RecentParams, RecentReply, RegisterParams,
     RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet, StateDeleted, StateIncrement,
-    StateItems, StateKey, StateList, StateSet, StateValue, UnregisterParams,
+    StateItems, StateKey, StateList, StateSet, StateValue, UnaskedReply, UnregisterParams,
 };
 use super::session::Session;
 use futures_util::future::BoxFuture;
@@ -176,6 +177,7 @@ pub static METHODS: &[Method] = methods! {
     async "state/delete" (StateKey) -> StateDeleted = state::delete;
     sync "state/list" (StateList) -> StateItems = state::list;
     sync "host/retire" () -> () = lifecycle::retire;
+    async "host/unasked" () -> UnaskedReply = unasked::unasked;
     async "programs/named" () -> NamedPrograms = programs::named;
     sync "programs/have" (Have) -> () = programs::have;
     sync "approvals/list" () -> ApprovalList = approvals::list;

@@ -145,6 +145,20 @@ class CallbackCall(TypedDict):
     hook: str
 
 
+class Canaries(TypedDict):
+    """What became of the cases that are to be denied."""
+
+    # How many are denied.
+    denied: int
+    # The first of those that aren't.
+    failed: NotRequired[list[FailedCase]]
+    # How many aren't denied, though they are to be.
+    notDenied: int
+    # How many weren't tried: they take place in a world of their own, only a hook that starts
+    # something or counts would judge them, or there was no time.
+    notTried: int
+
+
 class CancelParams(TypedDict):
     """`$/cancelRequest`."""
 
@@ -165,6 +179,8 @@ class Changed(TypedDict):
     generation: int
     # The content hash in force.
     hash: str
+    # Cases beside the definitions that are to be denied, and aren't; the first of them.
+    notDenied: NotRequired[list[FailedCase]]
     # Hooks that are gone.
     removed: list[str]
 
@@ -456,6 +472,19 @@ class Explanation(TypedDict):
     source: Source
 
 
+class FailedCase(TypedDict):
+    """A case that is to be denied, and isn't."""
+
+    # What the hooks in force say instead.
+    decision: Decision
+    # The file of cases.
+    file: str
+    # The line on which the case begins, counted from 1.
+    line: int
+    # Its name, else its command, path or event.
+    name: str
+
+
 class Have(TypedDict):
     """`programs/have`: the client asks about programs that start by these definitions from now on."""
 
@@ -739,6 +768,8 @@ class ReadCommand(TypedDict):
 class Recent(TypedDict):
     """The reply to `hooks/recent`."""
 
+    # What became of the cases beside its definitions that are to be denied, once they were tried.
+    canaries: NotRequired[Canaries | None]
     # Who is connected beside who asks, each by the name that it has said; empty for one that has
     # said none.
     clients: NotRequired[list[str]]
@@ -1097,6 +1128,30 @@ class ToolResult(TypedDict):
     name: str
     # What came out.
     text: str
+
+
+class UnaskedCalls(TypedDict):
+    """An agent's calls in the last day, where it was started in the host's project."""
+
+    # The agent, by its name.
+    agent: str
+    # How many calls were asked about.
+    asked: int
+    # How many calls nobody was asked about.
+    calls: int
+    # How many of them weren't judged: they are too long, or there was no time.
+    notJudged: NotRequired[int]
+    # Not everything could be read, so there may be more.
+    partial: NotRequired[bool]
+    # How many of them the hooks in force would deny now.
+    wouldBeDenied: int
+
+
+class UnaskedReply(TypedDict):
+    """The reply to `host/unasked`."""
+
+    # The agents that have made calls in the last day where they were started in the project.
+    agents: list[UnaskedCalls]
 
 
 class UnregisterParams(TypedDict):

@@ -9,11 +9,12 @@ use crate::definitions::load::{Loader, Look};
 use crate::definitions::signed::{Signed, SignedSet, Standing};
 use crate::hook::Hook;
 use crate::host::{Host, Published};
+use crate::ledger::LastDay;
 use hookwire_base::syntax::diagnostic::Severity;
 use hookwire_base::syntax::source::Layer;
 use hookwire_fleet::bundle::Files;
 use hookwire_fleet::follow::{Follower, Judge, Status, report_pause, stale_since};
-use hookwire_fleet::hosts::Report;
+use hookwire_fleet::hosts::{Report, Unasked};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::server::Link;
 use hookwire_handlers::handlers::{Effect, Handler, Means};
@@ -29,6 +30,9 @@ const FIRST_LOOK: Duration = Duration::from_secs(2);
 /// How much of the digest of keys names a directory, and how many of these are looked at.
 const N_DIGITS: usize = 12;
 const MAX_LOOKED: usize = 64;
+
+/// How old a report's count of calls may be that nobody was asked about.
+const COUNT_AGE: Duration = Duration::from_secs(600);
 
 /// How often a host of a canary reports.
 pub const CANARY_PAUSE: Duration = Duration::from_secs(5);
@@ -340,12 +344,15 @@ pub async fn follow(host: Weak<Host>, member: Arc<Member>, followed: Option<Foll
             );
         }
         is_stale = stale;
-        let report = report(
-            &now,
-            &member,
-            &host.published(),
-            signed.as_ref().map(Signed::place),
-        );
+        let report = Report {
+            unasked: unasked_calls(&host),
+            ..report(
+                &now,
+                &member,
+                &host.published(),
+                signed.as_ref().map(Signed::place),
+            )
+        };
         drop(host);
         let is_up = matches!(*link.borrow_and_update(), Link::Up(_));
         if is_up {
@@ -377,6 +384,30 @@ pub async fn follow(host: Weak<Host>, member: Arc<Member>, followed: Option<Foll
             () = tokio::time::sleep(pause) => is_late = true,
         }
     }
+}
+
+/// What was counted last of calls that nobody was asked about. Where that is old, it is counted
+/// anew meanwhile, for a later report: it reads files for seconds.
+fn unasked_calls(host: &Arc<Host>) -> Vec<Unasked> {
+    let last_day = host.last_day.get();
+    if last_day.is_some_and(|last_day| last_day.is_due(COUNT_AGE)) {
+        let host = host.clone();
+        let count = move || {
+            let last_day = host.last_day.get();
+            last_day.map(|last_day| last_day.not_older(COUNT_AGE).len())
+        };
+        drop(tokio::task::spawn_blocking(count));
+    }
+    let known = last_day.and_then(LastDay::known);
+    let counted = known.iter().flat_map(|(_, counted)| counted.iter());
+    counted
+        .filter(|it| it.calls > 0)
+        .map(|it| Unasked {
+            agent: it.agent.clone(),
+            calls: it.calls as u64,
+            would_be_denied: it.would_be_denied as u64,
+        })
+        .collect()
 }
 
 /// Ends with the value.
@@ -423,6 +454,7 @@ fn report(status: &Status, member: &Member, published: &Published, files: Option
             .collect(),
         judged: member.tally.counted(),
         lost: member.lost(),
+        unasked: Vec::new(),
         ended: false,
     }
 }

@@ -84,6 +84,16 @@ pub fn state(host: &Reported, newest: Option<u64>) -> State {
     if let Some(error) = report.errors.first() {
         wrong(safe(error).to_string());
     }
+    for unasked in report.unasked.iter().filter(|it| it.calls > 0) {
+        let calls = number_of(usize::try_from(unasked.calls).unwrap_or(usize::MAX), "call");
+        let text = format!(
+            "{}: {calls} of the last day never asked, {} would be denied",
+            safe(&unasked.agent),
+            unasked.would_be_denied
+        );
+        is_wrong |= unasked.would_be_denied > 0;
+        words.push(text);
+    }
     State {
         words: words.join("; "),
         is_wrong,

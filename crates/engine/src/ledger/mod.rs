@@ -7,9 +7,11 @@
 //! here: a thread writes, and what it can't write is a gap, with its time.
 
 mod read;
+mod unasked;
 mod write;
 
 pub use read::{Kept, others, project};
+pub use unasked::{LastDay, UnaskedCalls};
 pub use write::{Answered, Ledger, append};
 
 use hookwire_base::support::file::read_small;

@@ -1,7 +1,7 @@
 //! Which calls of a transcript the ledger has.
 
 use super::cause::{Cause, Circumstances};
-use super::judged::Judged;
+use super::judged::{Judged, NotJudged};
 use crate::transcripts::{self, Call, Fate};
 use hookwire_base::support::amounts::number_of;
 use hookwire_engine::ledger::{self, Kept, Record, Short, millis};
@@ -20,6 +20,8 @@ pub(super) struct Compared {
     pub(super) agent: &'static Agent,
     pub(super) n_files: usize,
     pub(super) n_asked: usize,
+    /// How many have no time that can be read.
+    pub(super) n_undated: usize,
     /// Those that the ledger lacks, the first ones first.
     pub(super) missed: Vec<Missed>,
     /// What couldn't be read, for people.
@@ -32,7 +34,8 @@ pub(super) struct Missed {
     pub(super) cause: Cause,
     /// The call in short, without secrets.
     pub(super) act: String,
-    pub(super) judged: Option<Judged>,
+    /// What the hooks say, or why they weren't asked.
+    pub(super) judged: Result<Judged, NotJudged>,
 }
 
 impl Missed {
@@ -43,11 +46,11 @@ impl Missed {
 
     /// Whether the hooks are known to allow it.
     pub(super) fn is_allowed(&self) -> bool {
-        self.judged.as_ref().is_some_and(Judged::is_allowed)
+        self.judged.as_ref().is_ok_and(Judged::is_allowed)
     }
 
     pub(super) fn is_denied(&self) -> bool {
-        self.judged.as_ref().is_some_and(Judged::is_denied)
+        self.judged.as_ref().is_ok_and(Judged::is_denied)
     }
 }
 
@@ -84,7 +87,7 @@ impl Compared {
                 let cause = circumstances.as_ref()?.cause_of(&call, &all);
                 Some(Missed {
                     act: String::new(),
-                    judged: None,
+                    judged: Err(NotJudged::NoTime),
                     cause,
                     call,
                 })
@@ -94,8 +97,9 @@ impl Compared {
             agent,
             n_files: found.n_files,
             n_asked,
+            n_undated: found.n_undated,
             missed,
-            problems: problems_of(found.problems, &all),
+            problems: problems_of(found.problems, found.n_undated, &all),
         }
     }
 
@@ -110,7 +114,14 @@ impl Compared {
     }
 }
 
-fn problems_of(found: Vec<String>, kept: &Kept) -> Vec<String> {
+fn problems_of(found: Vec<String>, n_undated: usize, kept: &Kept) -> Vec<String> {
+    let undated = (n_undated > 0).then(|| {
+        let have = if n_undated == 1 { "has" } else { "have" };
+        format!(
+            "{} {have} no time that can be read, so nobody knows whether somebody was asked",
+            number_of(n_undated, "call")
+        )
+    });
     let ledger = kept.problems.iter().map(|it| format!("the ledger: {it}"));
     let n_lost: u64 = kept.gaps.iter().filter_map(|gap| gap.calls).sum();
     let lost = usize::try_from(n_lost).unwrap_or(usize::MAX);
@@ -120,7 +131,12 @@ fn problems_of(found: Vec<String>, kept: &Kept) -> Vec<String> {
             number_of(lost, "call")
         )
     });
-    found.into_iter().chain(ledger).chain(lost).collect()
+    found
+        .into_iter()
+        .chain(undated)
+        .chain(ledger)
+        .chain(lost)
+        .collect()
 }
 
 /// A call as records have it.

@@ -15,17 +15,21 @@ use compare::{Compared, Missed};
 use hookwire_base::support::amounts::{number_of, rfc3339};
 use hookwire_base::support::visible::first_line_cut;
 use hookwire_base::verdict::Decision;
-use hookwire_engine::ledger::KEPT;
+use hookwire_engine::host::Host;
+use hookwire_engine::ledger::{KEPT, LastDay, UnaskedCalls};
 use hookwire_rules::agents::{AGENTS, Agent};
-use judged::Judge;
+use judged::{Judge, LIMIT_OF_ALL};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 /// How long the transcripts of an agent may take to be read.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The same where it is one line among others.
 const SHORT_PATIENCE: Duration = Duration::from_secs(3);
+/// How long that and judging may take in a host, for all agents.
+const SHORT_LIMIT: Duration = Duration::from_secs(5);
 /// What one line among others looks back at.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The calls that are shown of an agent, and the longest text of one, in characters.
@@ -94,12 +98,54 @@ fn judge(compared: &mut Compared, hooks: &HostArgs) -> Result<(), Failure> {
     if compared.missed.is_empty() {
         return Ok(());
     }
+    let judge = Judge::new(compared.agent, hooks)?;
+    judge_by(&judge, compared, Instant::now() + LIMIT_OF_ALL)
+}
+
+fn judge_by(judge: &Judge, compared: &mut Compared, deadline: Instant) -> Result<(), Failure> {
     let calls = compared.missed.iter().map(|missed| &missed.call);
-    let judged = Judge::new(compared.agent, hooks)?.judge_all(calls)?;
+    let judged = judge.judge_all(calls, deadline)?;
     for (missed, (act, judged)) in compared.missed.iter_mut().zip(judged) {
         (missed.act, missed.judged) = (act, judged);
     }
     Ok(())
+}
+
+/// Counts for a host what nobody was asked about in the last day.
+pub(in super::super) fn last_day_of(host: &Arc<Host>) -> LastDay {
+    let host = Arc::downgrade(host);
+    LastDay::new(move || {
+        let host = host.upgrade();
+        host.map(|host| count_last_day(&host)).unwrap_or_default()
+    })
+}
+
+/// By the hooks that are in force in the host. It takes some seconds at most.
+fn count_last_day(host: &Arc<Host>) -> Vec<UnaskedCalls> {
+    let (since, began) = (SystemTime::now() - DAY, Instant::now());
+    let mut counted = Vec::new();
+    for agent in AGENTS.iter().filter(|agent| transcripts::is_known(agent)) {
+        let left = SHORT_PATIENCE.saturating_sub(began.elapsed());
+        let mut compared = Compared::new(agent, host.root(), since, left);
+        if compared.is_empty() {
+            continue;
+        }
+        let judged = Judge::of_host(agent, host.clone())
+            .and_then(|judge| judge_by(&judge, &mut compared, began + SHORT_LIMIT));
+        if let Err(Failure(error)) = judged {
+            tracing::warn!(agent = agent.name, %error, "Calls that nobody was asked about can't be judged.");
+        }
+        let count = |is: fn(&&Missed) -> bool| compared.unasked().filter(is).count();
+        counted.push(UnaskedCalls {
+            agent: agent.name.into(),
+            calls: compared.unasked().count(),
+            would_be_denied: count(|missed| missed.is_denied()),
+            not_judged: count(|missed| missed.judged.is_err()),
+            asked: compared.n_asked,
+            partial: !compared.problems.is_empty(),
+        });
+    }
+    counted
 }
 
 /// Says in a line what the last day of an agent looks like.
@@ -136,6 +182,14 @@ pub(super) fn say_last_day(
         report.say_health(
             Health::Fine,
             &format!("{calls} in the last day, all asked about"),
+        );
+    }
+    if compared.n_undated > 0 {
+        let calls = number_of(compared.n_undated, "call");
+        let name = agent.name;
+        report.say_health(
+            Health::Doubtful,
+            &format!("{calls} without a time that can be read: `hookwire doctor --unasked {name}`"),
         );
     }
     Ok(())
@@ -213,8 +267,9 @@ fn show_calls(calls: &[&Missed], out: &mut Output) {
 
 /// What the hooks say about a call now.
 fn describe_judged(missed: &Missed) -> (Tone, String) {
-    let Some(judged) = &missed.judged else {
-        return (Tone::Dim, "not judged".into());
+    let judged = match &missed.judged {
+        Ok(judged) => judged,
+        Err(why) => return (Tone::Dim, format!("not judged, because {}", why.as_str())),
     };
     let by = judged.by.as_deref().unwrap_or("hookwire");
     let reason = judged.reason.as_deref().unwrap_or_default();
@@ -260,6 +315,7 @@ fn to_json(compared: &Compared, since: SystemTime, root: &Path) -> Value {
         "since": rfc3339(since),
         "transcripts": compared.n_files,
         "asked": compared.n_asked,
+        "undated": compared.n_undated,
         "unasked": calls(true),
         "wouldBeDenied": compared.unasked().filter(|it| it.is_denied()).count(),
         "unclear": calls(false),
@@ -269,7 +325,8 @@ fn to_json(compared: &Compared, since: SystemTime, root: &Path) -> Value {
 
 fn call_to_json(missed: &Missed) -> Value {
     let call = &missed.call;
-    let judged = missed.judged.as_ref();
+    let judged = missed.judged.as_ref().ok();
+    let not_judged = missed.judged.as_ref().err();
     json!({
         "at": rfc3339(time_of(call.at)),
         "session": call.session,
@@ -283,5 +340,6 @@ fn call_to_json(missed: &Missed) -> Value {
         "decidedBy": judged.and_then(|it| it.by.clone()),
         "reason": judged.and_then(|it| it.reason.clone()),
         "notRun": judged.map(|it| it.n_not_run),
+        "notJudged": not_judged.map(|why| why.as_str()),
     })
 }
