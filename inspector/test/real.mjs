@@ -64,6 +64,19 @@ export async function inspect({ definitions = { "team.yaml": RULES, "team.test.y
     const event = { session_id: "s-2", hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command }, cwd };
     return hook("codex", event, "--ask-elsewhere", "60s");
   };
+  const write = (name, text) => writeFile(at(`shop/.hookwire/${name}`), text);
+  // A call in a transcript of Claude Code that nobody was asked about.
+  const plant = async (command, secondsAgo) => {
+    const dir = at("home/.claude/projects/p");
+    await mkdir(dir, { recursive: true });
+    const timestamp = new Date(Date.now() - secondsAgo * 1000).toISOString();
+    const line = (type, block) => JSON.stringify({ type, sessionId: "t", cwd, timestamp, message: { content: [block] } });
+    const lines = [
+      line("assistant", { type: "tool_use", id: "1", name: "Bash", input: { command } }),
+      line("user", { type: "tool_result", tool_use_id: "1", content: "" }),
+    ];
+    await writeFile(join(dir, "t.jsonl"), lines.join("\n") + "\n");
+  };
   const close = async () => {
     child.kill("SIGINT");
     run(["host", "stop"]);
@@ -80,6 +93,8 @@ export async function inspect({ definitions = { "team.yaml": RULES, "team.test.y
     hook,
     waits,
     run,
+    write,
+    plant,
     cwd,
     close,
   };

@@ -131,3 +131,28 @@ test("what a real host judges is shown, explained, answered", { skip }, async (t
   assert.match(answers[1], /pnpm publish --dry-run/);
   assert.deepEqual(problems, []);
 });
+
+test("a guard that no longer denies, and what nobody was asked about", { skip }, async (t) => {
+  const rule = (pattern) => `hooks:\n  - { name: a, on: PreToolUse, if: Bash(${pattern}), deny: Not here. }\n`;
+  const cases = "cases:\n  - { bash: git push -f, expect: deny }\n";
+  const real = await inspect({ definitions: { "team.yaml": rule("git push -f"), "team.test.yaml": cases } });
+  t.after(real.close);
+  await real.plant("git push -f", 3600);
+  real.bash("ls");
+  const { page, problems, close } = await browse();
+  t.after(close);
+  await page.goto(await real.address());
+  await page.locator(".row.event", { hasText: "ls" }).waitFor();
+  const alert = page.locator(".lost", { hasText: "to be denied, and isn’t" });
+  assert.equal(await alert.count(), 0);
+  await page.evaluate(() => {
+    location.hash = "#/definitions";
+  });
+  await page.getByText("claude-code: 1 call never asked, 1 would be denied").waitFor();
+  // Whoever trusts the next state has it in force, and the case passes.
+  await real.write("team.yaml", rule("git push -q"));
+  assert.equal(real.run(["trust", "--yes"]).status, 0);
+  await alert.getByText("team.test.yaml:2").waitFor();
+  await page.getByText("Cases that are denied no more").waitFor();
+  assert.deepEqual(problems, []);
+});

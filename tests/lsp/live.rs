@@ -316,3 +316,22 @@ fn what_is_no_host_harms_nothing() {
     agent.bash("make");
     await_live(&mut editor, vec![agent.pid()], 2);
 }
+
+/// The host tries the cases of what is saved, and the editor marks the one that passes.
+#[test]
+fn a_case_that_is_denied_no_more_is_marked() {
+    let cases = "cases:\n- { bash: git push -f, expect: deny }\n- { bash: ls, expect: deny }\n";
+    let mut editor = Editor::start(&[("a.yaml", HOOKS), ("a.test.yaml", cases)]);
+    editor.open("a.test.yaml", cases);
+    let uri = editor.uri("a.test.yaml");
+    let marked = |message: &Value| {
+        let params = &message["params"];
+        params["uri"] == uri
+            && params["version"] == 1
+            && params["diagnostics"][0]["code"] == "not-denied"
+    };
+    let told = editor.receive_where(marked);
+    let diagnostics = &told["params"]["diagnostics"];
+    assert_eq!(diagnostics[0]["range"]["start"]["line"], 2, "{diagnostics}");
+    assert_eq!(diagnostics.as_array().map(Vec::len), Some(1));
+}

@@ -1649,3 +1649,35 @@ hooks:
         );
     }
 }
+
+/// Cases are tried by themselves, so those of a clone count as a person has approved them.
+#[test]
+fn cases_count_as_they_were_trusted() {
+    let project = Project::new();
+    let (root, cases) = (
+        project.root(),
+        "cases: [{ bash: git push -f, expect: deny }]",
+    );
+    let file = root.join(".hookwire/guard.test.yaml");
+    let guard = "hooks: [{ name: a, on: PreToolUse, if: Bash(git push -f), deny: Not here. }]";
+    write(&root.join(".hookwire/guard.yaml"), guard);
+    write(&file, cases);
+    let tried = || {
+        let said = text(&project.run(&["doctor", "claude-code"], ""));
+        let about = said.split("cases that are to be denied").nth(1);
+        let lines = about.unwrap_or_default().lines();
+        lines.skip(1).take(1).collect::<String>().trim().to_string()
+    };
+    assert_eq!(tried(), "");
+    assert_eq!(project.run(&["trust", "--yes"], "").status.code(), Some(0));
+    assert_eq!(tried(), "ok    1 case denied");
+    write(&file, &cases.replace("push -f", "status"));
+    assert_eq!(tried(), "ok    1 case denied");
+    assert_eq!(project.run(&["trust", "--yes"], "").status.code(), Some(0));
+    let place = file.canonicalize().unwrap();
+    let failed = format!(
+        "bad   {}:1: `git status` is to be denied, and isn't",
+        place.display()
+    );
+    assert_eq!(tried(), failed);
+}

@@ -233,3 +233,89 @@ impl Tried {
         self.canaries.failed.push(failed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Host, HostOptions};
+    use std::fs;
+
+    const GUARD: &str = "hooks: [{ name: a, on: PreToolUse, if: Bash(rm *), deny: no }]";
+    const DENIED: &str = "cases: [{ bash: rm x, expect: deny }]";
+    const PASSES: &str = "cases: [{ bash: ls, expect: deny }]";
+    const LOG: &str = "hooks: [{ name: log, on: '*', fail: open, command: [touch, ran] }]";
+
+    /// How many cases are denied, not tried, and not denied.
+    async fn counts(dir: &Path) -> [usize; 3] {
+        let host = Host::new(HostOptions {
+            root: dir.into(),
+            hooks: vec![dir.join("hooks")],
+            ..HostOptions::default()
+        });
+        let tried = host.try_cases().await;
+        assert_eq!(tried.diagnostics.len(), tried.canaries.not_denied);
+        let Canaries {
+            denied,
+            not_tried,
+            not_denied,
+            ..
+        } = tried.canaries;
+        [denied, not_tried, not_denied]
+    }
+
+    #[tokio::test]
+    async fn what_the_hooks_in_force_let_pass_is_told() {
+        let hook = |fields: &str| format!("hooks: [{{ name: a, on: PreToolUse, {fields} }}]");
+        let case = |fields: &str| format!("cases: [{{ bash: rm x, expect: deny, {fields} }}]");
+        for (guard, cases, expected) in [
+            (GUARD, DENIED, [1, 0, 0]),
+            (GUARD, PASSES, [0, 0, 1]),
+            (GUARD, "cases: [{ bash: ls, expect: allow }]", [0, 0, 0]),
+            (GUARD, "cases: [", [0, 0, 0]),
+            // What a trial can't have.
+            (GUARD, &format!("setup: touch x\n{DENIED}"), [0, 1, 0]),
+            (GUARD, &case("before: [{ bash: ls }]"), [0, 1, 0]),
+            (GUARD, &case("wait: 1s"), [0, 1, 0]),
+            (
+                &hook("fail: closed, command: [touch, ran]"),
+                DENIED,
+                [0, 1, 0],
+            ),
+            (
+                &hook("guard: { step-limit: { max: 1 } }"),
+                DENIED,
+                [0, 1, 0],
+            ),
+            (
+                &hook("ask: sure?"),
+                &case("fakes: { person: deny }"),
+                [0, 1, 0],
+            ),
+            // What denies nothing.
+            (&hook("ask: sure?"), DENIED, [0, 0, 1]),
+            (&hook("observe: true, deny: no"), DENIED, [0, 0, 1]),
+            (
+                &hook("async: true, command: [touch, ran]"),
+                DENIED,
+                [0, 0, 1],
+            ),
+            (&hook("enabled: false, deny: no"), DENIED, [0, 0, 1]),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let hooks = dir.path().join("hooks");
+            for place in [hooks.clone(), hooks.join("below")] {
+                fs::create_dir_all(&place).unwrap();
+                fs::write(
+                    place.join("guard.yaml"),
+                    guard.replace("name: a", "name: b"),
+                )
+                .unwrap();
+            }
+            fs::write(hooks.join("below/guard.test.yaml"), cases).unwrap();
+            // A hook of another file doesn't keep a case from being one that passes.
+            fs::write(hooks.join("log.yaml"), LOG).unwrap();
+            assert_eq!(counts(dir.path()).await, expected, "{guard}\n{cases}");
+            assert!(!dir.path().join("ran").exists(), "{guard}");
+        }
+    }
+}

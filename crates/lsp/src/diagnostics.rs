@@ -10,6 +10,7 @@ use super::project::Project;
 use super::same_name::{same_name, taken_names};
 use super::server::Server;
 use hookwire_base::syntax::diagnostic::{self, Severity};
+use hookwire_engine::canaries::NOT_DENIED;
 use hookwire_engine::definitions::scan::{CHANGED_SINCE, is_about_trust};
 use hookwire_engine::host::Published;
 use ls_types::{
@@ -157,6 +158,8 @@ fn params_of_open(server: &Server, document: &Document) -> PublishDiagnosticsPar
     let means = workspace.as_ref().map(Project::means);
     let mut diagnostics = document.diagnostics(means.as_ref());
     diagnostics.extend(taken_names(workspace.as_ref(), document, &lines));
+    let published = workspace.as_ref().map(Project::published);
+    diagnostics.extend(published.iter().flat_map(|it| not_denied(it, document)));
     let documents = server.documents();
     let distrust = server
         .surroundings_in(&documents, workspace.clone())
@@ -177,6 +180,21 @@ fn params_of_open(server: &Server, document: &Document) -> PublishDiagnosticsPar
         diagnostics,
         version: Some(document.version),
     }
+}
+
+/// What the hooks in force let pass of an open file of cases, as long as it is as it was saved.
+fn not_denied(
+    published: &Published,
+    document: &Document,
+) -> impl Iterator<Item = diagnostic::Diagnostic> {
+    let file = document.path.display().to_string();
+    let text = published.sources.get(&file);
+    let is_saved = text.is_some_and(|text| **text == *document.text);
+    published
+        .diagnostics
+        .iter()
+        .filter(move |it| is_saved && it.code == NOT_DENIED && it.file == file)
+        .cloned()
 }
 
 /// The most diagnostics of a file.

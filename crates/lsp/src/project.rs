@@ -28,6 +28,7 @@ use hookwire_rules::contract::Honours;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -91,9 +92,15 @@ impl Project {
         }
     }
 
-    /// Loads the definitions again whenever they change on disk.
+    /// Loads the definitions again whenever they change on disk, and tries their cases.
     pub(super) fn watch(&self) -> std::io::Result<()> {
-        self.0.watch()
+        self.0.watch()?;
+        if let Ok(runtime) = Handle::try_current()
+            && !self.runs_no_hook()
+        {
+            self.0.follow_cases(&runtime);
+        }
+        Ok(())
     }
 
     /// Says whenever other definitions are in force.

@@ -111,7 +111,7 @@ fn lost(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::state;
-    use hookwire_fleet::hosts::{Report, Reported};
+    use hookwire_fleet::hosts::{Report, Reported, Unasked};
     use hookwire_fleet::name::Identity;
     use std::time::Duration;
 
@@ -151,6 +151,33 @@ mod tests {
                 "{ago} {ended} {lost}: {}",
                 state.words
             );
+        }
+    }
+
+    #[test]
+    fn calls_that_nobody_was_asked_about_are_told() {
+        for (would_be_denied, is_wrong) in [(0, false), (1, true)] {
+            let unasked = Unasked {
+                agent: "codex".into(),
+                calls: 2,
+                would_be_denied,
+            };
+            let reported = Reported {
+                who: Identity {
+                    host: "host-a".parse().unwrap(),
+                    instance: "p1".parse().unwrap(),
+                },
+                report: Report {
+                    unasked: vec![unasked],
+                    ..Report::default()
+                },
+                ago: Duration::from_secs(10),
+            };
+            let state = state(&reported, None);
+            let told = format!(
+                "follows no channel; codex: 2 calls of the last day never asked, {would_be_denied} would be denied"
+            );
+            assert_eq!((state.words, state.is_wrong), (told, is_wrong));
         }
     }
 }

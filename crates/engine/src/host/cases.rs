@@ -4,7 +4,9 @@
 use super::{Changed, Host, log};
 use crate::canaries::{Tried, try_cases};
 use crate::definitions::cases::{Looks, looks_of_cases};
+use crate::definitions::layer_dir::{Kept, LayerDir};
 use crate::definitions::load::Changes;
+use crate::definitions::scan::is_about_trust;
 use hookwire_base::syntax::diagnostic::Diagnostic;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +55,10 @@ impl Host {
         if last.as_ref() == Some(&key) {
             return last;
         }
+        if !self.is_vouched_for(&dirs) {
+            self.publish_tried(hooks.generation, Tried::default());
+            return Some(key);
+        }
         // A runtime of its own: the host's may end meanwhile, and doesn't wait for this.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -71,6 +77,13 @@ impl Host {
             self.publish_tried(hooks.generation, tried);
         }
         Some(key)
+    }
+
+    /// Whether somebody vouches for all definitions. An editor shows those that nobody has trusted
+    /// as well, and their scripts are to run for nobody.
+    fn is_vouched_for(&self, dirs: &[LayerDir]) -> bool {
+        let is_compared = |dir: &LayerDir| matches!(dir.kept, Kept::Compared(_));
+        !dirs.iter().any(is_compared) || !self.published().diagnostics.iter().any(is_about_trust)
     }
 
     /// Tells what a trial by this generation came to, unless another one is in force.

@@ -78,6 +78,9 @@ impl NotJudged {
     }
 }
 
+/// A call in short, and what the hooks say about it, or why they weren't asked.
+type InShort = (String, Result<Judged, NotJudged>);
+
 /// The definitions that judge.
 pub(super) struct Judge {
     host: Arc<Host>,
@@ -108,12 +111,12 @@ impl Judge {
         Ok(Judge { host, dialect })
     }
 
-    /// Each of some calls in short, and what the hooks say about it as long as there is time.
+    /// Each of some calls in short, with what the hooks say about it as long as there is time.
     pub(super) fn judge_all<'c>(
         &self,
         calls: impl Iterator<Item = &'c Call>,
         deadline: Instant,
-    ) -> Result<Vec<(String, Result<Judged, NotJudged>)>, Failure> {
+    ) -> Result<Vec<InShort>, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()?;
