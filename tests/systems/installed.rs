@@ -144,6 +144,8 @@ impl Project {
         said["permissionDecision"]
             .as_str()
             .or(said["additionalContext"].as_str())
+            // A message to the person, and no word of the call.
+            .or(reply.get("systemMessage").map(|_| ""))
             .unwrap()
             .to_string()
     }

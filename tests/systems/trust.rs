@@ -117,6 +117,129 @@ fn a_clones_hooks_do_nothing_until_a_person_approves_them() {
     assert_eq!(project.run(&["trust", "revoke"], "").status.code(), Some(1));
 }
 
+/// What is said outside of a project of one that nobody has trusted, or that changed since.
+#[test]
+fn a_project_that_nobody_trusted_is_told_asked_about_or_denied() {
+    for (said, expected) in [
+        (&["untrusted: tell\n"][..], ""),
+        (&["untrusted: ask\n"], "ask"),
+        (
+            &["untrusted: ask\n", "untrusted: deny\nhooks: []\n"],
+            "deny",
+        ),
+    ] {
+        for args in [&[][..], &["--no-host"]] {
+            let project = project();
+            let user = project.0.path().join("home/.config/hookwire");
+            for (n, text) in said.iter().enumerate() {
+                write(&user.join(format!("{n}.yaml")), text);
+            }
+            let becomes = |expected: &str| {
+                eventually(&format!("{said:?} {args:?}: {expected}"), || {
+                    (project.hook_with(args, "ls") == expected).then_some(())
+                });
+            };
+            becomes(expected);
+            let event = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}});
+            let reply = text(&project.run(
+                &[&["hook", "claude-code"], args].concat(),
+                &event.to_string(),
+            ));
+            assert!(
+                expected.is_empty() || reply.contains("`hookwire trust /"),
+                "it says what to run: {reply}"
+            );
+            assert!(project.run(&["trust", "--yes"], "").status.success());
+            becomes("");
+            assert_eq!(project.hook_with(args, "git push -f"), "deny");
+            replace(&project.root().join(".hookwire/deny.sh"), ALLOW);
+            becomes(expected);
+            assert_eq!(
+                project.hook_with(args, "kept"),
+                "deny",
+                "what was trusted counts"
+            );
+        }
+    }
+}
+
+/// Another project that the agent goes into counts, too.
+#[test]
+fn an_untrusted_project_elsewhere_is_denied_too() {
+    let project = project();
+    let user = project.0.path().join("home/.config/hookwire");
+    write(&user.join("strict.yaml"), "untrusted: deny\n");
+    assert!(project.run(&["trust", "--yes"], "").status.success());
+    let clone = project.0.path().join("clone");
+    write(&clone.join(".hookwire/guard.yaml"), GUARD);
+    let decision = |cwd: &Path| {
+        let call = claude_call("ls", cwd);
+        text(&project.run(&["hook", "claude-code"], &call))
+    };
+    assert_eq!(decision(&project.root()), "");
+    let denied = decision(&clone);
+    assert!(
+        denied.contains("\"deny\"") && denied.contains("/clone`"),
+        "{denied}"
+    );
+    fs::remove_dir_all(clone.join(".hookwire")).unwrap();
+    assert_eq!(decision(&clone), "");
+}
+
+/// The project can't say it of itself.
+#[test]
+fn a_project_says_nothing_of_itself_while_untrusted() {
+    let project = project();
+    write(
+        &project.root().join(".hookwire/self.yaml"),
+        "untrusted: tell\n",
+    );
+    let check = text(&project.run(&["check"], ""));
+    assert!(
+        check.contains("self.yaml:1:1") && check.contains("a project can't say what becomes of it"),
+        "{check}"
+    );
+    let user = project.0.path().join("home/.config/hookwire");
+    write(&user.join("strict.yaml"), "untrusted: denied\n");
+    assert_eq!(
+        project.hook_with(&["--no-host"], "ls"),
+        "deny",
+        "a slip doesn't pass"
+    );
+}
+
+/// A session may begin with any event; its person is told once.
+#[test]
+fn the_person_is_told_once_in_a_session() {
+    for project in Project::each() {
+        let root = project.root();
+        let said = |agent: &str, event: &str| {
+            let mut event: Value = serde_json::from_str(event).unwrap();
+            event["cwd"] = root.to_str().unwrap().into();
+            let reply = text(&project.run(&["hook", agent], &event.to_string()));
+            reply.contains("nobody has trusted these definitions")
+        };
+        for (agent, name, tool) in [
+            ("claude-code", "hook_event_name", "Bash"),
+            ("gemini", "hook_event_name", "run_shell_command"),
+            ("codex", "hook_event_name", "Bash"),
+        ] {
+            let before = if agent == "gemini" {
+                "BeforeTool"
+            } else {
+                "PreToolUse"
+            };
+            let call = |session: &str| {
+                json!({name: before, "session_id": format!("{agent}-{session}"), "tool_name": tool, "tool_input": {"command": "ls"}}).to_string()
+            };
+            let start = json!({name: "SessionStart", "session_id": format!("{agent}-b"), "source": "startup"}).to_string();
+            assert!(said(agent, &call("a")), "{agent}: the first event");
+            assert!(!said(agent, &call("a")), "{agent}: the second one");
+            assert!(said(agent, &start) && !said(agent, &call("b")), "{agent}");
+        }
+    }
+}
+
 #[test]
 fn an_agent_that_edits_its_guards_changes_nothing() {
     type Edit = fn(&Path);
@@ -971,6 +1094,7 @@ policy: { deny: ["WebFetch(http://*)"] }
 
 /// What a project may say to be rid of them: every key of a definition file and of a hook is here.
 const LOOSENING: &[&str] = &[
+    "untrusted: tell\nhooks: []",
     "hooks: [{ name: no-force-push, on: PreToolUse, allow: fine, priority: -1000000 }]",
     "hooks: [{ name: no-force-push, on: PreToolUse, enabled: false, deny: never }]",
     "hooks: [{ name: a, description: d, on: '*', agents: ['*'], tags: [t], timeout: 1ms, script: 'return {decision: \"allow\", stop: \"enough\"}' }]",

@@ -18,6 +18,8 @@ use hookwire_rules::matching::rule::Key;
 use hookwire_rules::matching::tools::ToolNames;
 use hookwire_rules::matching::{Facts, Matcher, patience};
 use hookwire_rules::policy::Policy;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,6 +43,8 @@ pub struct HookSet {
     /// What a person should know at every event: which definitions are broken, and judged by what
     /// an earlier host has kept or stood in for by a deny.
     pub told: Arc<[String]>,
+    /// What becomes of calls in other projects that nobody has trusted, if somebody says that.
+    pub untrusted: Option<UntrustedRule>,
     /// The real directory of what a fleet has published, if the set has it as a whole.
     pub published_in: Option<Arc<Path>>,
     /// Policies judge tool calls before any hook runs; outermost layer first.
@@ -55,6 +59,28 @@ pub struct HookSet {
     by_event: HashMap<Arc<str>, EventIndex>,
     /// For events that no hook names: the hooks for every event.
     other: EventIndex,
+}
+
+/// What becomes of tool calls in a project whose own definitions nobody has trusted, or that changed
+/// since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Untrusted {
+    /// A person is told, once in a session.
+    Tell,
+    /// A person is asked before each tool call.
+    Ask,
+    /// Each tool call is denied.
+    Deny,
+}
+
+/// What a file outside of all projects says of them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UntrustedRule {
+    /// What becomes of tool calls.
+    pub how: Untrusted,
+    /// Which file says so.
+    pub file: Arc<str>,
 }
 
 /// A hook that applies to an event.

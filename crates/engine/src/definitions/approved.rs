@@ -93,6 +93,34 @@ pub fn is_approved(root: &Path) -> bool {
     hookwire_ask::project::is_approved(places::data_dirs(), root)
 }
 
+/// Whether the definitions of a worktree, and what was kept with them, are what was approved of the
+/// repository's first one.
+pub(super) fn is_same(first: &Path, worktree: &Path) -> bool {
+    let approved = currents(&stores(), first)
+        .iter()
+        .find_map(|link| State::read(link).transpose());
+    let Some(Ok(State { record, .. })) = approved else {
+        return false;
+    };
+    let record = Record {
+        root: worktree.to_path_buf(),
+        ..record
+    };
+    record.changed().is_empty()
+}
+
+/// Whether a project's definitions aren't in force as they are: if so, whether they were once, in
+/// the state that the link leads to, and have changed since.
+pub(super) fn is_distrusted(root: &Path, link: Option<&Path>) -> Option<bool> {
+    let Some(link) = link else {
+        let is_same = || first_worktree(root).is_some_and(|first| is_same(&first, root));
+        return (root.join(DEFINITIONS).is_dir() && !is_same()).then_some(false);
+    };
+    // What is broken denies by itself.
+    let state = State::read(link).ok()??;
+    (!state.record.changed().is_empty()).then_some(true)
+}
+
 /// The directories whose projects somebody who works in `dir` works in, outermost first: those
 /// around it, and for a worktree of git's those around the repository that it belongs to. A
 /// repository's first worktree is outside of the others, wherever they are.

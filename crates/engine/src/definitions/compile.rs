@@ -9,9 +9,10 @@ use super::names;
 use super::origin::Origin;
 use super::policy::{policy, rules};
 use super::written::{
-    Delegates, Mistakes, RawDefaults, RawHook, RawWhere, Reach, WrittenHook, declared_tools,
+    Delegates, Mistakes, RawDefaults, RawHook, RawWhere, Reach, WrittenHook, declared_tools, untrusted,
 };
 use crate::hook::{BEFORE_ALL, Hook};
+use crate::hook_set::Untrusted;
 use globset::GlobMatcher;
 use hookwire_base::event::On;
 use hookwire_base::syntax::diagnostic::{LineIndex, Position, Severity};
@@ -69,6 +70,8 @@ pub struct CompiledFile {
     pub policy: Option<Policy>,
     /// Names that it adds to tools.
     pub tools: Vec<DeclaredTool>,
+    /// What it says of projects that nobody has trusted.
+    pub untrusted: Option<Untrusted>,
 }
 
 /// The dialect that a file is written for and, where that has files of its own kind, the tree that
@@ -97,6 +100,7 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
             is_broken: true,
             policy: None,
             tools: Vec::new(),
+            untrusted: None,
         };
     };
     let mut mistakes = Mistakes::default();
@@ -109,6 +113,7 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     let mut defaults = RawDefaults::default();
     let mut written_policy = None;
     let mut tools = Vec::new();
+    let mut said_of_untrusted = None;
     let mut hooks: &[Node] = &[];
     let mut strays: Vec<&Entry> = Vec::new();
     for entry in entries {
@@ -116,6 +121,9 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
             ("defaults", _) => defaults = RawDefaults::read(entry, &mut mistakes),
             ("policy", _) => written_policy = Some(entry),
             ("tools", _) => tools = declared_tools(entry, origin.layer, &mut mistakes),
+            ("untrusted", _) => {
+                said_of_untrusted = untrusted(entry, origin.layer, &mut mistakes);
+            }
             ("dialect", _) => dialect = mistakes.dialect(entry).unwrap_or(dialects::NATIVE),
             ("hooks", NodeValue::Seq(items)) => hooks = items,
             ("hooks", NodeValue::Null) | ("$schema", _) => {}
@@ -205,6 +213,7 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
         is_broken,
         policy: own_policy,
         tools,
+        untrusted: said_of_untrusted,
     }
 }
 

@@ -7,3 +7,8 @@ pub(super) fn deny_gates(name: &str, message: &str) -> String {
     let gates = ["PreToolUse", "PermissionRequest"];
     json!({ "hooks": [{ "name": name, "on": gates, "deny": message }] }).to_string()
 }
+
+/// Definitions that ask before every tool call.
+pub(super) fn ask_at_gates(name: &str, message: &str) -> String {
+    json!({ "hooks": [{ "name": name, "on": "PreToolUse", "ask": message }] }).to_string()
+}

@@ -50,7 +50,7 @@ pub(crate) fn own_hooks() -> Result<Vec<Hook>, String> {
 const PROGRAM: &str = "program";
 
 /// Compiles hooks that stand in no file and name none.
-fn compile_json(file: &str, layer: Layer, hooks: &Value) -> CompiledFile {
+pub(super) fn compile_json(file: &str, layer: Layer, hooks: &Value) -> CompiledFile {
     let read = |_: &Path| Err(String::new());
     let root = Node::from_json(&json!({ "hooks": hooks }));
     compile(

@@ -6,6 +6,7 @@ use super::last_good::GoodText;
 use super::origin::Origin;
 use super::written::FILE_FIELDS;
 use crate::hook::Hook;
+use crate::hook_set::UntrustedRule;
 use hookwire_base::support::file::{Signature, Unread};
 use hookwire_base::support::nearest::closest;
 use hookwire_base::syntax::diagnostic::{Diagnostic, LineIndex, Position, Range, Severity};
@@ -37,6 +38,8 @@ pub(super) struct FileState {
     pub(super) hooks: Vec<Defined>,
     pub(super) policy: Option<Arc<Policy>>,
     pub(super) tools: Vec<DeclaredTool>,
+    /// What it says of projects that nobody has trusted.
+    pub(super) untrusted: Option<UntrustedRule>,
     /// Name and place of every hook that can be read, for duplicates.
     pub(super) names: Vec<(Arc<str>, Span, Range)>,
     pub(super) diagnostics: Vec<Arc<Diagnostic>>,
@@ -76,6 +79,7 @@ impl FileState {
     pub(super) fn has_good(&self) -> bool {
         self.hooks.iter().any(|it| !it.hook.is_broken())
             || self.policy.as_ref().is_some_and(|it| !it.is_broken())
+            || self.untrusted.is_some()
     }
 
     /// Whether something that was in force before is not any more.
@@ -83,6 +87,7 @@ impl FileState {
         let mut good = before.hooks.iter().filter(|it| !it.hook.is_broken());
         good.any(|old| !self.hooks.iter().any(|new| new.hook.name == old.hook.name))
             || before.policy.is_some() && self.policy.is_none()
+            || before.untrusted > self.untrusted
     }
 
     /// Whether what was there before matters, if this is the first that a host sees of the file:
@@ -228,7 +233,12 @@ impl Place<'_> {
             .collect();
         state.named = named;
         (state.policy, state.tools) = (compiled.policy.map(Arc::new), compiled.tools);
-        if !state.hooks.is_empty() || state.policy.is_some() || !state.tools.is_empty() {
+        state.untrusted = compiled.untrusted.map(|how| UntrustedRule {
+            how,
+            file: file.as_str().into(),
+        });
+        let says_more = state.policy.is_some() || state.untrusted.is_some();
+        if says_more || !state.hooks.is_empty() || !state.tools.is_empty() {
             state.good.push(good);
         }
         state
@@ -523,7 +533,7 @@ fn holds_definitions(root: &Node) -> bool {
     };
     match &root.value {
         NodeValue::Map(entries) => {
-            let is_own = |key: &str| closest(key, ["hooks", "policy"]).is_some();
+            let is_own = |key: &str| closest(key, ["hooks", "policy", "untrusted"]).is_some();
             entries.iter().any(|entry| is_own(&entry.key))
                 || entries
                     .iter()

@@ -13,9 +13,10 @@ use super::scan::{
     is_found_as_definitions, path_diagnostic,
 };
 use super::signed::{self, SignedSet, Standing};
+use super::untrusted::{self, Distrusted};
 use super::worktrees::{self, Twins};
 use crate::hook::Hook;
-use crate::hook_set::HookSet;
+use crate::hook_set::{HookSet, UntrustedRule};
 use hookwire_base::support::file::{Reads, Signature, Unread, read, signature};
 use hookwire_base::syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
 use hookwire_base::syntax::source::Layer;
@@ -380,7 +381,33 @@ impl Loader {
             }
             self.keep_what_just_went(index, look, &mut scan);
         }
+        self.stand_in_for_distrusted(&mut scan);
         scan
+    }
+
+    /// What files outside of all projects say of those that nobody has trusted, the strictest.
+    fn on_untrusted(files: &Files) -> Option<&UntrustedRule> {
+        files
+            .values()
+            .filter_map(|state| state.untrusted.as_ref())
+            .max()
+    }
+
+    /// Has that in force for each of them.
+    fn stand_in_for_distrusted(&self, scan: &mut Scan) {
+        let Some(rule) = Self::on_untrusted(&scan.files).cloned() else {
+            return;
+        };
+        for Distrusted {
+            index,
+            root,
+            has_changed,
+        } in std::mem::take(&mut scan.distrusted)
+        {
+            if let Some(text) = untrusted::stand_in(&rule, &root, has_changed) {
+                self.put_stand_in(index, &root.join(DEFINITIONS), text, scan);
+            }
+        }
     }
 
     /// Keeps what is known of files that aren't there any more, until they have been away for long
@@ -913,6 +940,7 @@ impl Loader {
             policies.sort_by_key(|policy| policy.source.layer);
             let mut set = HookSet::new(hooks, before.generation + 1, hash, broken);
             set.policies = policies;
+            set.untrusted = Self::on_untrusted(&self.files).cloned();
             set.notices = notices.into();
             set.told = told.into();
             set.published_in = published_in;

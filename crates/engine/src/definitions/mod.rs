@@ -8,8 +8,8 @@
 //! writes fixes of mistakes, `links` follows symlinks, `file_state` is what is known of one file,
 //! `last_good` keeps that on disk for the next host, `signed` is what a fleet has published, `load`
 //! has it of all files between reloads, `watch` says when to look again, `kernel` tells it of
-//! changes. `published_sets` is by which bundle of a fleet a host has judged. Nothing past this
-//! room sees what was written, only what was meant.
+//! changes. `published_sets` is by which bundle of a fleet a host has judged, `untrusted` is what
+//! becomes of calls in a project that nobody has trusted. Nothing past this room sees what was written, only what was meant.
 
 pub mod approved;
 pub mod cases;
@@ -41,6 +41,7 @@ pub mod signed;
 pub mod slips;
 #[cfg(test)]
 mod tests;
+pub mod untrusted;
 pub mod watch;
 pub mod worktrees;
 mod written;

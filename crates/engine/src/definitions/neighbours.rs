@@ -1,12 +1,13 @@
 //! Other projects than the host's own, in which an event may happen: an agent changes its
 //! directory, and the definitions of both projects judge then. Only those that somebody has trusted
-//! count.
+//! count; of the others, what is said of such projects does.
 
 use super::approved::{self, DEFINITIONS};
 use super::layer_dir::{Kept, LayerDir};
 use super::load::{Loader, Look};
+use super::untrusted;
 use super::worktrees;
-use crate::hook_set::HookSet;
+use crate::hook_set::{HookSet, Untrusted};
 use hookwire_base::syntax::source::Layer;
 use hookwire_handlers::handlers::Means;
 use hookwire_rules::matching::tools::ToolNames;
@@ -40,8 +41,10 @@ struct Joined {
 #[derive(Clone, PartialEq, Eq)]
 struct State {
     root: PathBuf,
-    link: PathBuf,
-    leads_to: PathBuf,
+    /// Nothing if nobody has approved anything of it.
+    approved: Option<(PathBuf, PathBuf)>,
+    /// The definitions aren't in force as they are: whether they were, and have changed since.
+    has_changed: Option<bool>,
 }
 
 impl Neighbours {
@@ -60,7 +63,7 @@ impl Neighbours {
     /// A host's own set, and the hooks of the other projects that a directory lies in.
     pub fn join(&self, own: Arc<HookSet>, cwd: Option<&str>) -> Arc<HookSet> {
         let states = match cwd.map(Path::new) {
-            Some(cwd) if cwd.is_absolute() && cwd != self.root => self.states(cwd),
+            Some(cwd) if cwd.is_absolute() && cwd != self.root => self.states(cwd, &own),
             _ => Vec::new(),
         };
         if states.is_empty() {
@@ -86,19 +89,30 @@ impl Neighbours {
         set
     }
 
-    /// The approved states of the projects that a directory lies in, broken or not.
-    fn states(&self, cwd: &Path) -> Vec<State> {
+    /// The approved states of the projects that a directory lies in, broken or not, and those that
+    /// aren't in force as they are, if anything becomes of that.
+    fn states(&self, cwd: &Path, own: &HookSet) -> Vec<State> {
+        let is_strict = own
+            .untrusted
+            .as_ref()
+            .is_some_and(|rule| rule.how > Untrusted::Tell);
         let roots = approved::around(cwd)
             .into_iter()
             .filter(|root| !self.own.contains(root));
         let state = |root: PathBuf| {
             let mut links = approved::currents(&self.stores, &root).into_iter();
-            let (link, leads_to) =
-                links.find_map(|link| std::fs::read_link(&link).ok().map(|to| (link, to)))?;
-            Some(State {
+            let approved =
+                links.find_map(|link| std::fs::read_link(&link).ok().map(|to| (link, to)));
+            let has_changed = if is_strict {
+                let link = approved.as_ref().map(|(link, _)| &**link);
+                approved::is_distrusted(&root, link)
+            } else {
+                None
+            };
+            (approved.is_some() || has_changed.is_some()).then_some(State {
                 root,
-                link,
-                leads_to,
+                approved,
+                has_changed,
             })
         };
         roots.filter_map(state).collect()
@@ -111,7 +125,20 @@ impl Neighbours {
         let (mut broken, mut notices) = (own.broken.to_vec(), own.notices.to_vec());
         let mut hash = Sha256::new();
         hash.update(&*own.hash);
-        for State { root, link, .. } in states {
+        for State {
+            root,
+            approved,
+            has_changed,
+        } in states
+        {
+            hash.update(root.as_os_str().as_encoded_bytes());
+            if let Some((rule, has_changed)) = own.untrusted.as_ref().zip(*has_changed) {
+                hooks.extend(untrusted::hooks(rule, root, has_changed));
+                hash.update([u8::from(has_changed)]);
+            }
+            let Some((link, _)) = approved else {
+                continue;
+            };
             let kept = Kept::Approved(vec![link.clone()]);
             let dir = LayerDir {
                 layer: Layer::Project,
@@ -131,7 +158,6 @@ impl Neighbours {
             tools.extend(set.tool_names.0.iter().cloned());
             broken.extend(set.broken.iter().cloned());
             notices.extend(set.notices.iter().cloned());
-            hash.update(root.as_os_str().as_encoded_bytes());
             hash.update(&*set.hash);
         }
         worktrees::leave_out_twins(&mut hooks);
@@ -141,6 +167,7 @@ impl Neighbours {
         set.policies = policies;
         set.notices = notices.into();
         set.tool_names = Arc::new(ToolNames(tools));
+        set.untrusted = own.untrusted.clone();
         Arc::new(set)
     }
 }

@@ -4,8 +4,9 @@
 use super::approved::{self, State};
 use super::cases::{is_cases_file, is_definition_file};
 use super::file_state::{FileState, file_problem};
-use super::layer_dir::{LayerDir, is_hidden};
+use super::layer_dir::{Kept, LayerDir, is_hidden};
 use super::links::Links;
+use super::untrusted::Distrusted;
 use hookwire_base::support::file::{Signature, identity, signature};
 use hookwire_base::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
 use hookwire_base::syntax::problem::Problem;
@@ -105,6 +106,8 @@ pub(super) struct Scan {
     pub(super) unreadable: Vec<(PathBuf, String)>,
     /// Files that aren't read and look like definitions.
     pub(super) passed_over: Vec<PathBuf>,
+    /// Definitions of projects that aren't in force as they are, because nobody has approved them.
+    pub(super) distrusted: Vec<Distrusted>,
 }
 
 impl Scan {
@@ -126,6 +129,7 @@ impl Scan {
             self.leads(real, OsStr::new("record.json"));
         }
         let root = dir.path.parent().unwrap_or(Path::new("/"));
+        let counts_approved = matches!(dir.kept, Kept::Approved(_));
         let is_there = dir.path.is_dir();
         // Definitions that come to be in a directory around the project are in force when somebody
         // trusts them, which turns a link; until then, nobody is told of them before the next load.
@@ -141,9 +145,13 @@ impl Scan {
             if is_there {
                 let mut message =
                     "nobody has trusted these definitions: none of them is in force".to_string();
-                if let Some(first) =
-                    approved::first_worktree(root).filter(|first| approved::is_approved(first))
-                {
+                let first =
+                    approved::first_worktree(root).filter(|first| approved::is_approved(first));
+                let is_as_first = || first.as_ref().is_some_and(|it| approved::is_same(it, root));
+                if counts_approved && !is_as_first() {
+                    self.distrust(root, false);
+                }
+                if let Some(first) = &first {
                     let first = first.display();
                     message.push_str(&format!(
                         "; what was trusted of {first}, the repository's first worktree, is"
@@ -176,6 +184,9 @@ impl Scan {
                 "`hookwire trust revoke` takes it out of force"
             };
             self.tell_distrust(dir, CHANGED_SINCE, message, help);
+            if counts_approved {
+                self.distrust(root, true);
+            }
         }
         if is_there {
             self.watch_all(&dir.path);
@@ -200,6 +211,14 @@ impl Scan {
             }
         }
         Ok(Some(state))
+    }
+
+    fn distrust(&mut self, root: &Path, has_changed: bool) {
+        self.distrusted.push(Distrusted {
+            index: self.index,
+            root: root.into(),
+            has_changed,
+        });
     }
 
     fn tell_distrust(&mut self, dir: &LayerDir, code: &'static str, message: String, help: &str) {

@@ -1,6 +1,7 @@
 //! The JSON Schema of definition files, from the types that read them.
 
 use super::written::{RawDefaults, RawHook, RawPolicy, RawToolName};
+use crate::hook_set::Untrusted;
 use hookwire_base::event::EVENTS;
 use hookwire_dialects::DIALECTS;
 use hookwire_handlers::handlers::KINDS;
@@ -14,6 +15,7 @@ pub fn definitions() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let defaults = generator.subschema_for::<RawDefaults>();
     let policy = generator.subschema_for::<RawPolicy>();
+    let untrusted = generator.subschema_for::<Untrusted>();
     let tool_name = generator.subschema_for::<RawToolName>();
     let _ = generator.subschema_for::<RawHook>();
     // The sample kind is for tests only; the schema is the product's.
@@ -73,6 +75,7 @@ pub fn definitions() -> Value {
             "dialect": { "description": "The vocabulary that the file's hooks are written for.", "enum": dialects },
             "policy": policy,
             "defaults": defaults,
+            "untrusted": untrusted,
             "tools": {
                 "description": "Names that the file adds to families of tools, for its layer and inner ones.",
                 "type": "object",

@@ -1,6 +1,7 @@
 //! Definitions as a file has them, read field by field: a mistake in one field hides none in the
 //! others.
 
+use crate::hook_set::Untrusted;
 use globset::{Glob, GlobMatcher};
 use hookwire_base::support::nearest::closest;
 use hookwire_base::syntax::diagnostic::Severity;
@@ -251,8 +252,15 @@ written_map! {
 }
 
 /// The fields of a file.
-pub(super) const FILE_FIELDS: [&str; 6] =
-    ["policy", "defaults", "tools", "hooks", "dialect", "$schema"];
+pub(super) const FILE_FIELDS: [&str; 7] = [
+    "policy",
+    "defaults",
+    "tools",
+    "hooks",
+    "dialect",
+    "untrusted",
+    "$schema",
+];
 
 /// The mistakes of a file, in the order in which they are found.
 #[derive(Default)]
@@ -750,6 +758,17 @@ impl RawLimits {
         }
         raw
     }
+}
+
+/// Reads `untrusted`, which a project can't say of itself.
+pub(super) fn untrusted(entry: &Entry, layer: Layer, mistakes: &mut Mistakes) -> Option<Untrusted> {
+    if !layer.is_trusted() {
+        let message = "a project can't say what becomes of it while nobody trusts it";
+        let problem = Problem::error(&entry.key_span, "unknown-field", message);
+        mistakes.push(problem.help("write it in `~/.config/hookwire` or in `/etc/hookwire`"));
+        return None;
+    }
+    mistakes.field(entry)
 }
 
 /// Reads `tools`: names that the file adds to the families of the table.

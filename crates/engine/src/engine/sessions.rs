@@ -49,6 +49,8 @@ struct Session {
     /// Why an agent was sent back last.
     sent_back_for: Option<Name>,
     ran: HashSet<Name>,
+    /// A person was told what is to be known of the definitions.
+    is_told: bool,
 }
 
 /// Whether a `once` hook may run.
@@ -158,14 +160,31 @@ impl Sessions {
         claim(false)
     }
 
+    /// Tells a person once in a session, at the first event whose reply has a place for it.
+    pub(super) fn tell_once(
+        &self,
+        event: &Event,
+        client: &Contract,
+        verdict: &mut Verdict,
+        told: Vec<String>,
+    ) {
+        let Ok(dialect) = hookwire_dialects::by_name(client.dialect) else {
+            return;
+        };
+        let key = name_of(event);
+        if self.0.lock().session(key).is_told {
+            return;
+        }
+        let silent = dialect.reply_to(event, verdict);
+        verdict.user_messages.extend(told);
+        let is_told = dialect.reply_to(event, verdict) != silent;
+        self.0.lock().session(key).is_told |= is_told;
+    }
+
     /// Counts send-backs and overrides the one that is too many.
     pub(super) fn limit_send_backs(&self, event: &Event, client: &Contract, verdict: &mut Verdict) {
         let session = event.session();
-        // Agents without sessions are told apart by where they work.
-        let key = || match session {
-            "" => of_texts(&["", event.cwd().unwrap_or_default()]),
-            session => of_texts(&[session]),
-        };
+        let key = || name_of(event);
         if let Some(rest) = event.rest() {
             let agent = event
                 .text("/agent/id")
@@ -194,6 +213,14 @@ impl Sessions {
             "SessionEnd" => self.0.lock().forget(session),
             _ => {}
         }
+    }
+}
+
+/// Agents without sessions are told apart by where they work.
+fn name_of(event: &Event) -> Name {
+    match event.session() {
+        "" => of_texts(&["", event.cwd().unwrap_or_default()]),
+        session => of_texts(&[session]),
     }
 }
 

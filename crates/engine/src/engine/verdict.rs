@@ -32,14 +32,11 @@ pub(super) fn make_verdict(engine: &Engine, question: &Question, chain: &mut Cha
         errors.extend(session.broken.iter().cloned());
     }
     // Whoever begins a session may otherwise never hear that guards are missing.
-    if event.name.as_ref() == "SessionStart" {
-        let notices = &question.hooks.files.notices;
-        folded.user_messages.extend(
-            errors
-                .iter()
-                .chain(notices.iter())
-                .map(|it| format!("hookwire: {it}")),
-        );
+    let notices = &question.hooks.files.notices;
+    let begins = event.name.as_ref() == "SessionStart";
+    let own = |it: &String| format!("hookwire: {it}");
+    if begins {
+        folded.user_messages.extend(errors.iter().map(own));
     }
     folded.user_messages.extend(
         question
@@ -125,6 +122,12 @@ pub(super) fn make_verdict(engine: &Engine, question: &Question, chain: &mut Cha
     engine
         .sessions
         .limit_send_backs(event, question.contract, &mut verdict);
+    if !notices.is_empty() {
+        let told = notices.iter().map(own).collect();
+        engine
+            .sessions
+            .tell_once(event, question.contract, &mut verdict, told);
+    }
     verdict.make_own_words_readable();
     verdict
 }
