@@ -8,7 +8,7 @@ use super::own::{
     own_entry, plugin_with, spoken_by, whose_plugin, whose_program,
 };
 use super::run::{find_supervisor, other_version, version_of};
-use super::{Failure, Finding, agent_parser, find_project};
+use super::{Failure, Finding, agent_parser, agent_version, find_project};
 use hookwire_base::event::set_pointer;
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::file;
@@ -22,8 +22,10 @@ use hookwire_base::syntax::writer::{At, Op, rewritten};
 use hookwire_engine::definitions::approved::{self, DEFINITIONS};
 use hookwire_handlers::handlers::HostPort;
 use hookwire_handlers::services::models::ModelRef;
-use hookwire_rules::agents::{Agent, Form, HookFile, Place, Unit};
+use hookwire_rules::agents::{AGENTS, Agent, ExecForm, Form, HookFile, Place, Unit};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -411,13 +413,68 @@ impl InstallArgs {
             .unwrap_or_default();
         let commands = gates
             .iter()
-            .filter_map(|(_, handler)| own_entry(self.place.agent, file.command_in(handler)))
+            .filter_map(|(_, handler)| own_entry(self.place.agent, &file.command_in(handler)))
             .collect();
         let edits = gates
             .iter()
             .flat_map(|(group, handler)| describe_edits(file, group, handler))
             .collect();
-        (missing.len() < asked.len()).then(|| self.asks(commands, missing, edits))
+        let by_shell = gates
+            .iter()
+            .any(|(_, handler)| self.needs_no_shell(file, handler));
+        let unread = gates
+            .iter()
+            .any(|(_, handler)| file.arguments_in(handler).is_some())
+            .then(|| reader_of(self.place.agent))
+            .flatten();
+        (missing.len() < asked.len()).then(|| match self.asks(commands, missing, edits) {
+            Entry::Asks {
+                commands,
+                missing,
+                edits,
+                mut remarks,
+            } => {
+                remarks.extend(by_shell.then(|| self.tell_shell()));
+                remarks.extend(unread.map(|reader| self.tell_unread(reader)));
+                Entry::Asks {
+                    commands,
+                    missing,
+                    edits,
+                    remarks,
+                }
+            }
+            unreadable @ Entry::Unreadable(_) => unreadable,
+        })
+    }
+
+    /// Whether a shell starts an entry that could do without.
+    fn needs_no_shell(&self, file: &HookFile, handler: &Value) -> bool {
+        let Some(form) = &file.exec_form else {
+            return false;
+        };
+        let own = own_entry(self.place.agent, &file.command_in(handler));
+        file.arguments_in(handler).is_none()
+            && own.is_some_and(|own| !own.is_shared())
+            && all_take(form, self.place.agent)
+    }
+
+    fn tell_unread(&self, reader: &Agent) -> String {
+        let user = if self.place.user { " --user" } else { "" };
+        let title = &reader.title;
+        format!(
+            "{title} runs it, too, and starts it without its arguments, so each of its calls is denied: `hookwire install {}{user}` \
+             writes one for both",
+            self.place.agent.name
+        )
+    }
+
+    fn tell_shell(&self) -> String {
+        let user = if self.place.user { " --user" } else { "" };
+        format!(
+            "a shell starts its command, which variables and the shell's start files can replace: `hookwire install {}{user}` \
+             writes one that no shell starts",
+            self.place.agent.name
+        )
     }
 
     fn asks(
@@ -619,7 +676,7 @@ impl InstallArgs {
                 let settings = value_of(after, format).map_err(problem)?;
                 let handlers = listed_values(file, &settings).flat_map(|group| handlers_of(group));
                 handlers
-                    .filter_map(|handler| own_entry(agent, file.command_in(handler)))
+                    .filter_map(|handler| own_entry(agent, &file.command_in(handler)))
                     .map(|own| own.line())
                     .collect()
             }
@@ -832,17 +889,26 @@ impl InstallArgs {
 
     /// Our entry of an event.
     fn entry_handlers(&self, file: &HookFile, event: &str) -> Result<Value, Failure> {
-        let handler = write_handler(
-            file,
-            event,
-            self.entry.timeout(),
-            &self.command_at(event, file.names_event)?,
-        );
+        let started = match &file.exec_form {
+            Some(form) if self.is_started_directly(form, event) => {
+                let event = file.names_event.then_some(event);
+                Started::Program(self.command_words(event)?)
+            }
+            _ => Started::Shell(self.command_at(event, file.names_event)?),
+        };
+        let handler = write_handler(file, event, self.entry.timeout(), &started);
         Ok(if file.groups(event) {
             json!({ "hooks": [handler] })
         } else {
             handler
         })
+    }
+
+    /// Whether an entry names the program and its arguments, so that no shell stands between, which
+    /// variables and start files could replace. What a shell is to say needs one. Which version the
+    /// others of a team have isn't known.
+    fn is_started_directly(&self, form: &ExecForm, event: &str) -> bool {
+        !self.entry.shared && self.otherwise(event).is_none() && all_take(form, self.place.agent)
     }
 
     /// What takes our handlers out, and what is empty then. The last ones go first: the others keep
@@ -1076,8 +1142,43 @@ fn tell_left_alone(path: &Path, spoken: &[String], out: &mut Output) {
     }
 }
 
+/// How an agent starts a command.
+enum Started {
+    /// By a shell, of this text.
+    Shell(String),
+    /// As this program with arguments.
+    Program(Vec<String>),
+}
+
+/// Whether the agent that is on `PATH` is older than a version. Each agent is asked once.
+fn is_older(agent: &Agent, than: &str) -> bool {
+    static FOUND: LazyLock<Mutex<HashMap<&str, Option<[u64; 3]>>>> = LazyLock::new(Mutex::default);
+    let found = *FOUND
+        .lock()
+        .entry(agent.name)
+        .or_insert_with(|| agent_version::version_on_path(agent));
+    found
+        .zip(agent_version::version_numbers(than))
+        .is_some_and(|(found, than)| found < than)
+}
+
+/// The agent on `PATH` that runs an agent's hooks, too. It passes over arguments, and starts the
+/// program without them.
+fn reader_of(agent: &Agent) -> Option<&'static Agent> {
+    let reads = |it: &&Agent| it.also_reads.iter().any(|name| name == agent.name);
+    AGENTS
+        .iter()
+        .filter(reads)
+        .find(|it| agent_version::on_path(&it.program).is_some())
+}
+
+/// Whether all agents here that run an agent's hooks know the form that no shell starts.
+fn all_take(form: &ExecForm, agent: &Agent) -> bool {
+    reader_of(agent).is_none() && !is_older(agent, &form.since)
+}
+
 /// A handler as it is written.
-fn write_handler(file: &HookFile, event: &str, seconds: u64, command: &str) -> Value {
+fn write_handler(file: &HookFile, event: &str, seconds: u64, started: &Started) -> Value {
     let most = file.waits.iter().find(|(name, _)| name == event);
     let seconds = most.map_or(seconds, |(_, most)| seconds.min(*most));
     let timeout = match &file.unit {
@@ -1088,7 +1189,17 @@ fn write_handler(file: &HookFile, event: &str, seconds: u64, command: &str) -> V
     if let Some(member) = &file.event {
         handler[member] = event.into();
     }
+    let (command, arguments) = match started {
+        Started::Shell(text) => (text.as_str(), &[][..]),
+        Started::Program(words) => match words.split_first() {
+            Some((program, arguments)) => (program.as_str(), arguments),
+            None => ("", &[][..]),
+        },
+    };
     set_pointer(&mut handler, &format!("/{}", file.command), command.into());
+    if let (Started::Program(_), Some(form)) = (started, &file.exec_form) {
+        handler[&form.member] = arguments.into();
+    }
     handler[&file.timeout] = timeout.into();
     if let Some(closed) = &file.fails_closed {
         handler[&closed.member] = closed.value.clone();
@@ -1098,7 +1209,7 @@ fn write_handler(file: &HookFile, event: &str, seconds: u64, command: &str) -> V
 
 /// What of an entry isn't as it was written, so that the agent doesn't ask or doesn't obey.
 fn describe_edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> {
-    let written = write_handler(file, "", TIMEOUT, "");
+    let written = write_handler(file, "", TIMEOUT, &Started::Shell(String::new()));
     let narrowed = group["matcher"]
         .as_str()
         .filter(|it| !["", "*", ".*"].contains(it));

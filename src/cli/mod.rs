@@ -4,6 +4,7 @@
 //! 128 and its number if a signal has ended a command that runs hooks. That there is nothing to
 //! list is no finding.
 
+mod agent_version;
 mod approvals;
 mod check;
 mod deferred;

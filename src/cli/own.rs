@@ -369,7 +369,7 @@ pub(super) fn is_whole_plugin(agent: &Agent, own: &Own, text: &str) -> bool {
 
 /// What a group of an event, or a handler, is to hookwire: it is its own if one of its handlers is.
 pub(super) fn has_own(agent: &Agent, file: &HookFile, value: &Value) -> bool {
-    let is_own = |value: &Value| own_entry(agent, file.command_in(value)).is_some();
+    let is_own = |value: &Value| own_entry(agent, &file.command_in(value)).is_some();
     is_own(value)
         || value["hooks"]
             .as_array()
@@ -387,7 +387,7 @@ pub(super) fn spoken_by(agent: &Agent, settings: &Value) -> Vec<String> {
     for _ in 0..5 {
         let commands = lists.iter().map(|it| file.command_in(it));
         spoken.extend(
-            commands.filter_map(|command| match whose_command(agent, command) {
+            commands.filter_map(|command| match whose_command(agent, &command) {
                 Whose::Speaks(text) => Some(text),
                 Whose::Own(_) | Whose::Others => None,
             }),

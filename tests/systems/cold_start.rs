@@ -159,8 +159,8 @@ fn every_agent_is_denied_what_a_broken_file_forbade() {
                 file.display(),
                 at(said)
             );
-            // Gemini CLI shows the reason of a deny before it.
-            let is_told = said.lines().last() == Some(&expected);
+            // Gemini CLI shows the reason of a deny before it, and nobody has trusted the project.
+            let is_told = said.lines().any(|line| line == expected);
             assert!(is_told, "{agent}: {said}, not {expected}");
         }
     }
@@ -253,7 +253,9 @@ fn whatever_breaks_a_file_opens_nothing() {
                     )
                 }
                 // An empty file forbids nothing, and nobody knows better.
-                false if what == "nothing" => assert_eq!(said, "", "{what}"),
+                false if what == "nothing" => {
+                    assert!(!said.contains("permissionDecision"), "{what}: {said}")
+                }
                 false => {
                     assert!(
                         said.contains("deny") && said.contains("so every tool call is denied"),
@@ -312,7 +314,7 @@ fn a_cold_start_goes_on_where_the_last_host_stopped() {
     }
     fs::remove_file(&file).unwrap();
     project.kill_host();
-    assert_eq!(says("Bash"), "");
+    assert!(!says("Bash").contains("permissionDecision"));
     fs::write(&file, BROKEN).unwrap();
     project.kill_host();
     assert!(

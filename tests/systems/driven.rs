@@ -14,7 +14,8 @@ if "--version" in sys.argv:
     sys.exit(print("2.1.332 (Claude Code)"))
 ENDS
 settings = json.load(open(".claude/settings.local.json"))
-hook = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+hook = settings["hooks"]["PreToolUse"][0]["hooks"][0]
+hook = [hook["command"], *hook["args"]] if "args" in hook else ["sh", "-c", hook["command"]]
 schema = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 messages = [{"role": "user", "content": sys.argv[2]}]
 while True:
@@ -26,7 +27,7 @@ while True:
         break
     event = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": block["input"],
              "tool_use_id": block["id"], "cwd": os.getcwd()}
-    said = subprocess.run(["sh", "-c", hook], input=json.dumps(event), text=True, capture_output=True).stdout
+    said = subprocess.run(hook, input=json.dumps(event), text=True, capture_output=True).stdout
     reply = json.loads(said or "{}").get("hookSpecificOutput", {})
     held = reply.get("permissionDecision") in ("deny", "ask")
     if not (held and OBEYS):

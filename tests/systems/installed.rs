@@ -1187,6 +1187,7 @@ fn what_is_installed_can_be_taken_back() {
             let installed = fs::read_to_string(&path).unwrap();
             let command = match of_agent.form {
                 Form::Plugin => format!(r#""hook","{agent}""#),
+                Form::File(ref file) if file.exec_form.is_some() => format!("\"{agent}\""),
                 Form::File(_) | Form::Programs => format!(" hook {agent}"),
             };
             assert!(installed.contains(&command), "{agent}: {installed}");
@@ -1230,7 +1231,7 @@ fn the_small_program_is_installed_where_it_is() {
     let settings = project.root().join(installed_for("claude-code"));
     let names = |program: &Path| {
         let text = fs::read_to_string(&settings).unwrap();
-        text.contains(&format!("{} hook claude-code ", program.display()))
+        text.contains(&format!("{:?}", program.display().to_string()))
             && text.matches("PreToolUse").count() == 1
     };
     say(&["install", "claude-code"]);
@@ -1331,7 +1332,7 @@ fn settings_that_are_a_link_stay_one() {
             assert_eq!(
                 fs::read_to_string(&target)
                     .unwrap()
-                    .contains(" hook claude-code"),
+                    .contains("\"claude-code\""),
                 is_there,
                 "{args} {before}"
             );
@@ -1445,14 +1446,16 @@ fn what_is_installed_runs() {
     let settings: Value = serde_json::from_str(&settings).unwrap();
     let handler = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
     assert_eq!(handler["onFailure"], "block");
-    let mut shell = Command::new("sh");
-    shell
-        .args(["-c", handler["command"].as_str().unwrap()])
+    // No shell stands between, so none can be put in its place.
+    let mut started = Command::new(handler["command"].as_str().unwrap());
+    let args = handler["args"].as_array().unwrap();
+    started
+        .args(args.iter().map(|it| it.as_str().unwrap()))
         .current_dir(project.root());
-    shell
+    started
         .env("XDG_RUNTIME_DIR", project.0.path().join("run"))
         .env("HOME", project.0.path().join("home"));
-    let mut child = shell
+    let mut child = started
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -1628,7 +1631,10 @@ fn a_doctor_tells_what_keeps_an_agent_from_asking() {
         (
             "claude-code",
             "",
-            (" hook claude-code", " hook claude-code --hooks /nosuch"),
+            (
+                "\"claude-code\",",
+                "\"claude-code\", \"--hooks\", \"/nosuch\",",
+            ),
             "--hooks /nosuch: no such file",
         ),
         (
@@ -2049,6 +2055,49 @@ fn what_installed_entries_let_hooks_reach_is_no_finding() {
     assert!(told(&["check", "--live", "--isolated"]).contains(refused));
 }
 
+/// A shell starts the entry only where the agent, or another one that runs its hooks, needs one.
+#[test]
+fn no_shell_starts_an_entry_that_needs_none() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    project.run(&["trust", "--yes"], "");
+    let bin = project.0.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let put = |name: &str, text: &str| {
+        fs::write(bin.join(name), text).unwrap();
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let run = |args: &[&str]| {
+        let mut command = project.command(args);
+        let path = format!("{}:/usr/bin:/bin", bin.display());
+        let output = command.env("PATH", path).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let is_direct = || {
+        run(&["install", "claude-code"]);
+        let path = project.root().join(".claude/settings.local.json");
+        let settings: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        settings["hooks"]["PreToolUse"][0]["hooks"][0]["args"].is_array()
+    };
+    let by_shell = "a shell starts its command";
+    put("claude", "#!/bin/sh\necho 2.1.138\n");
+    assert!(!is_direct());
+    assert!(!run(&["doctor", "claude-code"]).contains(by_shell));
+    put("claude", "#!/bin/sh\necho 2.1.332\n");
+    assert!(run(&["doctor", "claude-code"]).contains(by_shell));
+    assert!(is_direct());
+    let told = run(&["doctor", "claude-code"]);
+    assert!(
+        !told.contains(by_shell) && told.contains("a probe was denied"),
+        "{told}"
+    );
+    put("copilot", "#!/bin/sh\necho 1.0.102\n");
+    assert!(run(&["doctor", "claude-code"]).contains("Copilot CLI runs it, too"));
+    assert!(!is_direct());
+    run(&["uninstall", "claude-code"]);
+    assert!(!project.root().join(".claude").exists());
+}
+
 /// An entry with other options reaches a host that has them. The one with the earlier options has
 /// nobody left to serve.
 #[test]
@@ -2058,14 +2107,13 @@ fn a_host_that_no_entry_reaches_ends() {
         let ask = || {
             let path = project.root().join(".claude/settings.local.json");
             let installed: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-            let command = installed["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
-                .as_str()
-                .unwrap();
-            let words: Vec<&str> = command.split(' ').skip(1).collect();
+            let handler = &installed["hooks"]["PreToolUse"][0]["hooks"][0];
+            let args = handler["args"].as_array().unwrap();
+            let words: Vec<&str> = args.iter().map(|it| it.as_str().unwrap()).collect();
             assert_eq!(
                 project.run(&words, &event("ls").to_string()).status.code(),
                 Some(0),
-                "{command}"
+                "{handler}"
             );
             project.hosts()
         };

@@ -132,7 +132,18 @@ impl Installed {
                 command.args(&words[1..]);
                 command
             }
-            Form::File(_) => shell(self.handler(place, event)[self.member()].as_str().unwrap()),
+            Form::File(_) => {
+                let handler = self.handler(place, event);
+                let started = handler[self.member()].as_str().unwrap();
+                match handler["args"].as_array() {
+                    Some(args) => {
+                        let mut command = Command::new(started);
+                        command.args(args.iter().map(|it| it.as_str().unwrap()));
+                        command
+                    }
+                    None => shell(started),
+                }
+            }
         };
         let home = self.project.0.path().join("home");
         command

@@ -111,7 +111,16 @@ fn with_commands(text: &str, is_toml: bool, agent: &str, commands: &[String]) ->
         match value {
             Value::String(text) if is_own(text) => *text = next(),
             Value::Array(items) => items.iter_mut().for_each(|it| each(it, is_own, next)),
-            Value::Object(members) => members.values_mut().for_each(|it| each(it, is_own, next)),
+            Value::Object(members) => {
+                if let Some(Value::Array(args)) = members.remove("args") {
+                    let args = args.iter().map(|it| it.as_str().unwrap());
+                    let words = [members["command"].as_str().unwrap()]
+                        .into_iter()
+                        .chain(args);
+                    members["command"] = words.collect::<Vec<_>>().join(" ").into();
+                }
+                members.values_mut().for_each(|it| each(it, is_own, next));
+            }
             _ => {}
         }
     }
@@ -132,6 +141,12 @@ fn value_of(text: &str, is_toml: bool) -> Value {
     } else {
         serde_json::from_str(text).unwrap()
     }
+}
+
+/// Whether settings have a command of hookwire's, for a shell or without one.
+fn asks(text: &str, agent: &Agent) -> bool {
+    let name = agent.name;
+    text.contains(&format!(" hook {name}")) || text.contains(&format!("\"{name}\""))
 }
 
 /// How often each command stands in settings.
@@ -525,7 +540,7 @@ fn what_was_there_before_is_there_again() {
             );
             let now = fs::read_to_string(&path).unwrap();
             assert!(
-                now.contains(&format!(" hook {}", agent.name)) == is_installed,
+                asks(&now, agent) == is_installed,
                 "{} {before:?}",
                 agent.name
             );

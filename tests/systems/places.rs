@@ -47,10 +47,10 @@ impl Project {
     fn installed(&self) -> String {
         let settings: Value =
             serde_json::from_str(&fs::read_to_string(self.settings()).unwrap()).unwrap();
-        settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
-            .as_str()
-            .unwrap()
-            .to_string()
+        let handler = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
+        let args = handler["args"].as_array().into_iter().flatten();
+        let words = [&handler["command"]].into_iter().chain(args);
+        hookwire_base::support::shell_word::command(words.map(|it| it.as_str().unwrap()))
     }
 
     /// What a command says of a call in a directory, as Claude Code runs it: the decision, or the
@@ -377,17 +377,19 @@ fn a_doctor_says_where_definitions_are_read_and_where_a_host_differs() {
     // An older entry works, and is to be written anew.
     let project = Project::guarded();
     let root = project.path("project");
-    for lost in [
-        format!(" --root {}", root.display()),
-        format!(
-            " --user-dir {}",
-            project.path("home/.config/hookwire").display()
-        ),
+    for (flag, place) in [
+        ("--root", root.clone()),
+        ("--user-dir", project.path("home/.config/hookwire")),
     ] {
+        let lost = format!(" {flag} {}", place.display());
         project.run(&["install", "claude-code"], "");
         let settings = fs::read_to_string(project.settings()).unwrap();
-        assert!(settings.contains(&lost), "{settings}");
-        fs::write(project.settings(), settings.replace(&lost, "")).unwrap();
+        let mut settings: Value = serde_json::from_str(&settings).unwrap();
+        let args = &mut settings["hooks"]["PreToolUse"][0]["hooks"][0]["args"];
+        let args = args.as_array_mut().unwrap();
+        let at = args.iter().position(|it| it == flag).unwrap();
+        args.drain(at..at + 2);
+        fs::write(project.settings(), settings.to_string()).unwrap();
         if lost.contains("root") {
             assert_eq!(
                 project.say(&project.installed(), &root, &[], "git push -f"),

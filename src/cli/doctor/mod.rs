@@ -8,11 +8,13 @@ mod standing;
 pub(super) mod unasked_calls;
 mod versions;
 
-use super::drive::apart;
+use super::agent_version::{
+    VERSION_LIMIT, ask_agent, is_in_project, on_path, run_within, version_numbers,
+};
 use super::granted::Granting;
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
-use super::own::{Untried, is_below};
+use super::own::Untried;
 use super::run::{find_supervisor, other_version};
 use super::unasked::{self, Asker};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, agent_parser};
@@ -23,12 +25,10 @@ use hookwire_dialects as dialects;
 use hookwire_engine::definitions::scan::NOT_TRUSTED;
 use hookwire_engine::host::{Host, HostOptions};
 use hookwire_engine::running::{self, About, TIME_LIMIT};
-use hookwire_handlers::handlers::process::resolve;
 use hookwire_rules::agents::{AGENTS, Agent, FailsClosed};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::{Output as Ended, Stdio};
-use std::time::Duration;
+use std::process::Output as Ended;
 
 #[derive(clap::Args)]
 pub(super) struct DoctorArgs {
@@ -499,40 +499,11 @@ fn check_version(
     Ok(())
 }
 
-/// How long an agent may take to say its version: some load all of themselves first.
-const VERSION_LIMIT: Duration = Duration::from_secs(30);
-
-/// Asks an agent for its version; nothing if it doesn't end. Where that can be, it leaves nothing
-/// behind in the person's home.
-fn ask_agent(program: &Path, root: &Path) -> Result<Option<Ended>, Failure> {
-    if let Ok(mut command) = apart(root) {
-        command.arg(program).arg("--version");
-        match run_within(command, VERSION_LIMIT)? {
-            Some(ended) if ended.stdout.is_empty() => {}
-            other => return Ok(other),
-        }
-    }
-    let mut command = tokio::process::Command::new(program);
-    command.arg("--version");
-    run_within(command, VERSION_LIMIT)
-}
-
 /// Runs a program with arguments; nothing if it doesn't start or doesn't end.
 fn ask_program(program: &Path, words: &[&str]) -> Result<Option<Ended>, Failure> {
     let mut command = tokio::process::Command::new(program);
     command.args(words);
     run_within(command, TIME_LIMIT)
-}
-
-fn run_within(
-    mut command: tokio::process::Command,
-    limit: Duration,
-) -> Result<Option<Ended>, Failure> {
-    command.stdin(Stdio::null()).kill_on_drop(true);
-    let runtime = super::ending::make_runtime()?;
-    let ended = runtime.block_on(async { tokio::time::timeout(limit, command.output()).await });
-    runtime.shutdown_background();
-    Ok(ended.ok().and_then(Result::ok))
 }
 
 /// Says what `hookwire run` can hold on this machine.
@@ -604,30 +575,6 @@ fn check_starts(report: &mut Report<'_>) -> Result<(), Failure> {
         );
     }
     Ok(())
-}
-
-/// The first version in a text, as `1.2.3`.
-fn version_numbers(text: &str) -> Option<[u64; 3]> {
-    let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
-    words
-        .map(|word| {
-            word.trim_matches('.')
-                .split('.')
-                .map(|it| it.parse().ok())
-                .collect::<Option<Vec<u64>>>()
-        })
-        .find_map(|it| it?.try_into().ok())
-}
-
-/// Whether a project has a program, or says by a link which one runs.
-fn is_in_project(program: &Path, root: &Path) -> bool {
-    is_below(program, root) || program.parent().is_some_and(|dir| is_below(dir, root))
-}
-
-/// A program that is started by its name.
-fn on_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var("PATH").ok()?;
-    resolve(program, &[("PATH".to_string(), path)], Path::new("/")).ok()
 }
 
 fn check_hosts(

@@ -9,10 +9,11 @@ mod speech;
 
 use globset::Glob;
 use hookwire_base::event::Original;
-use hookwire_base::support::places;
+use hookwire_base::support::{places, shell_word};
 use hookwire_base::syntax::node::Node;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -63,6 +64,9 @@ pub const DESCRIBED: [&str; 9] = [
     "pi",
     "windsurf",
 ];
+
+/// Variables with which a program's loader puts code into an agent, or into a hook's shell.
+pub const LOADING: [&str; 3] = ["LD_PRELOAD", "LD_AUDIT", "NODE_OPTIONS"];
 
 /// Every coding agent.
 pub static AGENTS: LazyLock<Vec<Agent>> = LazyLock::new(|| {
@@ -319,6 +323,8 @@ pub struct HookFile {
     pub unit: Unit,
     /// The events at which it waits no longer than so many seconds, whatever the timeout says.
     pub waits: Vec<(String, u64)>,
+    /// How a handler names a program and its arguments, which no shell starts.
+    pub exec_form: Option<ExecForm>,
     /// What in a handler keeps a call from running when the hook's program is missing or killed.
     pub fails_closed: Option<FailsClosed>,
     /// What the names of variables begin with that the agent alone sets for its hooks.
@@ -336,6 +342,16 @@ pub enum Unit {
     /// Seconds below 1000, milliseconds from there on; before this version of the agent always
     /// milliseconds. A file doesn't say which version reads it.
     ByAmount(String),
+}
+
+/// How a handler is written that no shell starts: its command is the program then.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecForm {
+    /// The member with the arguments.
+    pub member: String,
+    /// The first version that knows it. An older one starts the program without arguments.
+    pub since: String,
 }
 
 /// A member of a handler.
@@ -387,7 +403,7 @@ impl Default for HookFile {
     /// What most agents have.
     fn default() -> HookFile {
         let [at, command, timeout] = ["hooks", "command", "timeout"].map(String::from);
-        let (own, fails_closed, sets) = (None, None, String::new());
+        let (own, exec_form, fails_closed, sets) = (None, None, None, String::new());
         HookFile {
             at,
             own,
@@ -401,6 +417,7 @@ impl Default for HookFile {
             timeout,
             unit: Unit::Seconds,
             waits: Vec::new(),
+            exec_form,
             fails_closed,
             sets,
         }
@@ -452,12 +469,25 @@ impl HookFile {
             && self.beside.is_empty()
     }
 
-    /// The command of a handler.
-    pub fn command_in<'v>(&self, handler: &'v Value) -> &'v str {
-        handler
+    /// The command of a handler, as a shell has it.
+    pub fn command_in<'v>(&self, handler: &'v Value) -> Cow<'v, str> {
+        let command = handler
             .pointer(&format!("/{}", self.command))
             .and_then(Value::as_str)
-            .unwrap_or_default()
+            .unwrap_or_default();
+        match self.arguments_in(handler) {
+            Some(arguments) => {
+                let arguments = arguments.iter().map(|it| it.as_str().unwrap_or_default());
+                shell_word::command([command].into_iter().chain(arguments)).into()
+            }
+            None => command.into(),
+        }
+    }
+
+    /// The arguments of a handler that no shell starts.
+    pub fn arguments_in<'v>(&self, handler: &'v Value) -> Option<&'v [Value]> {
+        let form = self.exec_form.as_ref()?;
+        Some(handler.get(&form.member)?.as_array()?)
     }
 }
 
