@@ -4,11 +4,12 @@
 use super::kept::{self, Before, Kept};
 use super::output::{Output, Tone, safe};
 use super::own::{
-    OTHERWISE, Own, Whose, dialect_of, events_of, has_own, is_whole_plugin, otherwise_said,
-    own_entry, plugin_with, spoken_by, whose_plugin, whose_program,
+    OTHERWISE, Own, Whose, dialect_of, events_of, has_own, is_whole_plugin, missing_told,
+    otherwise_said, own_entry, plugin_with, spoken_by, whose_plugin, whose_program,
 };
 use super::run::{find_supervisor, other_version, version_of};
 use super::{Failure, Finding, agent_parser, agent_version, find_project};
+use clap::ValueEnum;
 use hookwire_base::event::set_pointer;
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::file;
@@ -79,6 +80,9 @@ struct EntryArgs {
     /// got hookwire.
     #[arg(long)]
     require: bool,
+    /// What an agent does for a person who hasn't got hookwire; else it is the agent's choice.
+    #[arg(long, value_enum, requires = "shared", conflicts_with = "require")]
+    missing: Option<Missing>,
     /// Judge by these definitions too, a directory or a file; may be given several times. To name
     /// it is to trust it.
     #[arg(long, value_name = "PATH")]
@@ -97,6 +101,15 @@ struct EntryArgs {
     #[arg(long, value_name = "unix:PATH", value_parser = hookwire_ask::socket::parse_address)]
     #[arg(conflicts_with_all = ["live", "hooks", "allow_host", "model"])]
     connect: Option<PathBuf>,
+}
+
+/// What an agent does where hookwire is missing.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Missing {
+    /// It acts no more.
+    Stop,
+    /// It goes on, and tells the person that nothing is guarded.
+    Tell,
 }
 
 #[derive(clap::Args)]
@@ -167,6 +180,9 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     tell_left_alone(&path, &spoken, out);
     if n_changed == 0 {
         out.line(&format!("{name} is guarded already."));
+        if entry.shared {
+            out.line(&args.tell_teammates());
+        }
         return Ok(Finding::Fine);
     }
     out.line(&format!(
@@ -191,7 +207,15 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
         "{} `hookwire uninstall {name}{user}` takes it back.",
         place.agent.then
     ));
-    if place.agent.goes_on_without() && !args.is_required() {
+    if changes.iter().any(|it| it.had_own) && !place.agent.lists_hooks.is_empty() {
+        out.line(&format!(
+            "The entry is another one now, so {} passes over it until you trust its hooks again: start it and say yes.",
+            place.agent.title
+        ));
+    }
+    if entry.shared {
+        out.line(&args.tell_teammates());
+    } else if place.agent.goes_on_without() && !args.is_required() {
         out.line(&format!(
             "Where hookwire is missing or killed, {} goes on: `hookwire install {name}{user} --require` denies then.",
             place.agent.title
@@ -587,13 +611,43 @@ impl InstallArgs {
     /// Whether the command is to deny when hookwire is missing. On a person's own machine nobody
     /// else is stopped by it.
     fn is_required(&self) -> bool {
-        self.entry.require || self.place.user && self.place.agent.package.is_some()
+        self.entry.require
+            || self.entry.missing == Some(Missing::Stop)
+            || self.place.user && self.place.agent.package.is_some()
+    }
+
+    /// What becomes of people who haven't got hookwire, and what else the entry could say.
+    fn tell_teammates(&self) -> String {
+        let Agent { title, name, .. } = self.place.agent;
+        let without = format!("Without hookwire, {title}");
+        match self.entry.missing {
+            _ if self.is_required() => format!("{without} acts no more."),
+            Some(Missing::Tell) => {
+                format!("{without} runs each call, and says that it is unguarded.")
+            }
+            _ => {
+                let does = match &*self.place.agent.missing {
+                    "" => format!(
+                        ": a tool call {}, by its description",
+                        self.place.agent.gone
+                    ),
+                    seen => format!(" {seen}"),
+                };
+                format!(
+                    "{without}{does}: `hookwire install {name} --shared --missing stop` has it act no more, `--missing tell` has it \
+                     go on and say that it is unguarded."
+                )
+            }
+        }
     }
 
     /// What the command says when it doesn't end as hookwire does, if it is to.
     fn otherwise(&self, event: &str) -> Option<String> {
-        self.is_required()
-            .then(|| otherwise_said(self.place.agent, event))?
+        match self.entry.missing {
+            Some(Missing::Tell) => Some(missing_told(self.place.agent, event)),
+            _ if self.is_required() => otherwise_said(self.place.agent, event),
+            _ => None,
+        }
     }
 
     /// What of that a command lacks, and what it says otherwise. One that teams share says nothing
@@ -754,6 +808,12 @@ impl InstallArgs {
 
     /// The plug-in, which is a file of hookwire's alone.
     fn plugin_change(&self, path: PathBuf, install: bool) -> Result<Change, Failure> {
+        if install && self.entry.missing == Some(Missing::Tell) {
+            return Err(Failure(format!(
+                "--missing tell: {}'s plug-in always stops without hookwire; nothing was written",
+                self.place.agent.title
+            )));
+        }
         let text = read_file(&path)?;
         let whose = text
             .as_deref()
@@ -1152,7 +1212,8 @@ enum Started {
 
 /// Whether the agent that is on `PATH` is older than a version. Each agent is asked once.
 fn is_older(agent: &Agent, than: &str) -> bool {
-    static FOUND: LazyLock<Mutex<HashMap<&str, Option<[u64; 3]>>>> = LazyLock::new(Mutex::default);
+    type Versions = HashMap<&'static str, Option<[u64; 3]>>;
+    static FOUND: LazyLock<Mutex<Versions>> = LazyLock::new(Mutex::default);
     let found = *FOUND
         .lock()
         .entry(agent.name)

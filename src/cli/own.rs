@@ -292,13 +292,45 @@ pub(super) fn otherwise_said(agent: &Agent, event: &str) -> Option<String> {
     }
 }
 
+/// What tells a person in a shell, in the agent's words, that the command at an event isn't there,
+/// and goes on. It is told where a person begins something. That the command failed stays a failure.
+pub(super) fn missing_told(agent: &Agent, event: &str) -> String {
+    const TOLD: &str = "hookwire is missing, so nothing is guarded here";
+    let dialect = dialect_of(agent);
+    let rows = || {
+        let rows = dialect.into_iter().flat_map(|dialect| dialect.events);
+        let asked = events_of(agent);
+        rows.filter(move |row| {
+            asked.contains(&row.name)
+                && ["SessionStart", "UserPromptSubmit", "RunStart"].contains(&row.canonical)
+        })
+    };
+    let begins = match rows().next() {
+        Some(_) => rows().any(|row| row.name == event),
+        // The agent tells of no beginning.
+        None => dialect
+            .and_then(|dialect| dialect.row("PreToolUse"))
+            .is_some_and(|row| row.name == event),
+    };
+    let tell = match dialect
+        .filter(|_| begins)
+        .and_then(|it| it.telling_reply(event, TOLD))
+    {
+        Some(reply) => format!(" echo {};", shell_word::argument(&reply.to_string())),
+        None if begins => format!(" echo {} >&2;", shell_word::argument(TOLD)),
+        None => String::new(),
+    };
+    // What a shell says of a program that it doesn't find.
+    format!("{{ n=$?; [ $n = 127 ] || exit $n;{tell} }}")
+}
+
 /// Whether a text is what [`Agent::otherwise`] says at one of its events, to the letter: another
 /// `exit` or `echo` is a person's. No earlier version said it in other words; one that does belongs
 /// here, so that its entries are still known.
 fn is_otherwise(agent: &Agent, text: &str) -> bool {
-    events_of(agent)
-        .into_iter()
-        .any(|event| otherwise_said(agent, event).as_deref() == Some(text))
+    events_of(agent).into_iter().any(|event| {
+        otherwise_said(agent, event).as_deref() == Some(text) || missing_told(agent, event) == text
+    })
 }
 
 /// What a command is to hookwire. It is hookwire's own if its words are the program and its

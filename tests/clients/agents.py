@@ -855,6 +855,42 @@ def table_broken(bin_dir, hookwire, names):
     return failed
 
 
+# What `install --shared` is told, and what an agent without hookwire does then: whether the act runs, and who hears of it.
+MISSING = {"": [], "stop": ["--missing", "stop"], "tell": ["--missing", "tell"]}
+
+
+def check_missing(bin_dir, hookwire, agent, flags):
+    """Runs a session with the team's entry and no hookwire on PATH; what became of an act and what was said."""
+    program, speak, _ = AGENTS[agent]
+    project, base, _ = make_project(bin_dir, hookwire, agent, BELOW_HOOKS)
+    subprocess.run([hookwire, "install", agent, "--shared", *flags], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
+    model = Model(speak, lambda results: "touch ran" if results == 0 else None)
+    argv, env = program(model.url, project.parent / "home", "Do it.")
+    printed = drive(argv, project, base | env)
+    model.shutdown()
+    ran = (project / "ran").exists()
+    heard = "hookwire" in json.dumps([request["messages"] if "messages" in request else request for _, request in model.requests]).replace(str(project.parent), "")
+    said = "hookwire" in printed.replace(str(project.parent), "")
+    shutil.rmtree(project.parent, ignore_errors=True)
+    word = "runs" if ran else "held" if model.requests else "no turn"
+    return word + (", model told" if heard else "") + (", person told" if said else ""), printed
+
+
+def table_missing(bin_dir, hookwire, names):
+    """Prints the table of agents whose team has hookwire and whose person hasn't; whether one isn't as it was told."""
+    print(f"\n{'without hookwire':<18}" + "".join(f"{name or 'as it is':<32}" for name in MISSING))
+    failed = False
+    for agent in (it for it in names if it in AGENTS and it not in FOR_USER and not it.endswith(", http")):
+        print(f"{agent:<18}", end="", flush=True)
+        for name, flags in MISSING.items():
+            word, printed = check_missing(bin_dir, hookwire, agent, flags)
+            is_wrong = name == "stop" and word.startswith("runs") or name == "tell" and not word.startswith("runs")
+            failed |= is_wrong
+            print(f"{word:<32}" + (printed[-2000:] if is_wrong else ""), end="", flush=True)
+        print()
+    return failed
+
+
 def described():
     """The agents that nobody can drive here, and what hookwire goes by instead."""
     facts = pathlib.Path(__file__).parents[2] / "crates/rules/src/agents"
@@ -865,7 +901,7 @@ def described():
 
 def main():
     bin_dir, hookwire = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ["HOOKWIRE"])
-    only = {"--below": table_below, "--unasked": table_unasked, "--broken": table_broken}
+    only = {"--below": table_below, "--unasked": table_unasked, "--broken": table_broken, "--missing": table_missing}
     names = [it for it in sys.argv[2:] if it not in only] or list(dict.fromkeys([*AGENTS, *BELOW]))
     for flag in set(sys.argv) & set(only):
         sys.exit(only[flag](bin_dir, hookwire, names))

@@ -5,7 +5,7 @@ use hookwire::agents::{AGENTS, Agent, Form, Unit};
 use std::fs;
 
 /// The files with generated parts: from a line with `generated: NAME` to one with `end of NAME`.
-const FILES: [&str; 2] = ["docs/agents.md", ".ci/agents"];
+const FILES: [&str; 3] = ["docs/agents.md", "docs/teams.md", ".ci/agents"];
 
 fn list<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
     texts
@@ -191,6 +191,12 @@ fn generated(name: &str) -> String {
             ],
             |agent| vec![gone(agent)],
         ),
+        "missing" => table(["agent", "without hookwire"], |agent| {
+            let seen = Some(&agent.missing).filter(|seen| !seen.is_empty());
+            seen.map(|seen| [title(agent), format!("it {seen}")])
+                .into_iter()
+                .collect()
+        }),
         "mcp" => table(
             [
                 "agent",

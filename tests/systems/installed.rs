@@ -2055,6 +2055,102 @@ fn what_installed_entries_let_hooks_reach_is_no_finding() {
     assert!(told(&["check", "--live", "--isolated"]).contains(refused));
 }
 
+/// What a team's entry does for whoever hasn't got hookwire, in each agent's words.
+#[test]
+fn a_teammate_without_hookwire_stops_or_is_told() {
+    for agent in AGENTS.iter().filter(|it| !it.project.entry.is_empty()) {
+        let name = agent.name;
+        let project = Project::new();
+        let said = |args: &[&str]| {
+            let output = project.run(&[&["install", name, "--shared"], args].concat(), "");
+            let text = String::from_utf8(output.stdout).unwrap();
+            (output.status.code(), text)
+        };
+        let (code, shown) = said(&[]);
+        let offers = shown.contains("--missing stop") && shown.contains("--missing tell");
+        assert!(code == Some(0) && offers, "{name}: {shown}");
+        assert!(
+            agent.missing.is_empty() || shown.contains(&agent.missing),
+            "{name}: {shown}"
+        );
+        let (code, shown) = said(&["--missing", "stop"]);
+        assert!(
+            code == Some(0) && shown.contains("acts no more"),
+            "{name}: {shown}"
+        );
+        let (code, _) = said(&["--missing", "tell"]);
+        if matches!(agent.form, Form::Plugin) {
+            assert_eq!(code, Some(2), "{name}");
+            continue;
+        }
+        let place = agent.place(false);
+        let path = project
+            .root()
+            .join(place.shared.as_ref().unwrap_or(&place.entry));
+        let programs: Vec<String> = match agent.form {
+            Form::Programs => {
+                let files = fs::read_dir(&path).unwrap().map(|it| it.unwrap().path());
+                files.map(|it| fs::read_to_string(it).unwrap()).collect()
+            }
+            _ => commands_in(&fs::read_to_string(&path).unwrap()),
+        };
+        assert!(!programs.is_empty(), "{name}");
+        let mut told = 0;
+        for text in programs {
+            // Missing, and failing: the first goes on, and the second doesn't.
+            for (bin, expected) in [("", 0), ("exit 2", 2)] {
+                let dir = tempfile::tempdir().unwrap();
+                if !bin.is_empty() {
+                    let program = dir.path().join("hookwire");
+                    fs::write(&program, format!("#!/bin/sh\n{bin}\n")).unwrap();
+                    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+                    fs::set_permissions(&program, mode).unwrap();
+                }
+                let mut shell = Command::new("/bin/sh");
+                let output = shell
+                    .args(["-c", &text])
+                    .env("PATH", dir.path())
+                    .output()
+                    .unwrap();
+                assert_eq!(output.status.code(), Some(expected), "{name}: {text}");
+                told += usize::from(format!("{output:?}").contains("nothing is guarded"));
+            }
+        }
+        assert!(told > 0, "{name}");
+        assert!(project.run(&["uninstall", name], "").status.success());
+        assert!(!path.exists(), "{name}: it is hookwire's own");
+    }
+}
+
+/// An entry that is written anew undoes the trust of an agent that knows hooks by what they are.
+#[test]
+fn a_trust_that_an_entry_undoes_is_told() {
+    for (agent, expected) in [("codex", true), ("claude-code", false)] {
+        let project = Project::new();
+        let said = |args: &[&str]| {
+            let output = project.run(&[&["install", agent], args].concat(), "");
+            let text = String::from_utf8(output.stdout).unwrap();
+            text.contains("until you trust its hooks again")
+        };
+        assert!(!said(&[]), "{agent}: the first one");
+        assert!(!said(&[]), "{agent}: nothing has changed");
+        assert_eq!(said(&["--live"]), expected, "{agent}");
+    }
+}
+
+/// The commands in settings.
+fn commands_in(text: &str) -> Vec<String> {
+    fn of(value: &Value) -> Vec<String> {
+        match value {
+            Value::String(text) if text.contains("hookwire hook") => vec![text.clone()],
+            Value::Array(items) => items.iter().flat_map(of).collect(),
+            Value::Object(members) => members.values().flat_map(of).collect(),
+            _ => Vec::new(),
+        }
+    }
+    of(&serde_json::from_str(text).unwrap())
+}
+
 /// A shell starts the entry only where the agent, or another one that runs its hooks, needs one.
 #[test]
 fn no_shell_starts_an_entry_that_needs_none() {

@@ -773,6 +773,18 @@ impl Dialect {
         }
     }
 
+    /// The reply to an event, by the agent's name, that lets all pass and has a message for the
+    /// person, if its replies have a place for one.
+    pub fn telling_reply(&'static self, event: &str, message: &str) -> Option<Value> {
+        let mut payload = json!({ "hook_event_name": event, "prompt": "", "source": "startup" });
+        payload["hookName"] = event.into();
+        let event = self.read_event(payload).ok()?;
+        let mut verdict = Verdict::silent(Decision::Allow, 0, "".into(), event.id.clone());
+        verdict.user_messages.push(message.to_string());
+        let reply = self.reply_to(&event, &verdict);
+        reply.to_string().contains(message).then_some(reply)
+    }
+
     /// A verdict in its words. A coding agent shows people what it is told as it is, so that is
     /// made readable.
     pub fn reply_to(&self, event: &Event, verdict: &Verdict) -> Value {

@@ -118,6 +118,9 @@ pub struct Agent {
     /// What a tool call does when the program of a hook is missing or killed, and nothing else is
     /// said.
     pub gone: String,
+    /// What comes of it for whoever hasn't got hookwire that a team's entry names it, as it was
+    /// seen; empty where nobody has looked.
+    pub missing: String,
     /// What the person has to know or do after `install`.
     pub then: String,
     /// It runs a project's hooks only in a repository of git.
