@@ -11,7 +11,7 @@ use hookwire_base::support::json::parse as parse_json;
 use hookwire_base::syntax::formats::{Format, parse};
 use hookwire_base::syntax::node::Node;
 use hookwire_engine::definitions::approved::first_worktree;
-use hookwire_rules::agents::{Agent, LooksIn, Trust};
+use hookwire_rules::agents::{Agent, LOADING, LooksIn, Trust};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -213,6 +213,16 @@ pub(super) fn switched_off(agent: &Agent, places: &[InstallArgs]) -> Vec<String>
         let Some(settings) = parsed_settings(&path) else {
             continue;
         };
+        let variables = settings.get("env").map(Node::entries).unwrap_or_default();
+        for entry in variables.iter().filter(|it| it.value.text() != Some("")) {
+            let (path, name) = (path.display(), entry.key.as_str());
+            let loads = LOADING.contains(&name);
+            if loads || agent.variables.iter().any(|it| it == name) {
+                told.push(format!(
+                    "{path}: `env.{name}` switches hooks off, or puts something before them"
+                ));
+            }
+        }
         for (switch, _) in agent.switched_off(&settings, is_system) {
             let path = path.display();
             told.push(format!("{path}: `{switch}` switches hookwire's hooks off"));

@@ -28,7 +28,7 @@ use hookwire_base::event::EventSpec;
 use hookwire_base::support::places as user;
 use hookwire_base::syntax::source::Layer;
 use hookwire_base::verdict::{Answer, Decision};
-use hookwire_rules::agents::{self, AGENTS};
+use hookwire_rules::agents::{self, AGENTS, LOADING};
 use hookwire_rules::matching;
 use hookwire_rules::matching::call::{self, Item, Subject, Thing};
 use hookwire_rules::matching::noted::Inquirer;
@@ -465,6 +465,9 @@ impl Guarded {
         if let Some(what) = moves(&bare, starts).filter(|_| !read.only_shows()) {
             return Some(format!("this sets `{what}`, and an agent goes by that"));
         }
+        if let Some(name) = loads_code(&bare, script, starts).filter(|_| !read.only_shows()) {
+            return Some(format!("this sets `{name}`, which puts code into an agent"));
+        }
         if let Some(hit) = read.changed() {
             return Some(format!(
                 "this names {hit} in a command that may change it or what it holds"
@@ -708,6 +711,38 @@ fn switches() -> impl Iterator<Item = &'static str> {
         .flat_map(|it| &it.switches)
         .map(|(it, _)| &**it)
 }
+
+/// The variable that puts code into programs which a text sets where it starts an agent, or where
+/// shells read it when they start.
+fn loads_code(text: &str, script: &Script, starts: bool) -> Option<&'static str> {
+    let sets = |name: &&&str| text.contains(&format!("{name}="));
+    // Most projects of Node say in it how much memory there is.
+    let may_load =
+        |name: &str| name != "NODE_OPTIONS" || NODE_LOADS.iter().any(|it| text.contains(it));
+    let name = LOADING
+        .iter()
+        .filter(sets)
+        .find(|name| may_load(name))
+        .copied()?;
+    let is_program = |word: &Word| {
+        let name = base_name(&word.text);
+        AGENTS.iter().any(|agent| agent.program == name)
+    };
+    let starts_agent = || {
+        let mut commands = script.commands().iter();
+        commands.any(|it| it.words.iter().any(is_program))
+    };
+    (starts || starts_agent()).then_some(name)
+}
+
+/// The options of Node that load code.
+const NODE_LOADS: [&str; 5] = [
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "-r ",
+];
 
 /// What a text sets of what agents find their settings or programs by. `starts`: a shell reads it
 /// when it starts.
