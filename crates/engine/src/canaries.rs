@@ -4,9 +4,7 @@
 //! A trial runs nothing that has effects, so it isn't `hookwire test`: a case that takes place in a
 //! world of its own, or that only such a hook would judge, is not tried.
 
-use crate::definitions::cases::{
-    self, Case, CaseFile, Expected, Reach, Scene, case_files, directory, reach,
-};
+use crate::definitions::cases::{self, Case, CaseFile, Reach, Scene, case_files, directory, reach};
 use crate::definitions::layer_dir::LayerDir;
 use crate::engine::{Engine, HooksInForce, Trial};
 use crate::hook::Hook;
@@ -121,7 +119,7 @@ pub async fn try_cases(
             continue;
         };
         let has_world = read.setup.is_some();
-        for case in read.cases.iter().filter(|case| is_deny(case)) {
+        for case in read.cases.iter().filter(|case| case.is_deny()) {
             if is_over() {
                 return None;
             }
@@ -139,10 +137,6 @@ pub async fn try_cases(
         }
     }
     Some(tried)
-}
-
-fn is_deny(case: &Case) -> bool {
-    matches!(case.expected(), Some(Expected::Deny))
 }
 
 async fn try_case(engine: &Engine, hooks: &Arc<HookSet>, file: &CaseFile, case: &Case) -> Came {

@@ -9,7 +9,8 @@ use super::names;
 use super::origin::Origin;
 use super::policy::{policy, rules};
 use super::written::{
-    Delegates, Mistakes, RawDefaults, RawHook, RawWhere, Reach, WrittenHook, declared_tools, untrusted,
+    Delegates, Mistakes, RawDefaults, RawHook, RawWhere, Reach, WrittenHook, declared_tools,
+    untrusted,
 };
 use crate::hook::{BEFORE_ALL, Hook};
 use crate::hook_set::Untrusted;
