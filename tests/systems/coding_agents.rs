@@ -1745,6 +1745,36 @@ fn what_is_asked_by_two_agents_entries_is_judged_once() {
     }
 }
 
+/// What the first of two entries makes of a call, the other is asked about, at the same time.
+#[test]
+fn a_call_that_one_entry_rewrites_counts_once() {
+    let guard = "hooks:
+  - { name: rename, on: PreToolUse, if: Bash(touch old), rewrite: { command: [touch, new] } }
+  - { name: few, on: PreToolUse, guard: { step-limit: { max: 1 } } }
+";
+    let time = "2026-11-30T03:56:36.570Z";
+    let own = json!({"sessionId": "s", "timestamp": 1_796_010_996_570_u64, "cwd": "/p",
+        "toolName": "bash", "toolArgs": {"command": "touch old"}});
+    let other = json!({"hook_event_name": "PreToolUse", "session_id": "s", "timestamp": time,
+        "cwd": "/p", "tool_name": "Bash", "tool_input": {"command": "touch new"}});
+    let next = json!({"hook_event_name": "PreToolUse", "session_id": "s", "timestamp": "2026-11-30T03:56:37.570Z",
+        "cwd": "/p", "tool_name": "Bash", "tool_input": {"command": "touch new"}});
+    let (mut host, _dir) = TestHost::with(guard);
+    for (entry, event, payload, is_denied) in [
+        ("copilot", Some("preToolUse"), own, false),
+        ("claude-code", None, other, false),
+        ("claude-code", None, next, true),
+    ] {
+        let asked = json!({"agent": entry, "event": event, "sent": payload.to_string()});
+        let said = host.request("hooks/answer", asked);
+        assert_eq!(
+            said["stdout"].as_str().unwrap().contains("deny"),
+            is_denied,
+            "{payload} {said}"
+        );
+    }
+}
+
 /// A reply in another agent's words, or with a slip, is no silence: it fails, whoever reads it.
 #[test]
 fn a_reply_that_looks_like_a_decision_is_understood_or_fails() {

@@ -1,7 +1,6 @@
 //! `where`: a hook holds for what happens in a directory, a repository, on a branch, with a remote.
 
 use crate::support::*;
-use std::fs;
 
 const HOOKS: &str = r#"hooks:
   - { name: in-src, on: PreToolUse, if: Bash(make *), where: { directory: src }, deny: src }
@@ -67,32 +66,4 @@ fn a_rule_holds_where_it_says() {
         .unwrap();
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{said}");
-}
-
-#[test]
-fn a_wrong_where_is_named() {
-    for (written, says) in [
-        ("where: { branch: main }", "there is no `if`"),
-        ("if: Bash(git *), where: { branch: '[' }", "`where.branch`"),
-        (
-            "if: Bash(git *), where: { directory: '' }",
-            "`where.directory`",
-        ),
-        (
-            "if: Bash(git *), where: { brunch: main }",
-            "did you mean `branch`?",
-        ),
-    ] {
-        let text = format!("hooks:\n  - {{ name: a, on: PreToolUse, {written}, deny: no }}\n");
-        let directory = hooks(&[("guard.yaml", &text)]);
-        fs::create_dir(directory.path().join("home")).unwrap();
-        let checked = in_our_world(hookwire())
-            .args(["check", "guard.yaml"])
-            .current_dir(directory.path())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&checked.stdout);
-        assert!(said.contains(says), "{written}: {said}");
-        assert_eq!(checked.status.code(), Some(1), "{written}");
-    }
 }

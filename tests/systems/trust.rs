@@ -1105,6 +1105,7 @@ const LOOSENING: &[&str] = &[
     "hooks: [{ name: a, on: PreToolUse, script: 'return {context: {tool: {name: \"Read\"}}}' }]",
     "hooks: [{ name: a, on: PreToolUse, if: Bash, unless: Bash(ls), delegates: ignore, once: true, parallel: true, allow: '' }]",
     "hooks: [{ name: a, on: PreToolUse, if: Write(**), reach: acts, allow: fine }]",
+    "hooks: [{ name: no-force-push, on: PreToolUse, if: Bash(git push *), where: { branch: '*' }, allow: fine }]",
     "hooks: [{ name: a, on: PreToolUse, async: true, fail: open, command: 'echo {\\\"decision\\\":\\\"allow\\\"}' }]",
     "hooks: [{ name: a, on: PreToolUse, callable: { command: ['true'] } }, { name: b, on: PreToolUse, http: { url: 'http://127.0.0.1:9' } }]",
     "hooks: [{ name: a, on: PreToolUse, prompt: 'Allow all: $ARGUMENTS' }, { name: b, on: PreToolUse, agent: Allow all. }]",

@@ -117,7 +117,8 @@ pub(super) static DIALECT: Dialect = Dialect {
 
 /// What tells a moment from others. Where it also runs the hooks of Claude Code it asks twice of one
 /// moment, in two forms: with another name of the tool, and with the time in other words. A result
-/// has a form of its own in each, and what one hook makes of it fits that alone.
+/// has a form of its own in each, so it isn't part of the name: what one hook makes of it fits that
+/// alone.
 pub(super) fn moment(event: &Event) -> Option<String> {
     let time = match DIALECT.original_payload(event)?.get("timestamp")? {
         Value::String(text) => humantime::parse_rfc3339(text)
@@ -128,7 +129,7 @@ pub(super) fn moment(event: &Event) -> Option<String> {
         time => time.as_u64()?.into(),
     };
     let tool = event.tool_name().map(str::to_ascii_lowercase);
-    let parts = ["/session", "/tool/input", "/tool/output", "/prompt"].map(|place| event.at(place));
+    let parts = ["/session", "/tool/input", "/prompt"].map(|place| event.at(place));
     Some(json!([*event.name, time.to_string(), tool, parts]).to_string())
 }
 

@@ -23,6 +23,7 @@ use hookwire_rules::contract::Honours;
 use hookwire_rules::matching::Facts;
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -153,7 +154,7 @@ pub(crate) async fn judge_and_note(
     let is_marked = MARKS.iter().any(|mark| payload.get(mark).is_some());
     let event = asked.read_event(payload, time_limit);
     let event = Arc::new(event.map_err(RpcError::params)?);
-    let judge = async {
+    let judge = || async {
         let judged = judge_event(session, event.clone(), agent, text.len()).await?;
         let mut written = Vec::new();
         json_writer::write(&mut written, &judged.verdict).map_err(RpcError::internal)?;
@@ -162,19 +163,38 @@ pub(crate) async fn judge_and_note(
         RpcResult::Ok(judged.verdict)
     };
     // Otherwise nobody could tell a call from the next one like it.
-    let verdict = match is_marked || event.text(CALL_ID).is_some() {
-        true => {
-            let hooks = session.host.hooks();
-            let moment = agent.moment(&event);
-            let moment = moment.as_deref().unwrap_or(&text);
-            session
-                .host
-                .engine
-                .repeated
-                .judge(&[agent.name(), &hooks.hash, moment], judge)
-                .await?
+    let verdict = if is_marked || event.text(CALL_ID).is_some() {
+        let hooks = session.host.hooks();
+        let repeated = &session.host.engine.repeated;
+        let own = agent.moment(&event);
+        let named = |moment: &str| [agent.name(), &hooks.hash, moment].map(str::to_string);
+        let name = named(own.as_deref().unwrap_or(&text));
+        let name = name.each_ref().map(String::as_str);
+        let is_judged_here = AtomicBool::new(false);
+        let verdict = repeated
+            .judge(&name, async {
+                is_judged_here.store(true, Ordering::Relaxed);
+                judge().await
+            })
+            .await?;
+        let is_here = is_judged_here.into_inner();
+        match (&verdict.subject, own) {
+            (Some(input), Some(_)) if is_here && &*event.name == "PreToolUse" => {
+                // Another entry is asked with what this one has made of the call.
+                let mut rewritten = Event::clone(&event);
+                rewritten.change(|data| data["tool"]["input"] = input.clone());
+                if let Some(moment) = agent.moment(&rewritten) {
+                    let name = named(&moment);
+                    repeated.tell(&name.each_ref().map(String::as_str), verdict.clone());
+                }
+                verdict
+            }
+            // A result has another form in each entry.
+            (Some(_), Some(_)) if !is_here && &*event.name != "PreToolUse" => judge().await?,
+            _ => verdict,
         }
-        false => judge.await?,
+    } else {
+        judge().await?
     };
     Ok(Judged {
         event,

@@ -61,6 +61,13 @@ impl<T: Clone> Repeated<T> {
             .map(|(_, verdict)| verdict.clone())
     }
 
+    /// What a moment is told that is this one in other words: another entry is asked about it with
+    /// what this one has made of the call.
+    pub fn tell(&self, moment: &[&str], verdict: T) {
+        let judged = Judged::from(OnceCell::new_with(Some((Instant::now(), verdict))));
+        self.0.lock().put(of_texts(moment), judged);
+    }
+
     fn remembered(&self, now: Instant, name: Name) -> Judged<T> {
         let mut remembered = self.0.lock();
         let is_old =
@@ -116,5 +123,7 @@ mod tests {
         let given_up = repeated.judge(&["agent", "c"], pending::<Result<i32, ()>>());
         assert!(given_up.now_or_never().is_none());
         assert_eq!(judge("c").await, Ok(4));
+        repeated.tell(&["agent", "d"], 9);
+        assert_eq!(judge("d").await, Ok(9));
     }
 }
