@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 const HOLDERS: [&str; 2] = [programs::SMALL, programs::TYPED];
 /// So many processes up is looked for it.
 const MOST_PARENTS: usize = 256;
-/// A connection that stands, in the table of them.
-const ESTABLISHED: &str = "01";
+/// So many times a connection is looked for: the table changes while it is read, and a row may be
+/// passed over.
+const LOOKS: usize = 3;
 
 /// Whether who has connected is, or may be, held. While something is held, somebody who can't be
 /// found may be it: a connection can be handed on while it is looked for. Where the kernel has no
@@ -40,7 +41,8 @@ pub fn is_held(theirs: SocketAddr, ours: SocketAddr) -> bool {
     if held.is_empty() {
         return false;
     }
-    let Some(socket) = socket(theirs, ours).map(PathBuf::from) else {
+    let mut looks = (0..LOOKS).map(|_| socket(theirs, ours));
+    let Some(socket) = looks.find_map(|found| found).map(PathBuf::from) else {
         return true;
     };
     held.iter().any(|it| has_open(it, &socket) != Some(false))
@@ -91,10 +93,11 @@ fn socket(theirs: SocketAddr, ours: SocketAddr) -> Option<String> {
         let rows = read_text(table).unwrap_or_default();
         for row in rows.lines().skip(1) {
             let fields: Vec<&str> = row.split_ascii_whitespace().collect();
-            let [_, local, remote, state, _, _, _, _, _, inode, ..] = fields[..] else {
+            let [_, local, remote, _, _, _, _, _, _, inode, ..] = fields[..] else {
                 continue;
             };
-            if state == ESTABLISHED && local.ends_with(&theirs) && remote.ends_with(&ours) {
+            // Who has said all still has it, and waits for the answer.
+            if local.ends_with(&theirs) && remote.ends_with(&ours) {
                 return (inode != "0").then(|| format!("socket:[{inode}]"));
             }
         }
@@ -143,6 +146,12 @@ mod tests {
             let (_accepted, from) = listener.accept().unwrap();
             let found = socket(from, ours).map(PathBuf::from).expect("a row");
             assert_eq!(has_open("self", &found), Some(true));
+            theirs.shutdown(std::net::Shutdown::Write).unwrap();
+            assert_eq!(
+                socket(from, ours).map(PathBuf::from),
+                Some(found),
+                "it waits for the answer"
+            );
             drop(theirs);
             assert_eq!(socket(from, ours), None, "nobody has it");
         }
