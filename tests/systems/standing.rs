@@ -177,6 +177,12 @@ const STATES: &[(&str, &str, &str, bool)] = &[
         true,
     ),
     (
+        "opencode",
+        r"mkdir -p .claude/skills/tidy; cd .claude/skills/tidy; echo '!`rm -rf x`' | tee SKILL.md > tidy.js",
+        "SKILL.md: a slash command that runs a shell",
+        true,
+    ),
+    (
         "qwen",
         "mkdir sub in sub",
         "started here it reads the settings of",

@@ -13,6 +13,7 @@ use hookwire_base::syntax::node::Node;
 use hookwire_engine::definitions::approved::first_worktree;
 use hookwire_rules::agents::{Agent, LOADING, LooksIn, Trust};
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -40,6 +41,8 @@ const MAX_LISTED: u64 = 4 * 1024 * 1024;
 /// So deep and so many are looked for in a directory of slash commands.
 const MAX_DEPTH: usize = 4;
 const MAX_COMMANDS: usize = 256;
+/// How the names of files of slash commands end.
+const COMMAND_FILES: [&str; 2] = ["md", "toml"];
 /// So many of an agent's words about settings are shown.
 const MAX_INVALID: usize = 8;
 /// So many files of a machine's settings are read.
@@ -288,8 +291,12 @@ pub(super) fn tell_slash_commands(agent: &Agent, root: &Path, report: &mut Repor
         files.into_iter().flatten().take(MAX_COMMANDS)
     });
     let running: Vec<String> = files
-        // A link to a file is one, too.
+        // A link to a file is one, too. What else lies beside a skill is no text of a command.
         .filter(|found| found.path().is_file())
+        .filter(|found| {
+            let extension = found.path().extension().and_then(OsStr::to_str);
+            extension.is_some_and(|it| COMMAND_FILES.contains(&it))
+        })
         .filter(|found| {
             let text = file::read_text(found.path());
             // What can't be read may be anything.

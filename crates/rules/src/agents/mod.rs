@@ -369,7 +369,8 @@ pub struct FailsClosed {
     pub since: String,
 }
 
-/// Files of slash commands. What a shell in them says becomes part of the prompt.
+/// Files of slash commands, and of skills that are entered as such. What a shell in them says
+/// becomes part of the prompt.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlashCommands {
