@@ -101,6 +101,10 @@ struct EntryArgs {
     #[arg(long, value_name = "unix:PATH", value_parser = hookwire_ask::socket::parse_address)]
     #[arg(conflicts_with_all = ["live", "hooks", "allow_host", "model"])]
     connect: Option<PathBuf>,
+    /// Have the agent's status line show what is in force, and what was denied last. A status line
+    /// of your own stays.
+    #[arg(long, conflicts_with_all = ["shared", "connect"])]
+    status_line: bool,
 }
 
 /// What an agent does where hookwire is missing.
@@ -122,6 +126,9 @@ pub(super) struct UninstallArgs {
 /// limit.
 const TIMEOUT: u64 = 60;
 const LONGER: u64 = 10;
+
+/// What an agent's status line runs of this program.
+const STATUS_LINE: [&str; 3] = ["host", "status", "--line"];
 
 /// What an agent's configuration has of hookwire.
 pub(super) enum Entry {
@@ -686,6 +693,9 @@ impl InstallArgs {
     fn plan_changes(&self, install: bool) -> Result<Vec<Change>, Failure> {
         let path = self.path()?;
         let agent = self.place.agent;
+        if install && self.entry.status_line {
+            self.check_status_line()?;
+        }
         let Some(file) = agent.file() else {
             return match agent.form {
                 Form::Programs => self.program_changes(&path, install),
@@ -711,7 +721,12 @@ impl InstallArgs {
             Some(text) => value_of(text, format).map_err(problem)?,
             None => Value::Null,
         };
-        let had_own = listed_values(file, &settings).any(|value| has_own(agent, file, value));
+        let shows_own = agent
+            .status_line
+            .as_ref()
+            .is_some_and(|member| is_own_line(&settings[member]));
+        let had_own =
+            shows_own || listed_values(file, &settings).any(|value| has_own(agent, file, value));
         // What a link leads to that may have come with a clone is nobody's to change.
         let before = text.filter(|_| !install || !is_own_link);
         let after = match self
@@ -882,7 +897,15 @@ impl InstallArgs {
                 .iter()
                 .find(|(key, _)| settings.get(key.as_str()).is_none())
         };
-        if install && entries.iter().all(wanted) && lacks(&settings).is_none() {
+        let line = self.place.agent.status_line.as_deref();
+        let shows = line.filter(|_| install && self.entry.status_line);
+        let shows = shows
+            .map(|member| Ok::<_, Failure>((member, self.status_line()?)))
+            .transpose()?;
+        let is_shown = shows
+            .as_ref()
+            .is_none_or(|(member, line)| settings[*member] == *line);
+        if install && entries.iter().all(wanted) && lacks(&settings).is_none() && is_shown {
             return Ok(before.map(str::to_string));
         }
         let cannot =
@@ -904,6 +927,15 @@ impl InstallArgs {
         {
             after = rewritten(&after, format, &[(vec![Step::Key(key)], Op::Remove)])
                 .ok_or_else(cannot)?;
+        }
+        if let Some(member) = line.filter(|it| !install && is_own_line(&settings[*it])) {
+            after = rewritten(&after, format, &[(vec![Step::Key(member)], Op::Remove)])
+                .ok_or_else(cannot)?;
+        }
+        if let Some((member, line)) = shows.filter(|_| !is_shown) {
+            let op = Op::Set(line, At::End);
+            after =
+                rewritten(&after, format, &[(vec![Step::Key(member)], op)]).ok_or_else(cannot)?;
         }
         if let Some((key, value)) = lacks(&settings).filter(|_| install) {
             let op = Op::Set(value.clone(), At::End);
@@ -945,6 +977,55 @@ impl InstallArgs {
         }) && !has_comment(&after, format);
         let is_made = file.own.is_some() || kept.is_some_and(|kept| kept.is_created());
         Ok((install || !is_empty || !is_made).then_some(after))
+    }
+
+    /// What has the agent show hookwire's line.
+    fn status_line(&self) -> Result<Value, Failure> {
+        let mut words = vec![own_program()?];
+        words.extend(STATUS_LINE.map(String::from));
+        if !self.place.user {
+            words.extend([
+                "--root".into(),
+                path_text(&self.place.root.canonicalize()?)?,
+            ]);
+        }
+        let command = shell_word::command(words.iter().map(String::as_str));
+        Ok(json!({ "type": "command", "command": command }))
+    }
+
+    /// Whether hookwire's status line would take the place of nobody's.
+    fn check_status_line(&self) -> Result<(), Failure> {
+        let agent = self.place.agent;
+        let Some(member) = &agent.status_line else {
+            return Err(Failure(format!(
+                "--status-line: no status line of {} is known; nothing was written",
+                agent.title
+            )));
+        };
+        let project = agent.place(false).hooks.iter();
+        let project = project.map(|it| self.place.root.join(it));
+        let users = agent.place(true).hooks.iter();
+        let users = users.filter_map(|it| agent.of_user(it));
+        for path in project.filter(|_| !self.place.user).chain(users) {
+            let Some(text) = read_file(&path)?.filter(|text| !text.trim().is_empty()) else {
+                continue;
+            };
+            let problem = |what: &str| {
+                Failure(format!(
+                    "--status-line: {}: {what}; nothing was written",
+                    path.display()
+                ))
+            };
+            let settings = value_of(&text, Format::from_path(&path).unwrap_or_default())
+                .map_err(|Failure(what)| problem(&what))?;
+            let line = &settings[member];
+            if !line.is_null() && !is_own_line(line) {
+                return Err(problem(
+                    "a status line of your own is there; it can run `hookwire host status --line`, too",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Our entry of an event.
@@ -1161,6 +1242,20 @@ fn added_members(kept: &Kept, file: &HookFile, format: Format) -> Vec<String> {
         .filter(|key| before.get(key.as_str()).is_none())
         .cloned()
         .collect()
+}
+
+/// Whether a status line is one that hookwire writes, with the program's whole path; another may
+/// run the same for a person.
+fn is_own_line(line: &Value) -> bool {
+    let Some(words) = line["command"].as_str().and_then(shell_word::written) else {
+        return false;
+    };
+    let program = words.first().map(Path::new).filter(|it| it.is_absolute());
+    let name = program.and_then(|it| it.file_name());
+    name.and_then(|it| it.to_str())
+        .is_some_and(|name| name.starts_with("hookwire"))
+        && words.get(1..4).is_some_and(|it| it == STATUS_LINE)
+        && matches!(words.get(4..), Some([] | [_, _]))
 }
 
 /// What is listed for any event: groups, or handlers.

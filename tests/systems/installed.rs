@@ -2328,6 +2328,70 @@ fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
         });
 }
 
+/// One of a person's own stays, wherever it is; hookwire's goes with the entry, and nothing else
+/// does.
+#[test]
+fn a_status_line_is_hookwires_only_where_there_was_none() {
+    let project = Project::new();
+    let (file, users) = (".claude/settings.local.json", ".claude/settings.json");
+    let home = project.0.path().join("home").join(users);
+    let file = project.root().join(file);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::create_dir_all(home.parent().unwrap()).unwrap();
+    let install = |code: i32| {
+        let output = project.run(&["install", "claude-code", "--status-line"], "");
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+    };
+    let read = |path: &Path| -> Value {
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let own = r#"{"statusLine": {"type": "command", "command": "hookwire host status --line"}}"#;
+    for path in [&file, &home] {
+        fs::write(path, own).unwrap();
+        install(2);
+        assert_eq!(fs::read_to_string(path).unwrap(), own);
+        fs::remove_file(path).unwrap();
+    }
+    let before = "{\n  \"model\": \"opus\"\n}\n";
+    fs::write(&file, before).unwrap();
+    assert!(
+        project
+            .run(&["install", "claude-code"], "")
+            .status
+            .success()
+    );
+    for _ in 0..2 {
+        install(0);
+    }
+    let mut settings = read(&file);
+    let command = settings["statusLine"]["command"].as_str().unwrap();
+    let shown = Command::new("sh").args(["-c", command]).output().unwrap();
+    assert!(shown.stdout.starts_with(b"hookwire: "), "{shown:?}");
+    // An edit since then is kept, and so is no copy of what was there.
+    settings["theme"] = json!("dark");
+    fs::write(&file, settings.to_string()).unwrap();
+    assert!(
+        project
+            .run(&["uninstall", "claude-code"], "")
+            .status
+            .success()
+    );
+    assert_eq!(read(&file), json!({"model": "opus", "theme": "dark"}));
+    fs::write(&file, before).unwrap();
+    install(0);
+    assert!(
+        project
+            .run(&["uninstall", "claude-code"], "")
+            .status
+            .success()
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    for other in ["codex", "opencode"] {
+        let other = project.run(&["install", other, "--status-line"], "");
+        assert_eq!(other.status.code(), Some(2), "{other:?}");
+    }
+}
+
 #[test]
 fn a_host_is_shown_with_what_is_not_in_force_and_stopped() {
     let project = Project::new();
@@ -2337,10 +2401,22 @@ fn a_host_is_shown_with_what_is_not_in_force_and_stopped() {
         String::from_utf8(output.stdout).unwrap()
     };
     assert!(said(&["host", "status"], 0).starts_with("No host runs."));
+    let line = said(&["host", "status", "--line"], 0);
+    assert_eq!(line, "hookwire: not running\n");
+    assert!(project.hosts().is_empty());
     project.hook("ls");
     let [host] = project.hosts()[..] else {
         panic!("one host runs")
     };
+    let line = said(&["host", "status", "--line"], 0);
+    assert_eq!(line, "hookwire: 3 hooks in force\n");
+    project.hook("git push --force\u{1b}[2J");
+    let line = said(&["host", "status", "--line"], 0);
+    assert!(
+        line.starts_with("hookwire: 3 hooks in force; last deny ")
+            && line.ends_with(" ago: no-force-push: Force pushes are off.\n"),
+        "{line}"
+    );
     let status = said(&["host", "status"], 0);
     for part in [
         format!("  process {host}, for "),

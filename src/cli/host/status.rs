@@ -1,14 +1,15 @@
 //! `hookwire host status`: the hosts that run, and what they are.
 
-use super::super::output::{Output, Tone, safe};
-use super::super::{Failure, Finding};
+use super::super::output::{Output, Tone, safe, shorten_text};
+use super::super::tail::Clean;
+use super::super::{Failure, Finding, find_project};
 use crate::rpc::protocol::UnaskedReply;
 use hookwire_base::support::amounts::number_of;
 use hookwire_engine::canaries::Canaries;
 use hookwire_engine::ledger::UnaskedCalls;
 use hookwire_engine::running::{self, About, Running};
-use serde_json::json;
-use std::path::PathBuf;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 #[derive(clap::Args)]
@@ -16,9 +17,27 @@ pub(super) struct StatusArgs {
     /// Only the hosts of this project.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    /// Print one line for an agent's status line: what is in force in this project, and what was
+    /// denied last. No host is started for it.
+    #[arg(long)]
+    line: bool,
 }
 
+/// Of so many events that were judged lately, the last deny is told.
+const N_RECENT: usize = 64;
+/// The width of the status line, in characters.
+const LINE_WIDTH: usize = 160;
+
 pub(super) fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failure> {
+    if args.line {
+        let line = status_line(&args.root.clone().unwrap_or_else(find_project));
+        if out.json {
+            out.json(&json!({ "line": line }));
+        } else {
+            out.line(&line);
+        }
+        return Ok(Finding::Fine);
+    }
     let mut hosts = running::find(args.root.as_deref())?;
     let is_none = hosts.is_empty();
     let asked: Vec<_> = hosts
@@ -63,6 +82,66 @@ pub(super) fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failur
         out.line("No host runs. The first event of an agent that asks hookwire starts one.");
     }
     Ok(Finding::Fine)
+}
+
+/// What is in force for a project and what was denied last, in one line without control characters.
+/// Of several hosts, the youngest tells what is in force.
+fn status_line(root: &Path) -> String {
+    let looked = running::find(Some(root)).and_then(|mut hosts| {
+        let looked = hosts
+            .iter_mut()
+            .map(|host| Ok((host.about()?, last_deny(host)?)));
+        looked.collect::<std::io::Result<Vec<_>>>()
+    });
+    let told = match looked {
+        Err(error) => format!("no answer: {error}"),
+        Ok(hosts) => {
+            let youngest = hosts.iter().map(|(about, _)| about);
+            match youngest.max_by(|a, b| a.started.cmp(&b.started)) {
+                None => "not running".into(),
+                Some(about) => {
+                    let denies = hosts.iter().filter_map(|(_, deny)| deny.as_ref());
+                    let at = |deny: &&Clean| deny.value()["at"].as_str().map(str::to_string);
+                    describe_guard(about, denies.max_by_key(at))
+                }
+            }
+        }
+    };
+    shorten_text(&format!("hookwire: {told}"), LINE_WIDTH)
+}
+
+fn describe_guard(about: &About, denied: Option<&Clean>) -> String {
+    let mut told = format!("{} in force", number_of(about.n_hooks, "hook"));
+    if !about.not_in_force.is_empty() {
+        told.push_str(&format!(", {} not", about.not_in_force.len()));
+    }
+    let n_passed = about.canaries.as_ref().map_or(0, |it| it.not_denied);
+    if n_passed > 0 {
+        told.push_str(&format!(", {} not denied", number_of(n_passed, "case")));
+    }
+    let Some(record) = denied.map(Clean::value) else {
+        return told;
+    };
+    told.push_str("; last deny");
+    if let Some(age) = record["at"].as_str().and_then(age_of) {
+        told.push_str(&format!(" {age} ago"));
+    }
+    for member in ["decidedBy", "reason"] {
+        if let Some(text) = record["verdict"][member].as_str() {
+            told.push_str(&format!(": {text}"));
+        }
+    }
+    told
+}
+
+/// The last deny among the events that a host judged lately.
+fn last_deny(host: &mut Running) -> std::io::Result<Option<Clean>> {
+    let limit = json!({ "limit": N_RECENT });
+    let recent = host.client.request("hooks/recent", &limit)?;
+    let records = recent["records"].as_array().map(Vec::as_slice);
+    let is_deny = |record: &&Value| record["verdict"]["decision"] == "deny";
+    let denied = records.unwrap_or_default().iter().rev().find(is_deny);
+    Ok(denied.map(|record| Clean::new(record.clone())))
 }
 
 /// A host in lines, the project first. Where it `is_one_of_several` of its project, its arguments

@@ -174,6 +174,8 @@ pub struct Agent {
     pub transcripts: Vec<String>,
     /// Its slash commands whose files may have a shell in them, if it asks no hook before that runs.
     pub slash_commands: Option<SlashCommands>,
+    /// The member of its settings with the command whose output it shows below, if it has one.
+    pub status_line: Option<String>,
     /// Tools before which it asks no hook at all.
     pub silent_tools: Vec<String>,
     /// It asks no hook about what its sub-agents do.
