@@ -86,6 +86,18 @@ const STATES: &[(&str, &str, &str, bool)] = &[
         "nobody has trusted these definitions",
         false,
     ),
+    (
+        "claude-code",
+        r#"echo '{"env": {"PATH": "/tmp/x:/bin"}}' > .claude/settings.json"#,
+        "`env.PATH` switches hooks off, or puts something before them",
+        false,
+    ),
+    (
+        "claude-code",
+        r#"mkdir more; sed -i 's/hook claude-code/hook claude-code --hooks more/' .claude/settings.local.json"#,
+        "it wasn't tried",
+        false,
+    ),
     ("grok", "true", "it doesn't trust this folder", false),
     (
         "grok",

@@ -44,6 +44,8 @@ pub struct Exchange {
     /// The branches of the remote that are named, `*` in which is any text; `HEAD` is the one that
     /// is checked out here. Nothing if none is named, so that settings count.
     pub branches: Option<Vec<String>>,
+    /// The branches that are named without where they go: settings may send them elsewhere.
+    pub by_name: Vec<String>,
 }
 
 /// Every branch.
@@ -86,6 +88,21 @@ impl Command {
                 "git is told another repository than that of a directory",
             ));
         }
+        let is_setting = |word: &String| {
+            let changes = [
+                "alias.",
+                "push.",
+                "branch.",
+                "include",
+                "core.worktree",
+                "core.bare",
+            ];
+            word.starts_with("--config-env") || changes.iter().any(|it| word.starts_with(it))
+        };
+        let verb = words.first().map(String::as_str).unwrap_or_default();
+        if before.iter().any(is_setting) || !programs::git_runs(verb).has("own") {
+            return Some(Err("settings of git may say what it does"));
+        }
         let values = |option: &str| {
             let pairs = before.windows(2).filter(|pair| pair[0] == option);
             pairs.map(|pair| pair[1].clone()).collect()
@@ -110,14 +127,17 @@ impl GitAct {
         match &*self.verb {
             "switch" | "checkout" => self.checks_out(),
             verb if programs::git_runs(verb).has("stays") => Moves::Stays,
-            "pull" | "worktree" | "clone" | "gc" => Moves::Stays,
+            "pull" | "worktree" | "clone" | "gc" | "config" | "notes" | "maintenance"
+            | "submodule" | "lfs" | "apply" | "format-patch" | "reflog" | "repack" | "prune"
+            | "update-index" | "sparse-checkout" => Moves::Stays,
             "stash" => match self.operands().as_slice() {
                 ["branch", name, ..] => Moves::Begins((*name).to_string()),
                 _ => Moves::Stays,
             },
             "branch" if !self.words.iter().any(|word| is_renaming(word)) => Moves::Stays,
             "branch" => match self.operands().as_slice() {
-                [new] | [_, new] => Moves::Begins((*new).to_string()),
+                [new] => Moves::Begins((*new).to_string()),
+                [_, new] => Moves::To((*new).to_string()),
                 _ => Moves::Somewhere,
             },
             "symbolic-ref" => match self.operands().as_slice() {
@@ -125,10 +145,7 @@ impl GitAct {
                 ["HEAD", to, ..] => Moves::Begins(branch_name(to).to_string()),
                 _ => Moves::Somewhere,
             },
-            "rebase" => match self.operands().as_slice() {
-                [] | [_] => Moves::Stays,
-                [_, name, ..] => Moves::To((*name).to_string()),
-            },
+            "rebase" => self.rebases(),
             _ => Moves::Somewhere,
         }
     }
@@ -137,6 +154,64 @@ impl GitAct {
     fn operands(&self) -> Vec<&str> {
         let words = self.words.iter().map(String::as_str);
         words.filter(|word| !word.starts_with('-')).collect()
+    }
+
+    /// What `rebase` checks out: the branch that it is told to move.
+    fn rebases(&self) -> Moves {
+        const WITH_VALUE: [&str; 9] = [
+            "-X",
+            "--strategy-option",
+            "-s",
+            "--strategy",
+            "--onto",
+            "-x",
+            "--exec",
+            "-C",
+            "--empty",
+        ];
+        let (mut operands, mut is_root) = (Vec::new(), false);
+        let mut words = self.words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                _ if WITH_VALUE.contains(&word) => {
+                    words.next();
+                }
+                "--root" => is_root = true,
+                _ if word.starts_with('-') => {}
+                _ => operands.push(word),
+            }
+        }
+        match operands.as_slice() {
+            [name] if is_root => Moves::To((*name).to_string()),
+            [] | [_] => Moves::Stays,
+            [_, name, ..] => Moves::To((*name).to_string()),
+        }
+    }
+
+    /// The work tree that it makes, and the branch that is checked out there, if it does.
+    pub fn makes_work_tree(&self) -> Option<(&str, Option<&str>)> {
+        let mut words = self.words.iter().map(String::as_str);
+        if self.verb != "worktree" || words.next() != Some("add") {
+            return None;
+        }
+        let (mut operands, mut begun) = (Vec::new(), None);
+        while let Some(word) = words.next() {
+            match word {
+                "-b" | "-B" => begun = words.next(),
+                "--reason" => {
+                    words.next();
+                }
+                "-d" | "--detach" | "--orphan" => return None,
+                _ if word.starts_with('-') => {}
+                _ => operands.push(word),
+            }
+        }
+        let path = *operands.first()?;
+        let branch = begun.or(match operands.get(1) {
+            Some(branch) => Some(*branch),
+            None => path.trim_end_matches('/').rsplit('/').next(),
+        });
+        Some((path, branch))
     }
 
     fn checks_out(&self) -> Moves {
@@ -159,16 +234,22 @@ impl GitAct {
                 }
                 _ if WITH_VALUE.contains(&word) => drop(words.next()),
                 "-" => return Moves::Back,
-                _ if word.starts_with('-') => {
-                    // `-bname`, `--create=name`, `-t origin/x`.
-                    if word.starts_with("-b")
-                        || word.starts_with("-c")
-                        || word.contains("create")
-                        || word.starts_with("-t")
+                _ if word.starts_with("--pathspec-from-file=") => return Moves::Stays,
+                _ if word.starts_with("--") => {
+                    if word.contains("create")
                         || word.starts_with("--track")
                         || word.starts_with("--orphan")
                     {
                         return Moves::Somewhere;
+                    }
+                }
+                // Several in one: `-qp`, `-bname`.
+                _ if word.starts_with('-') => {
+                    match word.find(['b', 'B', 'c', 'C', 't', 'p', 'd']) {
+                        Some(at) if word[at..].starts_with('p') => return Moves::Stays,
+                        Some(at) if word[at..].starts_with('d') => return Moves::Detaches,
+                        Some(_) => return Moves::Somewhere,
+                        None => {}
                     }
                 }
                 _ => operands.push(word),
@@ -176,6 +257,7 @@ impl GitAct {
         }
         match operands.as_slice() {
             [] => Moves::Stays,
+            ["HEAD" | "@"] => Moves::Stays,
             [only] if only.contains("@{") => Moves::Somewhere,
             [only] => Moves::To((*only).to_string()),
             // A tree and paths of it.
@@ -226,7 +308,10 @@ impl GitAct {
                 continue;
             }
             let refspec = refspec.trim_start_matches('+');
-            let (from, to) = refspec.split_once(':').unwrap_or((refspec, refspec));
+            let (from, to) = refspec.split_once(':').unwrap_or_else(|| {
+                exchange.by_name.push(branch_name(refspec).to_string());
+                (refspec, refspec)
+            });
             // A fetch is about what it takes.
             let name = if is_push { to } else { from };
             named.push(match name {
@@ -251,12 +336,10 @@ fn branch_name(reference: &str) -> &str {
     reference.strip_prefix("heads/").unwrap_or(reference)
 }
 
-/// Whether an option of `git branch` has a branch renamed or copied over another.
+/// Whether an option of `git branch` has a branch renamed.
 fn is_renaming(word: &str) -> bool {
-    matches!(
-        word,
-        "-m" | "-M" | "--move" | "-f" | "--force" | "-c" | "-C" | "--copy"
-    )
+    word == "--move"
+        || !word.starts_with("--") && word.starts_with('-') && word.contains(['m', 'M'])
 }
 
 #[cfg(test)]
@@ -283,6 +366,18 @@ mod tests {
             ("git switch --detach v1", Moves::Detaches),
             ("git branch -m new", Moves::Begins("new".into())),
             ("git branch new", Moves::Stays),
+            ("git branch -c copy", Moves::Stays),
+            ("git branch -m old new", Moves::To("new".into())),
+            ("git checkout HEAD", Moves::Stays),
+            ("git checkout -qp topic", Moves::Stays),
+            ("git config user.email x", Moves::Stays),
+            ("git rebase -X ours topic main", Moves::To("main".into())),
+            (
+                "git rebase --onto topic HEAD main",
+                Moves::To("main".into()),
+            ),
+            ("git rebase -i main", Moves::Stays),
+            ("git rebase --root main", Moves::To("main".into())),
             ("git commit -m x", Moves::Stays),
             ("git status", Moves::Stays),
             ("git stash branch x", Moves::Begins("x".into())),
@@ -338,7 +433,13 @@ mod tests {
 
     #[test]
     fn what_is_computed_is_said() {
-        for text in ["git $x", "git -C \"$d\" commit", "git --git-dir=x commit"] {
+        for text in [
+            "git $x",
+            "git -C \"$d\" commit",
+            "git --git-dir=x commit",
+            "git -c alias.p=push p",
+            "git nothing-known",
+        ] {
             let script = read(text, Shell::Bash);
             let found = script.commands().iter().find_map(Command::git_act);
             assert!(matches!(found, Some(Err(_))), "{text}: {found:?}");

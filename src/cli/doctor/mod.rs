@@ -399,7 +399,7 @@ fn look_at(
                     let again =
                         format!("`hookwire install {}` writes an entry that is", agent.name);
                     report.say_health(
-                        Health::Doubtful,
+                        Health::Bad,
                         &format!("{path}: it wasn't tried, because {why}; {again}: {line}"),
                     );
                     continue;

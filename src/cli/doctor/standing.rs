@@ -220,7 +220,8 @@ pub(super) fn switched_off(agent: &Agent, places: &[InstallArgs]) -> Vec<String>
         for entry in variables.iter().filter(|it| it.value.text() != Some("")) {
             let (path, name) = (path.display(), entry.key.as_str());
             let loads = LOADING.contains(&name);
-            if loads || agent.variables.iter().any(|it| it == name) {
+            // A team's entry is found on it.
+            if loads || name == "PATH" || agent.variables.iter().any(|it| it == name) {
                 told.push(format!(
                     "{path}: `env.{name}` switches hooks off, or puts something before them"
                 ));

@@ -271,13 +271,39 @@ fn runs_only_after(commands: &[Command], text: &str) -> bool {
         // What is within another is part of it.
         let between = pair[0].span.end..pair[1].span.start;
         text.get(between).is_none_or(|between| {
-            let between = between.replace(">&", "").replace("&>", "");
+            let between = between
+                .replace(">&", "")
+                .replace("&>", "")
+                .replace("\\\n", "");
             match between.split_once("&&") {
                 Some((before, behind)) => {
                     let ends = [';', '|', '&', '\n'];
                     !before.contains(ends) && !behind.trim_start().contains(ends)
                 }
                 None => false,
+            }
+        })
+    })
+}
+
+/// Whether a command of git sets where a later push goes.
+fn sets_branches(command: &Command) -> bool {
+    command.git_act().is_some_and(|act| {
+        act.is_ok_and(|act| {
+            let is_upstream = |word: &String| {
+                word.starts_with("-u")
+                    || word.starts_with("--set-upstream-to")
+                    || word.starts_with("-t")
+            };
+            let names = |word: &String| {
+                ["push", "remote", "branch", "include"]
+                    .iter()
+                    .any(|name| word.contains(name))
+            };
+            match &*act.verb {
+                "branch" => act.words.iter().any(is_upstream),
+                "config" => act.words.iter().any(names),
+                _ => false,
             }
         })
     })
@@ -322,16 +348,29 @@ impl Happening {
     ) -> Result<Option<Happening>, &'static str> {
         let exchange = act.and_then(GitAct::exchanges);
         let found = Happening::behind(facts, (script, text), at, directory);
-        let Some(Exchange { remote, branches }) = exchange else {
+        let Some(exchange) = exchange else {
             return found;
         };
+        let Exchange {
+            remote,
+            branches,
+            by_name,
+        } = exchange;
         let mut happening = match (found, &branches) {
             (Ok(Some(happening)), _) => happening,
             // Their names are the same wherever it runs.
             (_, Some(_)) => Happening::default(),
             (found, None) => return found,
         };
-        if branches.is_none() && happening.is_set_otherwise() {
+        let is_open = branches.is_none() || !by_name.is_empty();
+        let is_set_here = || {
+            let before = script.commands().get(..at).unwrap_or_default();
+            before.iter().any(sets_branches)
+        };
+        if is_open
+            && happening.repository.is_some()
+            && (is_set_here() || happening.is_set_otherwise(&by_name, remote.as_deref()))
+        {
             happening.or_else = Some("settings of git may say another branch");
         }
         happening.named = branches;
@@ -347,7 +386,15 @@ impl Happening {
         directory: &Path,
     ) -> Result<Option<Happening>, &'static str> {
         let before = script.commands().get(..at).unwrap_or_default();
-        let Some(mut happening) = Happening::at(directory)? else {
+        let at_hand = match Happening::at(directory) {
+            Err(why) if !directory.exists() => {
+                return Happening::in_new_work_tree(facts, before, directory)
+                    .ok_or(why)
+                    .map(Some);
+            }
+            at_hand => at_hand?,
+        };
+        let Some(mut happening) = at_hand else {
             let makes = |command: &Command| {
                 let is_one = |act: GitAct| matches!(&*act.verb, "init" | "clone");
                 command.git_act().is_some_and(|act| act.is_ok_and(is_one))
@@ -375,6 +422,25 @@ impl Happening {
         Ok(Some(happening))
     }
 
+    /// What there is in a work tree that the text makes first.
+    fn in_new_work_tree(facts: &Facts, before: &[Command], directory: &Path) -> Option<Happening> {
+        before.iter().rev().find_map(|command| {
+            let act = command.git_act()?.ok()?;
+            let (path, branch) = act.makes_work_tree()?;
+            let [from] =
+                <[PathBuf; 1]>::try_from(directories_of(facts, command, Some(&act))?).ok()?;
+            let made = paths::normalise(&below(&from, path)?);
+            if made != paths::normalise(directory) {
+                return None;
+            }
+            Some(Happening {
+                repository: Repository::find(&from).ok()?,
+                heads: vec![Head::Branch(branch?.to_string())],
+                ..Happening::default()
+            })
+        })
+    }
+
     /// What an earlier command of the text makes of what is checked out.
     fn follow(&mut self, facts: &Facts, earlier: &Command) -> Result<(), &'static str> {
         let act = match earlier.git_act() {
@@ -387,6 +453,10 @@ impl Happening {
                 let words: Vec<&str> = earlier.words.iter().map(|word| &*word.text).collect();
                 if let ["gh", "pr", "checkout" | "co", ..] = words.as_slice() {
                     self.or_else = Some("gh checks another branch out");
+                    self.heads.clear();
+                }
+                if earlier.paths().any(|path| path.contains(".git/")) {
+                    self.or_else = Some("what is git's may be written before");
                 }
                 return Ok(());
             }
@@ -419,7 +489,10 @@ impl Happening {
         }
         match moves {
             Moves::Stays => {}
-            Moves::Somewhere => self.or_else = Some("another branch may be checked out before"),
+            Moves::Somewhere => {
+                self.or_else = Some("another branch may be checked out before");
+                self.heads.clear();
+            }
             Moves::Detaches => self.heads = vec![Head::Detached],
             Moves::Begins(name) => self.heads = vec![Head::Branch(name)],
             Moves::Back => match self.before.take() {
@@ -430,11 +503,10 @@ impl Happening {
                 let Some(repository) = &self.repository else {
                     return Ok(());
                 };
-                // A file of that name gets what it was.
-                let is_file =
-                    repository.root.join(&name).exists() && !repository.has_branch(&name)?;
-                if !is_file {
-                    self.heads = vec![Head::Branch(name), Head::Detached];
+                match repository.has_branch(&name)? {
+                    true => self.heads = vec![Head::Branch(name)],
+                    // A file that gets what it was, a commit, a branch without one yet.
+                    false => self.heads.extend([Head::Branch(name), Head::Detached]),
                 }
             }
         }
@@ -442,20 +514,32 @@ impl Happening {
     }
 
     /// Whether settings have a push go elsewhere than its words say.
-    fn is_set_otherwise(&self) -> bool {
-        let Some(settings) = self.repository.as_ref().and_then(|it| it.settings().ok()) else {
+    fn is_set_otherwise(&self, by_name: &[String], remote: Option<&str>) -> bool {
+        let Some(repository) = &self.repository else {
             return true;
         };
+        let Ok(settings) = repository.settings() else {
+            return true;
+        };
+        if repository.has_old_settings(remote) {
+            return true;
+        }
         settings.iter().any(|(name, value)| {
             let is_default = name == "push.default" && !matches!(&**value, "simple" | "current");
+            // Only then the branch that is followed counts.
+            let is_following =
+                || by_name.is_empty() || settings.iter().any(|(name, _)| name == "push.default");
             let is_refspec = name.starts_with("remote.") && name.ends_with(".push");
             let is_other = || {
                 let branch = name.strip_prefix("branch.")?.strip_suffix(".merge")?;
                 let to = value.strip_prefix("refs/heads/")?;
                 let is_checked_out = self.heads.contains(&Head::Branch(branch.to_string()));
-                Some(is_checked_out && to != branch)
+                let is_meant = is_checked_out || by_name.iter().any(|name| name == branch);
+                Some(is_meant && to != branch)
             };
-            is_default || is_refspec || is_other().unwrap_or(false)
+            is_default && by_name.is_empty()
+                || is_refspec
+                || is_following() && is_other().unwrap_or(false)
         })
     }
 

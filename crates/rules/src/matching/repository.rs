@@ -88,13 +88,21 @@ impl Repository {
 
     /// What is checked out.
     pub(super) fn head(&self) -> Told<Head> {
-        let text = read(&self.own.join("HEAD"))?.ok_or(UNREAD)?;
+        let file = self.own.join("HEAD");
+        // As it was long ago.
+        if file.is_symlink() {
+            return Err("what is checked out is a link");
+        }
+        let text = read(&file)?.ok_or(UNREAD)?;
         let text = text.trim();
         match text.strip_prefix("ref:").map(str::trim) {
             // Where references are kept in tables, the file says nothing.
             Some("refs/heads/.invalid") => Err("the repository keeps its references in tables"),
             Some(name) => match name.strip_prefix("refs/heads/") {
-                Some(branch) => Ok(Head::Branch(branch.to_string())),
+                Some(branch) => {
+                    self.own_name(branch)?;
+                    Ok(Head::Branch(branch.to_string()))
+                }
                 None => Ok(Head::Detached),
             },
             None if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
@@ -114,6 +122,7 @@ impl Repository {
             }
         };
         if is_there(&format!("refs/heads/{name}"))? {
+            self.own_name(name)?;
             return Ok(true);
         }
         for remote in self.remotes()? {
@@ -131,6 +140,26 @@ impl Repository {
             };
             own.or_else(others) == Some(name)
         }))
+    }
+
+    /// Nothing if a branch goes by its own name alone.
+    fn own_name(&self, branch: &str) -> Told<()> {
+        let text = read(&self.common.join("refs/heads").join(branch))?;
+        match text.is_some_and(|text| text.starts_with("ref:")) {
+            true => Err("the branch is another name of one"),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether settings stand beside those of the repository: a work tree's own, or a remote's as
+    /// they were kept long ago.
+    pub(super) fn has_old_settings(&self, remote: Option<&str>) -> bool {
+        let is_there =
+            |path: PathBuf| !matches!(path.symlink_metadata(), Err(error) if is_nothing(&error));
+        let remote = remote.unwrap_or("origin");
+        is_there(self.own.join("config.worktree"))
+            || is_there(self.common.join("remotes").join(remote))
+            || is_there(self.common.join("branches").join(remote))
     }
 
     /// The branches that remotes have checked out, which is what a clone begins with.

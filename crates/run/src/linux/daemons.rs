@@ -72,7 +72,7 @@ impl Known {
         let known = KNOWN
             .iter()
             .find(|it| words.first().is_some_and(|word| it.is_name(word)))?;
-        let is_without = |option: &str| words.iter().any(|word| *word == option.as_bytes());
+        let is_without = |option: &str| words.contains(&option.as_bytes());
         (!known.without.is_some_and(is_without)).then_some(known)
     }
 
