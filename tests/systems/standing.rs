@@ -94,7 +94,7 @@ const STATES: &[(&str, &str, &str, bool)] = &[
     ),
     (
         "claude-code",
-        r#"mkdir more; sed -i 's/hook claude-code/hook claude-code --hooks more/' .claude/settings.local.json"#,
+        r#"mkdir more; sed -i 's/"claude-code",/"claude-code", "--hooks", "more",/; s/hook claude-code/hook claude-code --hooks more/' .claude/settings.local.json"#,
         "it wasn't tried",
         false,
     ),

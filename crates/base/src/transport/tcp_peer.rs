@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 const HOLDERS: [&str; 2] = [programs::SMALL, programs::TYPED];
 /// So many processes up is looked for it.
 const MOST_PARENTS: usize = 256;
-/// So many times a connection is looked for: the table changes while it is read, and a row may be
-/// passed over.
-const LOOKS: usize = 3;
+/// So many times is looked: processes end meanwhile, and the table of connections changes while it
+/// is read, so that a row may be passed over.
+const LOOKS: usize = 5;
 
 /// Whether who has connected is, or may be, held. While something is held, somebody who can't be
 /// found may be it: a connection can be handed on while it is looked for. Where the kernel has no
@@ -25,8 +25,16 @@ pub fn is_held(theirs: SocketAddr, ours: SocketAddr) -> bool {
         Look::Nothing => return false,
         Look::Failed(_) => return true,
     };
+    // What has ended while it was looked at may have handed the connection on.
+    (0..LOOKS)
+        .find_map(|_| look(own, theirs, ours))
+        .unwrap_or(true)
+}
+
+/// The same, at one moment; `None`: one of those that are held has ended meanwhile.
+fn look(own: u32, theirs: SocketAddr, ours: SocketAddr) -> Option<bool> {
     let Ok(processes) = processes() else {
-        return true;
+        return Some(true);
     };
     let (mut held, mut free) = (Vec::new(), Vec::new());
     for process in processes {
@@ -39,14 +47,15 @@ pub fn is_held(theirs: SocketAddr, ours: SocketAddr) -> bool {
         if is_held { &mut held } else { &mut free }.push(process);
     }
     if held.is_empty() {
-        return false;
+        return Some(false);
     }
-    let mut looks = (0..LOOKS).map(|_| socket(theirs, ours));
-    let Some(socket) = looks.find_map(|found| found).map(PathBuf::from) else {
-        return true;
-    };
-    held.iter().any(|it| has_open(it, &socket) != Some(false))
-        || !free.iter().any(|it| has_open(it, &socket) == Some(true))
+    let socket = PathBuf::from(socket(theirs, ours)?);
+    for process in &held {
+        if has_open(process, &socket)? {
+            return Some(true);
+        }
+    }
+    Some(!free.iter().any(|it| has_open(it, &socket) == Some(true)))
 }
 
 /// The numbers of the processes that run.
