@@ -8,7 +8,7 @@ use hookwire_base::support::places;
 use hookwire_base::verdict::Decision;
 use hookwire_dialects::Dialect;
 use hookwire_dialects::asked::Asked;
-use hookwire_engine::definitions::cases::{Case, Scene, beside, directory};
+use hookwire_engine::definitions::cases::{self, Case, Scene, case_files, directory};
 use hookwire_engine::definitions::embedded::{PROBE, PROBE_DENIED};
 use hookwire_engine::engine::PROBE_SESSION;
 use hookwire_engine::host::Host;
@@ -61,29 +61,35 @@ pub(super) fn probes_for(
 async fn own_case(dialect: &'static Dialect, host: &Host, root: &Path) -> Option<Probe> {
     let began = Instant::now();
     let home = places::home().unwrap_or_else(|| PathBuf::from("/"));
-    for dir in host.dirs().into_iter().map(|dir| dir.path) {
-        for found in beside(&dir) {
-            // `check` and `test` tell what can't be read.
-            let Ok(cases) = &found.cases else { continue };
-            let scene = Scene {
-                dir: root,
-                home: &home,
-                files: directory(&found.path),
-                session: PROBE_SESSION,
-            };
-            for case in cases {
-                if began.elapsed() > BUDGET {
-                    return None;
-                }
-                if let Some((payload, reason)) = denied(dialect, host, case, &scene).await {
-                    let path = found.path.strip_prefix(root).unwrap_or(&found.path);
-                    let (name, place, line) = (&case.name, path.display(), case.line);
-                    return Some(Probe {
-                        what: format!("`{name}` ({place}:{line})"),
-                        payload,
-                        reason,
-                    });
-                }
+    // As they were vouched for.
+    for file in case_files(&host.dirs()) {
+        let name = file.path.display().to_string();
+        // `check` and `test` tell what can't be read.
+        let Some(Ok(cases)) = file.text.map(|text| cases::read(&name, &text)) else {
+            continue;
+        };
+        // They take place elsewhere.
+        if cases.setup.is_some() {
+            continue;
+        }
+        let scene = Scene {
+            dir: root,
+            home: &home,
+            files: directory(&file.path),
+            session: PROBE_SESSION,
+        };
+        for case in &cases.cases {
+            if began.elapsed() > BUDGET {
+                return None;
+            }
+            if let Some((payload, reason)) = denied(dialect, host, case, &scene).await {
+                let path = file.path.strip_prefix(root).unwrap_or(&file.path);
+                let (name, place, line) = (&case.name, path.display(), case.line);
+                return Some(Probe {
+                    what: format!("`{name}` ({place}:{line})"),
+                    payload,
+                    reason,
+                });
             }
         }
     }

@@ -167,12 +167,10 @@ pub(crate) async fn judge_and_note(
         let hooks = session.host.hooks();
         let repeated = &session.host.engine.repeated;
         let own = agent.moment(&event);
-        let named = |moment: &str| [agent.name(), &hooks.hash, moment].map(str::to_string);
-        let name = named(own.as_deref().unwrap_or(&text));
-        let name = name.each_ref().map(String::as_str);
+        let moment = own.as_deref().unwrap_or(&text);
         let is_judged_here = AtomicBool::new(false);
         let verdict = repeated
-            .judge(&name, async {
+            .judge(&[agent.name(), &hooks.hash, moment], async {
                 is_judged_here.store(true, Ordering::Relaxed);
                 judge().await
             })
@@ -184,8 +182,7 @@ pub(crate) async fn judge_and_note(
                 let mut rewritten = Event::clone(&event);
                 rewritten.change(|data| data["tool"]["input"] = input.clone());
                 if let Some(moment) = agent.moment(&rewritten) {
-                    let name = named(&moment);
-                    repeated.tell(&name.each_ref().map(String::as_str), verdict.clone());
+                    repeated.tell(&[agent.name(), &hooks.hash, &moment], verdict.clone());
                 }
                 verdict
             }

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 const DEFAULT: &str = "default";
 /// What git calls a branch when none is checked out.
 const NO_BRANCH: &str = "HEAD";
+/// Behind so many commands of a text it isn't followed what these do.
+const MOST_COMMANDS: usize = 256;
 /// The names that git itself gives to a first branch.
 const FIRST: [&str; 2] = ["main", "master"];
 
@@ -75,6 +77,9 @@ impl Where {
         let Some(command) = script.commands().get(at) else {
             return Located::Elsewhere;
         };
+        if at >= MOST_COMMANDS {
+            return Located::Unclear("too many commands stand before it");
+        }
         let act = match command.git_act() {
             Some(Ok(act)) => Some(act),
             Some(Err(why)) => return Located::Unclear(why),
@@ -240,6 +245,13 @@ fn among(reading: Reading, places: impl Iterator<Item = Located>) -> Located {
             None if is_here => Located::Here,
             None => Located::Elsewhere,
         },
+    }
+}
+
+fn here_if(is_here: bool) -> Located {
+    match is_here {
+        true => Located::Here,
+        false => Located::Elsewhere,
     }
 }
 
@@ -568,18 +580,11 @@ impl Happening {
             return Located::Unclear("a pattern of branches can't be read");
         };
         let each = wanted.iter().map(|branch| match branch {
-            Branch::Default => match self.default_names() {
-                Ok(names) if names.iter().any(|name| glob.is_match(name)) => Located::Here,
-                Ok(_) => Located::Elsewhere,
-                Err(why) => Located::Unclear(why),
-            },
+            Branch::Default => self.is_default(|name| glob.is_match(name)),
             Branch::Named(own) if own.glob().glob().contains(['*', '?', '[', '{']) => {
                 Located::Unclear("a pattern of branches may hold for it")
             }
-            Branch::Named(own) => match glob.is_match(own.glob().glob()) {
-                true => Located::Here,
-                false => Located::Elsewhere,
-            },
+            Branch::Named(own) => here_if(glob.is_match(own.glob().glob())),
         });
         among(Reading::Hits, each)
     }
@@ -591,19 +596,16 @@ impl Happening {
 
     fn is_one(&self, name: &str, wanted: &[Branch]) -> Located {
         let each = wanted.iter().map(|branch| match branch {
-            Branch::Named(glob) => match glob.is_match(name) {
-                true => Located::Here,
-                false => Located::Elsewhere,
-            },
-            Branch::Default => self.is_default(name),
+            Branch::Named(glob) => here_if(glob.is_match(name)),
+            Branch::Default => self.is_default(|it| it == name),
         });
         among(Reading::Hits, each)
     }
 
-    fn is_default(&self, name: &str) -> Located {
+    /// Whether a default branch is meant.
+    fn is_default(&self, is_meant: impl Fn(&str) -> bool) -> Located {
         match self.default_names() {
-            Ok(names) if names.iter().any(|it| it == name) => Located::Here,
-            Ok(_) => Located::Elsewhere,
+            Ok(names) => here_if(names.iter().any(|name| is_meant(name))),
             Err(why) => Located::Unclear(why),
         }
     }
@@ -644,9 +646,6 @@ impl Happening {
         let name = remote.as_deref().or_else(of_branch).unwrap_or("origin");
         let address = value(&format!("remote.{name}.pushurl"))
             .or_else(|| value(&format!("remote.{name}.url")));
-        match fits(name) || address.is_some_and(fits) {
-            true => Located::Here,
-            false => Located::Elsewhere,
-        }
+        here_if(fits(name) || address.is_some_and(fits))
     }
 }
