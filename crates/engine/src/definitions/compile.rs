@@ -877,6 +877,14 @@ fn located(raw: &RawWhere, has_rules: bool, node: &Node, mistakes: &mut Mistakes
         let problem = Problem::error(&written.span, "bad-where", message);
         mistakes.push(problem.help("add what it is about, such as `if: Bash(git commit *)`"));
     }
+    let said = [&raw.branch, &raw.directory, &raw.repository, &raw.remote];
+    if !said
+        .iter()
+        .any(|key| key.iter().any(|it| it.iter().next().is_some()))
+    {
+        let problem = Problem::error(&written.span, "bad-where", "`where` says nothing");
+        mistakes.push(problem.help("name a place, such as `branch: default`"));
+    }
     let mut found = Where::default();
     for (name, key, patterns) in [
         ("branch", Key::Branch, &raw.branch),
