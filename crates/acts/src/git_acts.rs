@@ -15,9 +15,13 @@ pub struct GitAct {
     pub into: Vec<String>,
     /// The settings that it is given (`-c`).
     pub settings: Vec<String>,
-    /// The words behind the verb.
+    /// The words behind the verb; what isn't known of one is [`UNKNOWN`]. None for a verb whose
+    /// words don't matter, if one of them is computed.
     pub words: Vec<String>,
 }
+
+/// Stands for the rest of a word, of which the text says only how it begins.
+pub const UNKNOWN: char = '…';
 
 /// What a command of git does to the branch that is checked out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +55,29 @@ pub struct Exchange {
 /// Every branch.
 const ALL: &str = "*";
 
+/// What exchanges branches with a remote.
+const EXCHANGES: [&str; 3] = ["push", "fetch", "pull"];
+
+/// A word that the text decides.
+fn constant(word: &Word) -> Option<String> {
+    match word.openness {
+        _ if word.is_branch() => Some("HEAD".to_string()),
+        // A pattern that fits no file stays what it is.
+        Openness::Files(_) => Some(word.text.to_string()),
+        _ => word.as_constant_path().map(|path| path.into_owned()),
+    }
+}
+
+/// A word, as far as the text decides it: nothing if it may be an option, or several words.
+fn beginning(word: &Word) -> Option<String> {
+    let is_one = match word.openness {
+        Openness::Operand(_) => true,
+        Openness::Computed(at, spreads) => at > 0 && !spreads,
+        Openness::Constant | Openness::Files(_) => false,
+    };
+    constant(word).or_else(|| is_one.then(|| format!("{}{UNKNOWN}", word.beginning())))
+}
+
 impl Command {
     /// The command of git that this is; none if it is another program's.
     ///
@@ -65,17 +92,8 @@ impl Command {
         let Some(at) = programs::git_verb(&self.words).0 else {
             return Some(Err(COMPUTED));
         };
-        let read = |words: &[Word]| -> Option<Vec<String>> {
-            let text = |word: &Word| match word.openness {
-                _ if word.is_branch() => Some("HEAD".to_string()),
-                // A pattern that fits no file stays what it is.
-                Openness::Files(_) => Some(word.text.to_string()),
-                _ => word.as_constant_path().map(|path| path.into_owned()),
-            };
-            words.iter().map(text).collect()
-        };
-        let (Some(before), Some(mut words)) = (read(&self.words[1..at]), read(&self.words[at..]))
-        else {
+        let before: Option<Vec<String>> = self.words[1..at].iter().map(constant).collect();
+        let (Some(before), Some(verb)) = (before, constant(&self.words[at])) else {
             return Some(Err(COMPUTED));
         };
         let is_elsewhere = |word: &String| {
@@ -99,15 +117,21 @@ impl Command {
             ];
             word.starts_with("--config-env") || changes.iter().any(|it| word.starts_with(it))
         };
-        let verb = words.first().map(String::as_str).unwrap_or_default();
-        if before.iter().any(is_setting) || !programs::git_runs(verb).has("own") {
+        let runs = programs::git_runs(&verb);
+        if before.iter().any(is_setting) || !runs.has("own") {
             return Some(Err("settings of git may say what it does"));
         }
+        let words: Option<Vec<String>> = self.words[at + 1..].iter().map(beginning).collect();
+        let matter = !runs.has("stays") || EXCHANGES.contains(&&*verb);
+        let words = match words {
+            Some(words) => words,
+            None if matter => return Some(Err(COMPUTED)),
+            None => Vec::new(),
+        };
         let values = |option: &str| {
             let pairs = before.windows(2).filter(|pair| pair[0] == option);
             pairs.map(|pair| pair[1].clone()).collect()
         };
-        let verb = words.remove(0);
         Some(Ok(GitAct {
             verb,
             into: values("-C"),
@@ -214,6 +238,23 @@ impl GitAct {
         Some((path, branch))
     }
 
+    /// The first branch of the repository that it makes where it runs, if it says one.
+    pub fn begins_repository(&self) -> Option<&str> {
+        if self.verb != "init" {
+            return None;
+        }
+        let (mut begun, mut words) = (None, self.words.iter().map(String::as_str));
+        while let Some(word) = words.next() {
+            match word.split_once('=') {
+                Some(("--initial-branch", name)) => begun = Some(name),
+                _ if matches!(word, "-b" | "--initial-branch") => begun = words.next(),
+                _ if matches!(word, "-q" | "--quiet" | "--bare") => {}
+                _ => return None,
+            }
+        }
+        begun
+    }
+
     fn checks_out(&self) -> Moves {
         let mut operands = Vec::new();
         let mut words = self.words.iter().map(String::as_str);
@@ -267,13 +308,14 @@ impl GitAct {
 
     /// What it exchanges with a remote, if it does.
     pub fn exchanges(&self) -> Option<Exchange> {
-        if !matches!(&*self.verb, "push" | "fetch" | "pull") {
+        if !EXCHANGES.contains(&&*self.verb) {
             return None;
         }
         let mut exchange = Exchange::default();
         let (mut operands, mut named) = (Vec::new(), Vec::new());
         let mut names_other = false;
         let mut words = self.words.iter().map(String::as_str);
+        let is_push = self.verb == "push";
         while let Some(word) = words.next() {
             match word {
                 "-o" | "--push-option" | "--receive-pack" | "--exec" | "--upload-pack"
@@ -292,7 +334,6 @@ impl GitAct {
                 _ => operands.push(word),
             }
         }
-        let is_push = self.verb == "push";
         let mut operands = operands.into_iter();
         exchange.remote = operands.next().map(str::to_string).or(exchange.remote);
         let refspecs: Vec<&str> = operands.collect();
@@ -314,6 +355,16 @@ impl GitAct {
             });
             // A fetch is about what it takes.
             let name = if is_push { to } else { from };
+            // What is unknown may have a colon, or be a reference of another kind.
+            if !refspec.contains(':') && refspec.contains(UNKNOWN)
+                || ["refs/heads/", "heads/"].iter().any(|it| {
+                    name.strip_suffix(UNKNOWN)
+                        .is_some_and(|name| it.starts_with(name))
+                })
+            {
+                named.push(UNKNOWN.to_string());
+                continue;
+            }
             named.push(match name {
                 "@" => "HEAD".to_string(),
                 // Every branch that is on both sides.
@@ -420,6 +471,13 @@ mod tests {
             ("git push origin refs/tags/v1", Some("origin"), Some("")),
             ("git -c remote.o.push=HEAD:main push", None, Some("main")),
             ("git fetch up main:old", Some("up"), Some("main")),
+            ("git push \"$r\" x:docs", Some("…"), Some("docs")),
+            ("git push o \"$b\"", Some("o"), Some("…")),
+            // It may have a colon.
+            ("git push o \"v$b\"", Some("o"), Some("…")),
+            ("git push o \"x:v$b\"", Some("o"), Some("v…")),
+            ("git push o \"x:refs/h$b\"", Some("o"), Some("…")),
+            ("git push o \"x:refs/tags/$b\"", Some("o"), Some("")),
         ] {
             let found = git_act(text).exchanges().unwrap();
             let named = found.branches.map(|names| names.join(" "));

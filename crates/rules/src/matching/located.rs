@@ -3,7 +3,7 @@
 use super::call::{Subject, Thing};
 use super::paths::{self, PathPattern};
 use super::repository::{Head, Repository};
-use super::shell::{Command, Exchange, GitAct, Located, Moves, Script};
+use super::shell::{Command, Exchange, GitAct, Located, Moves, Script, UNKNOWN};
 use super::{Facts, Reading, patience, text_glob};
 use globset::GlobMatcher;
 use std::path::{Path, PathBuf};
@@ -324,7 +324,7 @@ fn sets_branches(command: &Command) -> bool {
 /// What happens in a repository.
 #[derive(Default)]
 struct Happening {
-    /// None for a push of named branches from nowhere, which are the same anywhere.
+    /// None where there is none yet, as far as the text tells.
     repository: Option<Repository>,
     /// What may be checked out then.
     heads: Vec<Head>,
@@ -406,16 +406,23 @@ impl Happening {
             }
             at_hand => at_hand?,
         };
-        let Some(mut happening) = at_hand else {
+        let is_there = at_hand.is_some();
+        let mut happening = at_hand.unwrap_or_default();
+        if !is_there {
+            let begun = before.iter().find_map(|command| {
+                let act = command.git_act()?.ok()?;
+                let is_here = directories_of(facts, command, Some(&act))? == [directory];
+                Some(Head::Branch(act.begins_repository()?.to_string())).filter(|_| is_here)
+            });
             let makes = |command: &Command| {
                 let is_one = |act: GitAct| matches!(&*act.verb, "init" | "clone");
                 command.git_act().is_some_and(|act| act.is_ok_and(is_one))
             };
-            return match before.iter().any(makes) {
-                true => Err("the text makes a repository"),
-                false => Ok(None),
-            };
-        };
+            if begun.is_none() && before.iter().any(makes) {
+                return Err("the text makes a repository");
+            }
+            happening.heads.extend(begun);
+        }
         for (n, earlier) in before.iter().enumerate() {
             let heads = happening.heads.clone();
             happening.follow(facts, earlier)?;
@@ -431,7 +438,8 @@ impl Happening {
                 happening.heads.extend(more);
             }
         }
-        Ok(Some(happening))
+        // Where there is no repository, what the text checks out counts: it may be there by then.
+        Ok(Some(happening).filter(|it| is_there || !it.heads.is_empty()))
     }
 
     /// What there is in a work tree that the text makes first.
@@ -481,10 +489,10 @@ impl Happening {
             None => None,
             Some(directories) => {
                 let is_same = |directory: &PathBuf| {
-                    Repository::find(directory).map(|found| {
-                        found
-                            .zip(self.repository.as_ref())
-                            .is_some_and(|(it, own)| it.is_same(own))
+                    Repository::find(directory).map(|found| match (found, &self.repository) {
+                        (Some(it), Some(own)) => it.is_same(own),
+                        (None, None) => true,
+                        _ => false,
                     })
                 };
                 let same: Result<Vec<bool>, _> = directories.iter().map(is_same).collect();
@@ -512,10 +520,12 @@ impl Happening {
                 None => self.or_else = Some("another branch may be checked out before"),
             },
             Moves::To(name) => {
-                let Some(repository) = &self.repository else {
-                    return Ok(());
+                let is_one = match &self.repository {
+                    _ if name.contains(UNKNOWN) => false,
+                    Some(repository) => repository.has_branch(&name)?,
+                    None => true,
                 };
-                match repository.has_branch(&name)? {
+                match is_one {
                     true => self.heads = vec![Head::Branch(name)],
                     // A file that gets what it was, a commit, a branch without one yet.
                     false => self.heads.extend([Head::Branch(name), Head::Detached]),
@@ -546,7 +556,11 @@ impl Happening {
                 let branch = name.strip_prefix("branch.")?.strip_suffix(".merge")?;
                 let to = value.strip_prefix("refs/heads/")?;
                 let is_checked_out = self.heads.contains(&Head::Branch(branch.to_string()));
-                let is_meant = is_checked_out || by_name.iter().any(|name| name == branch);
+                let may_be = |name: &String| match name.split_once(UNKNOWN) {
+                    Some((beginning, _)) => branch.starts_with(beginning),
+                    None => name == branch,
+                };
+                let is_meant = is_checked_out || by_name.iter().any(may_be);
                 Some(is_meant && to != branch)
             };
             is_default && by_name.is_empty()
@@ -595,11 +609,32 @@ impl Happening {
     }
 
     fn is_one(&self, name: &str, wanted: &[Branch]) -> Located {
+        if let Some((beginning, _)) = name.split_once(UNKNOWN) {
+            return self.may_begin_so(beginning, wanted);
+        }
         let each = wanted.iter().map(|branch| match branch {
             Branch::Named(glob) => here_if(glob.is_match(name)),
             Branch::Default => self.is_default(|it| it == name),
         });
         among(Reading::Hits, each)
+    }
+
+    /// Whether a branch may be wanted of whose name only the beginning is known.
+    fn may_begin_so(&self, beginning: &str, wanted: &[Branch]) -> Located {
+        let may_be = wanted.iter().any(|branch| match branch {
+            Branch::Named(own) => {
+                let own = own.glob().glob();
+                own.contains(['*', '?', '[', '{']) || own.starts_with(beginning)
+            }
+            Branch::Default => match self.default_names() {
+                Ok(names) => names.iter().any(|name| name.starts_with(beginning)),
+                Err(_) => true,
+            },
+        });
+        match may_be {
+            true => Located::Unclear("the branch is computed"),
+            false => Located::Elsewhere,
+        }
     }
 
     /// Whether a default branch is meant.
