@@ -8,12 +8,14 @@ use hookwire_engine::ledger::{self, Kept, Record, Short, millis};
 use hookwire_rules::agents::Agent;
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A call is answered so long after it began, at most, or so long before it is written down.
 const AROUND: Duration = Duration::from_secs(60 * 60);
 /// A call that began this shortly before may still wait for its answer.
 const WAITING: u64 = 120_000;
+/// So long after an answer it is in the ledger.
+const SETTLES: Duration = Duration::from_secs(2);
 
 /// An agent's calls, compared with the ledger.
 pub(super) struct Compared {
@@ -36,6 +38,11 @@ pub(super) struct Missed {
     pub(super) act: String,
     /// What the hooks say, or why they weren't asked.
     pub(super) judged: Result<Judged, NotJudged>,
+}
+
+fn is_just_made(call: &Call) -> bool {
+    let now = millis(SystemTime::now());
+    call.at <= now && Duration::from_millis(now - call.at) < SETTLES
 }
 
 impl Missed {
@@ -64,12 +71,19 @@ impl Compared {
     ) -> Compared {
         let found = transcripts::read(agent, root, since, patience);
         let around = since.checked_sub(AROUND).unwrap_or(since);
-        let own = ledger::project(root, around);
+        let mut own = ledger::project(root, around);
         let is_asked_about =
             |call: &Call| call.fate != Fate::NeverRan && !agent.silent_tools.contains(&call.tool);
         let calls: Vec<Call> = found.calls.into_iter().filter(is_asked_about).collect();
         let n_calls = calls.len();
-        let mut rest = unmatched(calls, &own.records);
+        let mut rest = unmatched(calls.clone(), &own.records);
+        // A host answers first and writes then.
+        let began = Instant::now();
+        while rest.iter().any(|call| is_just_made(call)) && began.elapsed() < SETTLES {
+            std::thread::sleep(Duration::from_millis(20));
+            own = ledger::project(root, around);
+            rest = unmatched(calls.clone(), &own.records);
+        }
         let mut all = own;
         if !rest.is_empty() {
             // A host elsewhere may have been asked: one of a directory around, or that is named.
