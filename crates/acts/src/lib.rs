@@ -24,6 +24,7 @@
 
 mod act;
 mod commands;
+mod connections;
 mod directories;
 mod environment;
 mod expand;
@@ -45,6 +46,7 @@ mod word;
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_shell_text, named_in_text};
 pub use environment::{Environment, GIVEN, HomeOf};
 pub use finds::{Finds, Only, Test};
+pub use connections::Connection;
 pub use git_acts::{Exchange, GitAct, Moves, UNKNOWN};
 pub use judge::{CommandRule, Name, OptionPlace, covers, excepts, hits};
 pub use started::{Starter, is_step, program_names, programs_of_files, starts_of, text_of_shell};
@@ -126,6 +128,7 @@ pub struct Script {
     moved_scripts: Vec<String>,
     /// The files that redirections open.
     redirected: Vec<act::Redirected>,
+    connections: connections::FoundConnections,
     /// Code runs that the text computes.
     computed: Option<Doubt>,
     /// What isn't read at all: it may do anything.

@@ -1,6 +1,8 @@
-//! The column of the table that says what a program does with the files that it is given.
+//! A column of a table that says what the words of a program are to it: the files that it is given,
+//! or the hosts that it connects to.
 
 use super::super::word::Word;
+use super::parsed::Parsed;
 use std::sync::Arc;
 
 words_of_table! {
@@ -35,6 +37,22 @@ words_of_table! {
     }
 }
 
+/// What a word may be in such a column.
+pub(in super::super) trait OfColumn: Copy {
+    /// What an operand is of which the column says nothing.
+    const NOTHING: Self;
+
+    fn of_column(word: &str) -> Option<Self>;
+}
+
+impl OfColumn for Kind {
+    const NOTHING: Kind = Kind::Text;
+
+    fn of_column(word: &str) -> Option<Kind> {
+        Kind::named(word)
+    }
+}
+
 impl Kind {
     pub(super) fn is_source(self) -> bool {
         matches!(self, Kind::Read | Kind::ReadTree | Kind::Take | Kind::Aim)
@@ -42,16 +60,16 @@ impl Kind {
 }
 
 /// One clause of the column: what holds for a command under a condition.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct Clause {
+#[derive(Clone, Debug)]
+pub(in super::super) struct Clause<K = Kind> {
     /// All of these hold: an option is given, by one of its names, or the program is called so.
     pub(super) conditions: Vec<Vec<&'static str>>,
-    pub(super) options: Vec<(&'static str, Kind)>,
+    pub(super) options: Vec<(&'static str, K)>,
     /// Operands that begin with a key: `if=f`; `*` is any key, `+` and `@` are signs without `=`.
-    pub(super) keyed: Vec<(&'static str, Kind)>,
-    pub(super) before: Vec<Kind>,
-    pub(super) repeated: Option<Kind>,
-    pub(super) after: Vec<Kind>,
+    pub(super) keyed: Vec<(&'static str, K)>,
+    pub(super) before: Vec<K>,
+    pub(super) repeated: Option<K>,
+    pub(super) after: Vec<K>,
     /// Without an operand it is the directory at hand.
     pub(super) is_here: bool,
     pub(super) fills: bool,
@@ -61,15 +79,21 @@ pub(in super::super) struct Clause {
     pub(super) finds: bool,
     /// Files that it writes whatever it is given.
     pub(super) writes: Vec<&'static str>,
+    /// Hosts that it connects to whatever it is given.
+    pub(super) to: Vec<&'static str>,
+    /// It connects to the remote that a repository has.
+    pub(super) to_remote: bool,
+    /// It connects to what isn't told.
+    pub(super) to_unclear: bool,
 }
 
-impl Clause {
+impl<K: OfColumn> Clause<K> {
     /// Reads the column.
-    pub(super) fn all(column: &'static str) -> Arc<[Clause]> {
+    pub(super) fn all(column: &'static str) -> Arc<[Clause<K>]> {
         column.split("; ").map(Clause::new).collect()
     }
 
-    fn new(text: &'static str) -> Clause {
+    fn new(text: &'static str) -> Clause<K> {
         let (condition, kinds) = text.split_once(": ").unwrap_or(("", text));
         let conditions = condition
             .split(" & ")
@@ -77,7 +101,21 @@ impl Clause {
             .map(|any| any.split('|').collect());
         let mut clause = Clause {
             conditions: conditions.collect(),
-            ..Clause::default()
+            options: Vec::new(),
+            keyed: Vec::new(),
+            before: Vec::new(),
+            repeated: None,
+            after: Vec::new(),
+            is_here: false,
+            fills: false,
+            downloads: false,
+            patches: false,
+            lists: false,
+            finds: false,
+            writes: Vec::new(),
+            to: Vec::new(),
+            to_remote: false,
+            to_unclear: false,
         };
         for word in kinds.split(' ') {
             match word {
@@ -89,6 +127,9 @@ impl Clause {
                 _ if word.starts_with("+writes:") => {
                     clause.writes.extend(word["+writes:".len()..].split(','))
                 }
+                "+remote" => clause.to_remote = true,
+                "+unclear" => clause.to_unclear = true,
+                _ if word.starts_with("+to:") => clause.to.extend(word["+to:".len()..].split(',')),
                 _ => clause.add(word),
             }
         }
@@ -106,18 +147,28 @@ impl Clause {
             } else {
                 &mut self.keyed
             };
-            list.extend(Kind::named(kind).map(|kind| (name, kind)));
+            list.extend(K::of_column(kind).map(|kind| (name, kind)));
             return;
         }
         match (word.strip_suffix("..."), self.repeated) {
-            (Some(word), _) => self.repeated = Kind::named(word),
-            (None, None) => self.before.extend(Kind::named(word)),
-            (None, Some(_)) => self.after.extend(Kind::named(word)),
+            (Some(word), _) => self.repeated = K::of_column(word),
+            (None, None) => self.before.extend(K::of_column(word)),
+            (None, Some(_)) => self.after.extend(K::of_column(word)),
         }
     }
 
+    /// Whether its condition holds for a program, or its sub-command, of one of these names.
+    pub(super) fn holds(&self, given: &Parsed<'_>, names: &[&str]) -> bool {
+        let is_one = |it: &&str| match (*it, it.strip_prefix('@')) {
+            ("0", _) => given.operand_words().next().is_none(),
+            (_, Some(name)) => names.contains(&name),
+            (option, None) => given.has(option),
+        };
+        self.conditions.iter().all(|any| any.iter().any(is_one))
+    }
+
     /// Where the value begins in an operand with a key, and what it is.
-    pub(super) fn key(&self, word: &Word, place: usize) -> Option<(usize, Kind)> {
+    pub(super) fn key(&self, word: &Word, place: usize) -> Option<(usize, K)> {
         let text = word.beginning();
         let key = text.split_once('=').map_or("", |(key, _)| key);
         // What stands before is something else.
@@ -132,13 +183,13 @@ impl Clause {
     }
 
     /// What the operand at a place of so many is.
-    pub(super) fn kind_at(&self, at: usize, count: usize) -> Kind {
+    pub(super) fn kind_at(&self, at: usize, count: usize) -> K {
         let (before, after) = (self.before.len(), self.after.len());
         match self.repeated {
             _ if at < before => self.before[at],
             Some(kind) if count <= before + after || at < count - after => kind,
             Some(_) => self.after[after - (count - at)],
-            None => Kind::Text,
+            None => K::NOTHING,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::super::names::base_name;
 use super::super::word::{Openness, Word, tail};
-use super::clause::Clause;
 pub(in super::super) use super::clause::Kind;
 use super::options::{self, Opt};
 use super::parsed::{Given, Parsed};
@@ -10,17 +9,6 @@ use std::borrow::Cow;
 
 /// So many words behind an option that isn't known may be its values: `jq --slurpfile x f`.
 const MOST_VALUES: usize = 2;
-
-impl Clause {
-    fn holds(&self, given: &Parsed<'_>, names: &[&str]) -> bool {
-        let is_one = |it: &&str| match (*it, it.strip_prefix('@')) {
-            ("0", _) => given.operand_words().next().is_none(),
-            (_, Some(name)) => names.contains(&name),
-            (option, None) => given.has(option),
-        };
-        self.conditions.iter().all(|any| any.iter().any(is_one))
-    }
-}
 
 /// What a command does with one of its words.
 #[derive(Clone, Debug)]

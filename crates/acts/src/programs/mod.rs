@@ -22,6 +22,7 @@ macro_rules! words_of_table {
 }
 
 mod clause;
+mod connects;
 pub(super) mod files;
 pub(super) mod inline;
 pub(super) mod options;
@@ -31,6 +32,8 @@ pub(super) mod running;
 mod tests;
 mod twins;
 
+pub use connects::To;
+pub(super) use connects::connects;
 pub(super) use options::{Does, Known, has_files, known, program_names, runs, same_program};
 pub(super) use parsed::Parsed;
 pub(super) use twins::{has_twins, other_programs, twins};
