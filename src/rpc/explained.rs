@@ -146,11 +146,18 @@ fn narrowest_exception(hook: &Hook, facts: &Facts, commands: &[ReadCommand]) -> 
     let acts = paths
         .iter()
         .flat_map(|path| files.iter().map(move |tool| format!("{tool}({path})")));
-    let all = acts.chain(commands).filter(|text| {
+    let is_about_hosts = hook.tools.rules.iter().any(|rule| rule.is_about_hosts());
+    let hosts = match is_about_hosts {
+        true => facts.hosts_told(),
+        false => Vec::new(),
+    };
+    let hosts = hosts.iter().map(|host| format!("Connect({host})"));
+    let all = hosts.chain(acts).chain(commands).filter(|text| {
         let inside = text
             .split_once('(')
             .and_then(|(_, rest)| rest.strip_suffix(')'));
         inside.is_some_and(|text| {
+            let text = text.strip_prefix("*.").unwrap_or(text);
             text.len() <= 200
                 && !text.contains(['*', '?', '[', '{', '$', '`', '…', '(', ')', '|', '\n'])
         })

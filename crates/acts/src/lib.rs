@@ -44,12 +44,15 @@ mod told;
 mod word;
 
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_shell_text, named_in_text};
+pub use connections::Connection;
 pub use environment::{Environment, GIVEN, HomeOf};
 pub use finds::{Finds, Only, Test};
-pub use connections::Connection;
 pub use git_acts::{Exchange, GitAct, Moves, UNKNOWN};
 pub use judge::{CommandRule, Name, OptionPlace, covers, excepts, hits};
-pub use started::{Starter, is_step, program_names, programs_of_files, starts_of, text_of_shell};
+pub use programs::To;
+pub use started::{
+    Starter, is_step, program_names, programs_of_files, programs_of_hosts, starts_of, text_of_shell,
+};
 pub use told::{Ends, Told};
 pub use word::Word;
 

@@ -332,6 +332,18 @@ pub fn program_names() -> impl Iterator<Item = &'static str> {
     programs::program_names()
 }
 
+/// The programs of which it is known which hosts they connect to, by all of their names.
+pub fn programs_of_hosts() -> impl Iterator<Item = &'static str> {
+    let connects = |name: &str| {
+        let main = programs::same_program(name).unwrap_or(name);
+        programs::connect(name) || programs::connect(main)
+    };
+    let others = programs::connecting();
+    programs::program_names()
+        .filter(move |name| connects(name))
+        .chain(others)
+}
+
 /// The programs of which the table knows what they do with files.
 pub fn programs_of_files() -> impl Iterator<Item = &'static str> {
     programs::program_names().filter(|name| programs::has_files(name))

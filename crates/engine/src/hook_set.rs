@@ -303,7 +303,7 @@ struct EventIndex {
     no_tool: Bucket,
     by_tool: HashMap<Box<str>, Bucket>,
     by_tool_prefix: PrefixMap<Bucket>,
-    /// Hooks with rules over files, which any tool may read and write.
+    /// Hooks with rules over files or hosts, which any tool may read, write or connect to.
     by_acts: Bucket,
 }
 
@@ -328,7 +328,15 @@ impl EventIndex {
                     .map_or(Key::None, Key::PathPrefix),
             );
         }
-        for rule in &hook.tools.rules {
+        if hook.tools.rules.iter().any(|rule| rule.is_about_hosts()) {
+            self.by_acts.insert(id, Key::None);
+        }
+        for rule in hook
+            .tools
+            .rules
+            .iter()
+            .filter(|rule| !rule.is_about_hosts())
+        {
             for (tool, prefix) in rule.tools() {
                 let bucket = match prefix {
                     Some(prefix) => self.by_tool_prefix.entry(prefix),

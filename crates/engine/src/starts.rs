@@ -5,7 +5,9 @@ use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use hookwire_base::event::{On, PRE_EXEC};
 use hookwire_rules::matching::rule::ToolRule;
-use hookwire_rules::matching::shell::{program_names, programs_of_files, starts_of};
+use hookwire_rules::matching::shell::{
+    program_names, programs_of_files, programs_of_hosts, starts_of,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -30,6 +32,7 @@ struct Asked<'s> {
     every: bool,
     known: bool,
     with_files: bool,
+    with_hosts: bool,
     programs: BTreeSet<&'s str>,
 }
 
@@ -54,6 +57,9 @@ impl NamedPrograms {
         }
         if asked.with_files {
             names.extend(programs_of_files().map(str::to_string));
+        }
+        if asked.with_hosts {
+            names.extend(programs_of_hosts().map(str::to_string));
         }
         if asked.known {
             names.extend(program_names().map(str::to_string));
@@ -85,6 +91,7 @@ impl<'s> Asked<'s> {
 
     fn add_rule(&mut self, rule: &'s ToolRule, judges_acts: bool) {
         self.with_files |= judges_acts && rule.is_about_files();
+        self.with_hosts |= rule.is_about_hosts();
         let commands = rule.commands();
         // A rule over a whole text may be about any.
         self.every |= commands.is_empty() && rule.is_about("Bash");

@@ -86,8 +86,25 @@ pub enum To {
     Unclear(&'static str),
 }
 
+impl To {
+    /// The host of what git takes for a repository; none if it is a path of this machine.
+    pub fn of_repository(text: &str) -> Option<To> {
+        file(text)
+    }
+}
+
 const COMPUTED: &str = "the host that it connects to is computed";
 const ELSEWHERE: &str = "what it connects to is written elsewhere";
+
+/// Whether the table has a program by this name.
+pub(in super::super) fn connect(name: &str) -> bool {
+    LINES.contains_key(name)
+}
+
+/// The programs that the table has.
+pub(in super::super) fn connecting() -> impl Iterator<Item = &'static str> {
+    LINES.keys().copied()
+}
 
 /// Where a command connects to, by its words.
 pub(in super::super) fn connects(words: &[Word]) -> Vec<To> {
@@ -247,11 +264,12 @@ fn add(kind: Place, word: &Word, all: &mut Vec<To>) {
             None if is_all => {}
             None => all.push(unclear),
         },
-        Place::Repository => match file(text) {
-            Some(to) => all.push(to),
-            None if is_all => all.push(To::Repository(text.to_string())),
-            None => all.push(unclear),
-        },
+        Place::Repository => all.push(match file(text) {
+            // Settings of git may send it elsewhere.
+            _ if is_all => To::Repository(text.to_string()),
+            Some(to) => to,
+            None => unclear,
+        }),
         Place::Package | Place::Npm => all.extend(package(kind, text, is_all)),
         Place::Image => all.push(match image(text) {
             _ if !is_all && !text.contains('/') => unclear,

@@ -33,7 +33,7 @@ mod tests;
 mod twins;
 
 pub use connects::To;
-pub(super) use connects::connects;
+pub(super) use connects::{connect, connecting, connects};
 pub(super) use options::{Does, Known, has_files, known, program_names, runs, same_program};
 pub(super) use parsed::Parsed;
 pub(super) use twins::{has_twins, other_programs, twins};

@@ -114,7 +114,7 @@ impl Facts {
         Some(&known.get_or_init(|| found).0)
     }
 
-    /// What the call does to files, for people: `reads /p/.env`.
+    /// What the call does to files, and which hosts it connects to, for people: `reads /p/.env`.
     pub fn acts_told(&self) -> Vec<String> {
         const MOST: usize = 64;
         let acts = self.file_acts(AS_OTHERS).unwrap_or_default().iter();
@@ -133,7 +133,15 @@ impl Facts {
                 )
             })
         });
-        told.take(MOST).collect()
+        let connections = self.connections_told(AS_OTHERS).into_iter();
+        let connections = connections.map(|peer| format!("connects to {peer}"));
+        told.chain(connections).take(MOST).collect()
+    }
+
+    /// The hosts that the call certainly connects to, as a rule for no others has them.
+    pub fn hosts_told(&self) -> Vec<String> {
+        let all = self.connections(AS_OTHERS).unwrap_or_default().iter();
+        all.filter_map(|it| it.peer.pattern()).collect()
     }
 
     /// The paths that the call certainly does something with, as a rule for no others has them.

@@ -256,7 +256,11 @@ fn here_if(is_here: bool) -> Located {
 }
 
 /// Where a command may run, and a command of git goes from there; nothing if it may be anywhere.
-fn directories_of(facts: &Facts, command: &Command, act: Option<&GitAct>) -> Option<Vec<PathBuf>> {
+pub(super) fn directories_of(
+    facts: &Facts,
+    command: &Command,
+    act: Option<&GitAct>,
+) -> Option<Vec<PathBuf>> {
     let whole = |directory: &str| -> Option<PathBuf> {
         let mut path = below(facts.runs_in(), directory)?;
         for into in act.iter().flat_map(|act| &act.into) {

@@ -10,7 +10,9 @@ mod at_hand;
 pub mod call;
 mod caught;
 pub mod cel;
+mod connections;
 pub mod globbed;
+pub mod hosts;
 pub mod located;
 mod matcher;
 mod named;
@@ -207,6 +209,7 @@ pub struct Facts {
     may_hold_patch: OnceLock<bool>,
     /// Without and with what definition files say of the tool.
     file_acts: [OnceLock<(Vec<acts::Act>, Grounds)>; 2],
+    connections: [OnceLock<Vec<connections::Connection>>; 2],
     has_panicked: AtomicBool,
 }
 
@@ -330,6 +333,7 @@ impl Facts {
             taken_for_shell: OnceLock::new(),
             may_hold_patch,
             file_acts: Default::default(),
+            connections: Default::default(),
             has_panicked: AtomicBool::new(false),
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! A look that fails is told, and never taken for "there is none".
 
+use super::paths;
 use hookwire_ask::look::is_nothing;
 use hookwire_base::support::file::read_small;
 use std::io;
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 const MOST: u64 = 4 << 20;
 /// So many remotes are looked at.
 const MOST_REMOTES: usize = 32;
+/// So many files of settings are read for one command.
+const MOST_FILES: usize = 32;
 
 /// A repository, from a directory in it.
 #[derive(Debug, PartialEq, Eq)]
@@ -199,31 +202,85 @@ impl Repository {
     /// There are more elsewhere, or they can't be read.
     pub(super) fn settings(&self) -> Told<Vec<(String, String)>> {
         let text = read(&self.common.join("config"))?.unwrap_or_default();
-        let mut section = String::new();
-        let mut found = Vec::new();
-        for line in text.lines().map(str::trim) {
-            if let Some(head) = line.strip_prefix('[').and_then(|it| it.split(']').next()) {
-                section = match head.split_once(' ') {
-                    Some((name, sub)) => {
-                        format!(
-                            "{}.{}",
-                            name.to_ascii_lowercase(),
-                            sub.trim().trim_matches('"')
-                        )
-                    }
-                    None => head.to_ascii_lowercase(),
+        let found = settings_of(&text);
+        match found.iter().any(|(name, _)| name.starts_with("include")) {
+            true => Err("the repository's settings include others"),
+            false => Ok(found),
+        }
+    }
+
+    /// Adds the repository's own settings, with what they include.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub(super) fn all_settings(&self, settings: &mut Settings) -> Told<()> {
+        settings.add(&self.common.join("config"))
+    }
+}
+
+/// Settings of git from several files, in their order.
+#[derive(Clone, Default)]
+pub(super) struct Settings {
+    pub(super) found: Vec<(String, String)>,
+    n_files: usize,
+}
+
+impl Settings {
+    /// Adds what a file says, and what it includes under whatever condition.
+    ///
+    /// # Errors
+    /// One can't be read, or there are too many.
+    pub(super) fn add(&mut self, path: &Path) -> Told<()> {
+        self.n_files += 1;
+        if self.n_files > MOST_FILES {
+            return Err("git's settings include too many files");
+        }
+        let Some(text) = read(path)? else {
+            return Ok(());
+        };
+        for (name, value) in settings_of(&text) {
+            if name.starts_with("include") && name.ends_with(".path") {
+                let included = match value.strip_prefix("~/") {
+                    Some(rest) => paths::home().ok_or(UNREAD)?.join(rest),
+                    None => path.parent().unwrap_or(path).join(value),
                 };
-                if section.starts_with("include") {
-                    return Err("the repository's settings include others");
-                }
-            } else if let Some((name, value)) = line.split_once('=') {
-                let name = name.trim().to_ascii_lowercase();
-                let value = value.trim().trim_matches('"').to_string();
-                found.push((format!("{section}.{name}"), value));
+                self.add(&included)?;
+            } else {
+                self.found.push((name, value));
             }
         }
-        Ok(found)
+        Ok(())
     }
+}
+
+fn settings_of(text: &str) -> Vec<(String, String)> {
+    let mut section = String::new();
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim) {
+        let (head, line) = match line.strip_prefix('[').and_then(|it| it.split_once(']')) {
+            // A value may stand on the line of its section.
+            Some((head, rest)) => (Some(head), rest.trim()),
+            None => (None, line),
+        };
+        if let Some(head) = head {
+            section = match head.split_once(' ') {
+                Some((name, sub)) => {
+                    format!(
+                        "{}.{}",
+                        name.to_ascii_lowercase(),
+                        sub.trim().trim_matches('"')
+                    )
+                }
+                None => head.to_ascii_lowercase(),
+            };
+        }
+        if let Some((name, value)) = line.split_once('=') {
+            let name = name.trim().to_ascii_lowercase();
+            let value = value.trim().trim_matches('"').to_string();
+            found.push((format!("{section}.{name}"), value));
+        }
+    }
+    found
 }
 
 /// The text of a small file; nothing if it isn't there.

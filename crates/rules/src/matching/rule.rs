@@ -14,6 +14,8 @@ mod tests;
 pub use super::Reading;
 use super::acts::Act;
 use super::call::{self, Names, Subject, Thing};
+use super::connections::Connection;
+use super::hosts::{Fits, HostPattern, Peer};
 use super::located::Where;
 use super::paths::{self, Base, PathPattern};
 use super::shell::{Access, CommandRule};
@@ -66,7 +68,12 @@ enum Argument {
     Main(Box<Forms>),
     /// `name=pattern`.
     Named(Box<Named>),
+    /// The hosts of `Connect(...)`.
+    Hosts(Box<HostPattern>),
 }
+
+/// The name of the rules over what a call connects to by any means.
+const CONNECT: &str = "Connect";
 
 /// What a rule over files is about.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +160,14 @@ impl ToolRule {
             });
         }
         tools.shrink_to_fit();
+        if tools.len() > 1 && tools.iter().any(|tool| tool.text == CONNECT) {
+            return Err("`Connect` stands alone: it is about hosts, whatever the tool".into());
+        }
         let argument = match pattern {
+            _ if tools.iter().all(|tool| tool.text == CONNECT) => {
+                let pattern = HostPattern::new(pattern.unwrap_or("*"))?;
+                Argument::Hosts(Box::new(pattern))
+            }
             None | Some("" | "*") => Argument::Any,
             Some(pattern) => Argument::new(&tools, pattern)?,
         };
@@ -207,8 +221,21 @@ impl ToolRule {
             Argument::Main(forms) => {
                 forms.path.is_none() && forms.commands.is_empty() && pattern.starts_with(start)
             }
-            Argument::Any => false,
+            Argument::Any | Argument::Hosts(_) => false,
         }
+    }
+
+    /// The hosts that it is about, if it is about any.
+    fn hosts(&self) -> Option<&HostPattern> {
+        match &self.argument {
+            Argument::Hosts(hosts) => Some(hosts),
+            Argument::Any | Argument::Main(_) | Argument::Named(_) => None,
+        }
+    }
+
+    /// Whether it is held against what a call connects to by any means.
+    pub fn is_about_hosts(&self) -> bool {
+        self.hosts().is_some()
     }
 
     /// Whether it is about a tool of this name.
@@ -265,6 +292,12 @@ impl ToolRule {
         })
     }
 
+    /// Whether a connection is what it names as an exception.
+    fn excepts(&self, connection: &Connection) -> bool {
+        self.hosts()
+            .is_some_and(|hosts| hosts.covers(&connection.peer))
+    }
+
     /// Whether it is held against what a call does to files by any means.
     pub fn is_about_files(&self) -> bool {
         self.files(false).is_some()
@@ -310,8 +343,12 @@ impl ToolRule {
 
     /// Whether one thing fits. A form that the pattern doesn't fit is in doubt.
     fn fits(&self, thing: &Thing, reading: Reading, any_depth: bool) -> Truth {
-        let Argument::Main(forms) = &self.argument else {
-            return truth(matches!(self.argument, Argument::Any));
+        let forms = match &self.argument {
+            Argument::Main(forms) => forms,
+            Argument::Hosts(hosts) => return fits_hosts(hosts, thing, reading),
+            Argument::Any | Argument::Named(_) => {
+                return truth(matches!(self.argument, Argument::Any));
+            }
         };
         let Forms {
             path,
@@ -411,6 +448,7 @@ impl ToolRule {
             // Each item may be a matter of another tool.
             (Argument::Any, Subject::Items(_)) => Truth::No,
             (Argument::Any, _) => Truth::Yes,
+            (Argument::Hosts(_), _) => Truth::No,
             (Argument::Named(named), _) => {
                 let Named {
                     name,
@@ -487,7 +525,7 @@ impl ToolRule {
     pub fn commands(&self) -> &[CommandRule] {
         match &self.argument {
             Argument::Main(forms) => &forms.commands,
-            Argument::Any | Argument::Named(_) => &[],
+            Argument::Any | Argument::Named(_) | Argument::Hosts(_) => &[],
         }
     }
 
@@ -620,6 +658,22 @@ impl Condition {
     pub fn holds(&self, facts: &Facts, asker: Asker, reading: Reading) -> Truth {
         judge::Asked::of(self, facts, asker).holds(reading)
     }
+}
+
+/// Whether a thing that a call is about is at these hosts.
+fn fits_hosts(hosts: &HostPattern, thing: &Thing, reading: Reading) -> Truth {
+    let peers = match thing {
+        Thing::Url(url) => vec![Peer::of_url(url.as_str())],
+        Thing::Text(text) => match urls::urls(text) {
+            Some(urls) => urls.iter().map(|url| Peer::of_url(url.as_str())).collect(),
+            None => return Truth::No,
+        },
+        Thing::Path(_) | Thing::Names(_) => return Truth::No,
+    };
+    truth(match reading {
+        Reading::Hits => peers.iter().any(|peer| hosts.hits(peer) == Fits::Yes),
+        Reading::Covers => !peers.is_empty() && peers.iter().all(|peer| hosts.covers(peer)),
+    })
 }
 
 fn truth(holds: bool) -> Truth {

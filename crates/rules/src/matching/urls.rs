@@ -205,7 +205,7 @@ pub fn urls(text: &str) -> Option<Vec<Url>> {
 
 /// Whether all programs agree on the host. They don't on a `\\` or several `@` before the path, nor
 /// on what a scheme without a host is about: `localhost:8080`, `view-source:https://a.b`.
-fn is_readable(text: &str, url: &Url) -> bool {
+pub(super) fn is_readable(text: &str, url: &Url) -> bool {
     const WITHOUT_HOST: [&str; 5] = ["file", "data", "about", "javascript", "mailto"];
     if !url.has_host() {
         return WITHOUT_HOST.contains(&url.scheme());

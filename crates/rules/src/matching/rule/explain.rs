@@ -117,6 +117,9 @@ impl ToolRule {
         let Some(tool) = facts.tool() else {
             return no("the event names no tool");
         };
+        if self.is_about_hosts() {
+            return self.find_connection(facts, asker, reading);
+        }
         if !self.names_tool(tool, facts, asker) && !self.names_patch(facts.patched(asker)) {
             if reading == Reading::Hits {
                 match Asked::alone(self, facts, asker).by_other_means() {
@@ -185,9 +188,38 @@ impl ToolRule {
         }
     }
 
+    /// What a rule over hosts says of what the call connects to.
+    fn find_connection(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
+        let asked = Asked::alone(self, facts, asker);
+        let (truth, why) = match reading {
+            Reading::Hits => asked.by_connections(),
+            Reading::Covers => (asked.holds(reading), None),
+        };
+        let told = || match facts.connections_told(asker) {
+            told if told.is_empty() => "as far as it is told, the call connects to no host".into(),
+            told => format!("the call connects to {}", told.join(", ")),
+        };
+        match truth {
+            Truth::Yes => Finding::new(true, why.unwrap_or_else(told)),
+            Truth::No => Finding::new(false, told()),
+            Truth::Opaque(untold) => Finding::new(None, untold.why),
+            Truth::Delegates(untold) => Finding {
+                unseen: Some(untold.why.into_owned()),
+                ..Finding::new(false, told())
+            },
+        }
+    }
+
     /// What the rule says as an exception of a condition that is read for hits, and why: it covers
     /// the call, or one command or path of several that the condition's rules hit.
     fn explain_exception(&self, condition: &Condition, facts: &Facts, asker: Asker) -> Finding {
+        if self.is_about_hosts() {
+            let connections = facts.connections(asker).unwrap_or_default();
+            return match connections.iter().find(|it| self.excepts(it)) {
+                Some(it) => Finding::new(true, format!("connects to {}", it.peer)),
+                None => self.find_connection(facts, asker, Reading::Hits),
+            };
+        }
         let mut whole = self.explain(facts, asker, Reading::Covers);
         if let Some(path) = self.act_taken(facts, asker) {
             return Finding::new(true, path);

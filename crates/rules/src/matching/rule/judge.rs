@@ -3,6 +3,8 @@
 use super::{Argument, Asker, Condition, Reading, ToolRule, truth};
 use crate::matching::acts::{self, Act, Met};
 use crate::matching::call::{self, Item, Subject};
+use crate::matching::connections::Connection;
+use crate::matching::hosts::{Fits, HostPattern, Peer};
 use crate::matching::located::Where;
 use crate::matching::paths;
 use crate::matching::shell::{self, CommandRule, Judgement, Located, Script};
@@ -100,8 +102,13 @@ impl<'r> Asked<'r> {
     fn holds_with_patch(&self, reading: Reading) -> Truth {
         let own = self.holds_for_call(reading);
         let own = match reading {
-            Reading::Hits => own.or(|| self.if_shell()).or(|| self.by_other_means().0),
-            Reading::Covers => own,
+            Reading::Hits => own
+                .or(|| self.if_shell())
+                .or(|| self.by_other_means().0)
+                .or(|| self.by_connections().0),
+            Reading::Covers => own
+                .or(|| self.covers_connections())
+                .and(|| self.excepted_by_connections().not()),
         };
         let patched = self.facts.patched(self.asker);
         if patched.is_empty() {
@@ -242,6 +249,157 @@ impl<'r> Asked<'r> {
         doubt.unwrap_or((Truth::No, None))
     }
 
+    /// What rules over hosts say of what the call connects to, and the connection that decides.
+    pub(super) fn by_connections(&self) -> (Truth, Option<String>) {
+        let Asked { facts, asker, .. } = *self;
+        if facts.tool().is_none() {
+            return (Truth::No, None);
+        }
+        let rules = self.rules.iter().filter(|rule| rule.is_about_hosts());
+        let rules: Rules<'_> = rules.copied().collect();
+        let Some(first) = rules.first() else {
+            return (Truth::No, None);
+        };
+        let Some(connections) = facts.connections(asker) else {
+            let why = facts.why_unread().unwrap_or("it takes too long");
+            return (first.doubt(why), Some(why.to_string()));
+        };
+        let mut doubt = None;
+        for connection in connections {
+            let fits = |rule: &&&ToolRule| {
+                rule.hosts()
+                    .map_or(Fits::No, |hosts| hosts.hits(&connection.peer))
+            };
+            let Some(rule) = rules.iter().max_by_key(fits) else {
+                continue;
+            };
+            let is_excepted = || self.unless.iter().any(|rule| rule.excepts(connection));
+            let may_be_excepted = || {
+                self.unless
+                    .iter()
+                    .filter_map(|rule| rule.hosts())
+                    .any(|hosts| {
+                        matches!(connection.peer, Peer::Unclear(_) | Peer::Below(_))
+                            && hosts.hits(&connection.peer) != Fits::No
+                    })
+            };
+            let fits = fits(&rule);
+            if fits == Fits::No || is_excepted() || self.command_is_excepted(connection) {
+                continue;
+            }
+            let located = self
+                .located
+                .map_or(Located::Here, |located| match connection.by {
+                    Some((n, at)) => match facts.shell_texts(asker).nth(n) {
+                        Some(text) => located.has_command(facts, text, at, Reading::Hits),
+                        None => Located::Elsewhere,
+                    },
+                    None => located.has_directory(facts, facts.runs_in(), Reading::Hits),
+                });
+            let cause = short(&connection.cause);
+            let told = format!("connects to {}, at `{cause}`", connection.peer);
+            let why = match (&connection.peer, located) {
+                (_, Located::Elsewhere) => continue,
+                (_, Located::Unclear(why)) => why,
+                (_, Located::Here) if fits == Fits::Yes && !may_be_excepted() => {
+                    return (Truth::Yes, Some(told));
+                }
+                (Peer::Unclear(why), Located::Here) => why,
+                (_, Located::Here) => "it may connect to another host",
+            };
+            if doubt.is_none() {
+                let told = format!("{why}, at `{cause}`");
+                doubt = Some((rule.doubt(&told), Some(told)));
+            }
+        }
+        doubt.unwrap_or_else(|| match self.delegated() {
+            Some(why) => (
+                Truth::Delegates(Untold {
+                    condition: first.text.clone().into(),
+                    why: why.into(),
+                }),
+                None,
+            ),
+            None => (Truth::No, None),
+        })
+    }
+
+    /// Why the call may connect to more than it shows.
+    fn delegated(&self) -> Option<String> {
+        let mut texts = self.facts.shell_texts(self.asker);
+        texts.find_map(|(script, text)| {
+            let unread = script.untold().map(|doubt| why(doubt, text));
+            let unseen = || {
+                let mut commands = script.commands().iter();
+                let command = commands.find(|command| command.may_run_unseen())?;
+                Some(format!(
+                    "what `{}` runs isn't shown",
+                    short(&command.normal())
+                ))
+            };
+            unread.or_else(unseen)
+        })
+    }
+
+    /// Whether the command that makes a connection is one of those that another exception names.
+    fn command_is_excepted(&self, connection: &Connection) -> bool {
+        let Asked { facts, asker, .. } = *self;
+        let mut commands = self
+            .unless
+            .iter()
+            .flat_map(|rule| rule.commands())
+            .peekable();
+        let Some((n, at)) = connection.by.filter(|_| commands.peek().is_some()) else {
+            return false;
+        };
+        let place = place(facts, None);
+        facts
+            .shell_texts(asker)
+            .nth(n)
+            .and_then(|(script, _)| script.commands().get(at))
+            .is_some_and(|command| commands.any(|rule| shell::excepts(rule, command, &place)))
+    }
+
+    /// To allow: whether the call is one of a tool for the web, and rules over hosts name all that
+    /// it connects to.
+    fn covers_connections(&self) -> Truth {
+        let Asked { facts, asker, .. } = *self;
+        let mut rules = self
+            .rules
+            .iter()
+            .filter(|rule| rule.is_about_hosts())
+            .peekable();
+        if rules.peek().is_none() || !facts.families(asker).contains(&"WebFetch") {
+            return Truth::No;
+        }
+        let rules: Rules<'_> = rules.copied().collect();
+        let connections = facts.connections(asker).unwrap_or_default();
+        let is_named = |connection| rules.iter().any(|rule| rule.excepts(connection));
+        truth(!connections.is_empty() && connections.iter().all(is_named))
+    }
+
+    /// To allow: whether the call connects to a host that an exception names.
+    fn excepted_by_connections(&self) -> Truth {
+        let unless: Rules<'_> = self
+            .unless
+            .iter()
+            .copied()
+            .filter(|rule| rule.is_about_hosts())
+            .collect();
+        match unless.is_empty() {
+            true => Truth::No,
+            false => {
+                let alone = Asked {
+                    rules: unless,
+                    unless: Rules::new(),
+                    located: None,
+                    ..*self
+                };
+                alone.by_connections().0
+            }
+        }
+    }
+
     /// Whether they hold, without what a patch in a shell text does.
     fn holds_for_call(&self, reading: Reading) -> Truth {
         let Asked { facts, asker, .. } = *self;
@@ -260,6 +418,11 @@ impl<'r> Asked<'r> {
         }
         if asked.rules.is_empty() && !has_none {
             return Truth::No;
+        }
+        // What a call connects to may be an exception, whatever the tool.
+        if reading == Reading::Hits {
+            let of_hosts = self.unless.iter().filter(|rule| rule.is_about_hosts());
+            asked.unless.extend(of_hosts.copied());
         }
         // A redirection is no call, and its file is named by the rules over what is written.
         let is_of_files = reading == Reading::Covers && asker.naming == ToolNaming::Canonical;
@@ -509,9 +672,16 @@ impl<'a> Judge<'a> {
             })
         };
         let facts = self.asked.facts;
-        let is_there = located.map(|located| {
-            move |script: &Script, at: usize| {
-                located.has_command(facts, (script, text), at, reading)
+        let hosts: SmallVec<[&HostPattern; 4]> = match reading {
+            Reading::Hits => unless.iter().filter_map(|rule| rule.hosts()).collect(),
+            Reading::Covers => SmallVec::new(),
+        };
+        let is_there = (located.is_some() || !hosts.is_empty()).then_some({
+            let hosts = &hosts;
+            move |script: &Script, at: usize| match located {
+                _ if connects_only_to(facts, script, at, hosts) => Located::Elsewhere,
+                Some(located) => located.has_command(facts, (script, text), at, reading),
+                None => Located::Here,
             }
         });
         let place = shell::Place {
@@ -556,6 +726,17 @@ impl<'a> Judge<'a> {
             _ => Truth::Opaque(told),
         }
     }
+}
+
+/// Whether a command connects to these hosts and to no other one.
+fn connects_only_to(facts: &Facts, script: &Script, at: usize, hosts: &[&HostPattern]) -> bool {
+    if hosts.is_empty() {
+        return false;
+    }
+    let own = script.connections().iter().filter(|it| it.by == Some(at));
+    let mut peers = own.flat_map(|it| facts.peers(script, it)).peekable();
+    let is_named = |peer| hosts.iter().any(|hosts| hosts.covers(&peer));
+    peers.peek().is_some() && peers.all(is_named)
 }
 
 /// Where the text of a shell call runs.
