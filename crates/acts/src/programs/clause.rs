@@ -2,7 +2,6 @@
 //! or the hosts that it connects to.
 
 use super::super::word::Word;
-use super::parsed::Parsed;
 use std::sync::Arc;
 
 words_of_table! {
@@ -155,16 +154,6 @@ impl<K: OfColumn> Clause<K> {
             (None, None) => self.before.extend(K::of_column(word)),
             (None, Some(_)) => self.after.extend(K::of_column(word)),
         }
-    }
-
-    /// Whether its condition holds for a program, or its sub-command, of one of these names.
-    pub(super) fn holds(&self, given: &Parsed<'_>, names: &[&str]) -> bool {
-        let is_one = |it: &&str| match (*it, it.strip_prefix('@')) {
-            ("0", _) => given.operand_words().next().is_none(),
-            (_, Some(name)) => names.contains(&name),
-            (option, None) => given.has(option),
-        };
-        self.conditions.iter().all(|any| any.iter().any(is_one))
     }
 
     /// Where the value begins in an operand with a key, and what it is.

@@ -165,7 +165,11 @@ pub(in super::super) fn connects(words: &[Word]) -> Vec<To> {
         .into_iter()
         .chain(commands.iter().flat_map(|names| names.iter().copied()))
         .collect();
-    let Some(clause) = line.clauses.iter().find(|it| it.holds(&given, &names)) else {
+    let Some(clause) = line
+        .clauses
+        .iter()
+        .find(|it| given.meets(&it.conditions, &names))
+    else {
         return Vec::new();
     };
     let outer = found.iter().rev().skip(1).flat_map(|line| &*line.clauses);

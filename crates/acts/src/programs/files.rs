@@ -79,7 +79,10 @@ impl<'w> Uses<'w> {
         };
         let commands = rows[1..].iter().flat_map(|row| row.names.iter().copied());
         let names: Vec<&str> = [name].into_iter().chain(commands).collect();
-        let Some(clause) = clauses.iter().find(|it| it.holds(&given, &names)) else {
+        let Some(clause) = clauses
+            .iter()
+            .find(|it| given.meets(&it.conditions, &names))
+        else {
             return unknown();
         };
         if clause.finds {

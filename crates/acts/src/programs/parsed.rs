@@ -282,6 +282,17 @@ impl<'w> Parsed<'w> {
         parsed
     }
 
+    /// Whether all of these conditions hold, of each of which one word is enough: an option, `0` for
+    /// no operand, `@name` for a program or a sub-command of one of these names.
+    pub(in super::super) fn meets(&self, conditions: &[Vec<&str>], names: &[&str]) -> bool {
+        let is_one = |it: &&str| match (*it, it.strip_prefix('@')) {
+            ("0", _) => self.operand_words().next().is_none(),
+            (_, Some(name)) => names.contains(&name),
+            (option, None) => self.has(option),
+        };
+        conditions.iter().all(|any| any.iter().any(is_one))
+    }
+
     /// The options with their values.
     pub(in super::super) fn given(&self) -> impl Iterator<Item = Given> {
         self.options.iter().flat_map(Item::given)

@@ -260,6 +260,9 @@ codes! {
     "unset-variable": "A command of an agent's own settings uses a variable that only that agent sets.",
         File("{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo $CLAUDE_ENV_FILE\"}]}]}}\n"),
         "Set it with `env`, or carry the hooks over with `hookwire import`.";
+    "web-tools-alone": "A rule names a host of tools for the web alone, and a command such as `curl` may reach that host all the same.",
+        File("hooks:\n  - { name: a, on: PreToolUse, if: 'WebFetch(domain:example.com)', deny: Not there. }\n"),
+        "Write `Connect(example.com)`, which is about every way to that host. See `hookwire docs rules`.";
     "wrong-event": "A hook in the form of the hooks article has an `event` where the key above it is one.",
         File("dialect: hooks-article\nhooks:\n  PreToolUse:\n    - { event: Stop, mode: command, command: 'true' }\n"),
         "Leave it out.";

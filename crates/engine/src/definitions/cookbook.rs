@@ -67,6 +67,7 @@ rules! {
     // the network
     "no-curl-sh",
     "web-allowlist",
+    "only-these-hosts",
     // packages
     "pnpm-only",
     "use-pnpm",

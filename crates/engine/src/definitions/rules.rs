@@ -107,6 +107,18 @@ pub(super) fn lint(
         {
             mistakes.push(slip.problem(&item.span, is_alone));
         }
+        if vocabulary.is_shared
+            && reading == Reading::Hits
+            && let Some(host) = rule.host_of_web_tools()
+            && !rules.iter().any(ToolRule::is_about_hosts)
+        {
+            let message = format!(
+                "`{}` is about tools for the web alone: a command may reach {host}",
+                rule.text()
+            );
+            let help = format!("`Connect({host})` is about every way to that host");
+            mistakes.push(Problem::hint(&item.span, "web-tools-alone", message).help(help));
+        }
         for (tool, _) in rule.tools().filter(|(_, prefix)| prefix.is_none()) {
             if let Some(slip) = of_tool(tool, vocabulary) {
                 mistakes.push(slip.problem(&item.span, is_alone));

@@ -233,6 +233,15 @@ impl ToolRule {
         }
     }
 
+    /// The host that it is about where it is about tools for the web alone.
+    pub fn host_of_web_tools(&self) -> Option<&str> {
+        let Argument::Main(forms) = &self.argument else {
+            return None;
+        };
+        let is_alone = self.tools.iter().all(|tool| tool.text == "WebFetch");
+        forms.url.as_ref().filter(|_| is_alone)?.host()
+    }
+
     /// Whether it is held against what a call connects to by any means.
     pub fn is_about_hosts(&self) -> bool {
         self.hosts().is_some()

@@ -96,6 +96,17 @@ impl UrlPattern {
         })
     }
 
+    /// The host, where it is written without wildcards.
+    pub fn host(&self) -> Option<&str> {
+        match self {
+            UrlPattern::Parts { host, .. } => {
+                let host = host.glob().glob();
+                (!host.contains(['*', '?', '[', '{', '\\'])).then_some(host)
+            }
+            UrlPattern::Text(_) => None,
+        }
+    }
+
     /// Whether it is a glob over the whole text.
     pub fn is_text(&self) -> bool {
         matches!(self, UrlPattern::Text(_))
