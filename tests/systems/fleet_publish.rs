@@ -239,6 +239,29 @@ impl Canary {
     }
 }
 
+#[test]
+fn hosts_read_what_is_newer_in_definitions_and_say_so() {
+    let Some(program) = program() else { return };
+    let mut scene = Scene::new(&program);
+    let located = "
+hooks:
+  - { name: a, on: PreToolUse, if: Bash(git commit *), where: { branch: main }, deny: no }
+  - { name: b, on: PreToolUse, if: Connect(evil.example), deny: no }
+";
+    scene.write("team/guard.yaml", located);
+    let mut host = scene.host();
+    let (code, text) = scene.publish(&["team"]);
+    assert_eq!(code, Some(0), "{text}");
+    eventually("the bundle is in force", || {
+        let denied = brief(&host.bash("curl https://evil.example"));
+        denied.starts_with("deny by b").then_some(())
+    });
+    // The host has reported by then, and reads both.
+    let (code, text) = scene.publish(&["team"]);
+    assert_eq!(code, Some(0), "{text}");
+    host.close();
+}
+
 /// The one of two hosts that is in a canary of this size, and the other, if they are apart.
 fn apart(permille: u16) -> Option<[&'static str; 2]> {
     let manifest = Manifest {

@@ -19,6 +19,7 @@ pub const EVERY: Duration = Duration::from_secs(30);
 /// The most characters of a text in a report, and how many mistakes it lists.
 const MAX_TEXT: usize = 500;
 const MAX_ERRORS: usize = 8;
+const MAX_READS: usize = 64;
 /// For how many bundles a report has counts.
 const MAX_JUDGED: usize = 8;
 /// Agents of which a report says what nobody was asked about.
@@ -36,6 +37,8 @@ const MAX_HOSTS: usize = 100_000;
 pub struct Report {
     /// The version of hookwire.
     pub version: String,
+    /// What it reads in definitions that older ones didn't: `where`.
+    pub reads: Vec<String>,
     /// The channel that it follows.
     pub channel: Option<Name>,
     /// The bundle that is in force.
@@ -111,6 +114,8 @@ impl Report {
         };
         self.version = short(&self.version);
         self.hash = short(&self.hash);
+        self.reads.truncate(MAX_READS);
+        self.reads.iter_mut().for_each(|word| *word = short(word));
         self.errors.truncate(MAX_ERRORS);
         self.judged.truncate(MAX_JUDGED);
         self.unasked.truncate(MAX_AGENTS);

@@ -8,12 +8,12 @@ use super::canary::{Pair, as_json};
 use super::cases::try_cases;
 use super::key::PassphraseArgs;
 use hookwire_base::support::amounts::number_of;
-use hookwire_engine::fleet::definitions::{Soundness, has_cases};
+use hookwire_engine::fleet::definitions::{Soundness, has_cases, words_needed};
 use hookwire_engine::fleet::settings::Followed;
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::Judge;
-use hookwire_fleet::hosts::{all_hosts, unix_now};
+use hookwire_fleet::hosts::{Reported, all_hosts, unix_now};
 use hookwire_fleet::key::SecretKey;
 use hookwire_fleet::name::{Identity, Name};
 use hookwire_fleet::publish::{
@@ -58,6 +58,9 @@ pub(super) struct PublishArgs {
     /// Promote a canary that denies, doubts or fails clearly more often, too.
     #[arg(long, requires = "promote")]
     despite_rates: bool,
+    /// Publish what some hosts can't read, too. One of these keeps what it has, or denies every call.
+    #[arg(long)]
+    despite_hosts: bool,
     /// The revision, where what is there was signed by a key that nobody has any more. It must be
     /// above all before.
     #[arg(long, value_name = "N")]
@@ -199,6 +202,35 @@ async fn send_bundle(
     }
 }
 
+/// What some of these hosts can't read, for people. A host that has ended comes back.
+fn unread<'r>(needed: &[&str], hosts: impl Iterator<Item = &'r Reported>) -> Option<String> {
+    let lacks = |reported: &&Reported| {
+        let reads = &reported.report.reads;
+        needed.iter().any(|word| !reads.iter().any(|it| it == word))
+    };
+    let lacking: Vec<&Reported> = hosts.filter(lacks).collect();
+    let names = lacking.iter().take(MAX_SHOWN).map(|reported| {
+        format!(
+            "{} (hookwire {})",
+            reported.who.host,
+            safe(&reported.report.version)
+        )
+    });
+    let names: Vec<String> = names.collect();
+    let more = match lacking.len().saturating_sub(MAX_SHOWN) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let words: Vec<String> = needed.iter().map(|word| format!("`{word}`")).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "the definitions use {}, which these hosts may not read: {}{more}",
+            words.join(" and "),
+            names.join(", ")
+        )
+    })
+}
+
 /// Who publishes, and where.
 struct Sender<'a> {
     args: &'a PublishArgs,
@@ -255,6 +287,25 @@ impl Sender<'_> {
         Ok(files_of(self.server, &earlier.manifest).await?)
     }
 
+    /// Whether each host that the manifest is for can read what is published.
+    async fn is_readable(&self, manifest: &Manifest, files: &Files) -> Result<(), Failure> {
+        let needed = words_needed(files, self.args.dir.as_deref().unwrap_or(Path::new(".")))?;
+        if needed.is_empty() || self.args.despite_hosts {
+            return Ok(());
+        }
+        let (known, _) = all_hosts(self.server).await?;
+        let concerned = known.iter().filter(|reported| {
+            reported.report.channel.as_ref() == Some(self.channel)
+                && manifest.is_for(reported.who.host.as_str())
+        });
+        match unread(&needed, concerned) {
+            None => Ok(()),
+            Some(problem) => Err(Failure(format!(
+                "{problem}. Nothing is published. Update them, or publish with `--despite-hosts`"
+            ))),
+        }
+    }
+
     /// Publishes files as the next revision, and waits for hosts that say what became of them.
     async fn publish_files(
         &self,
@@ -290,6 +341,7 @@ impl Sender<'_> {
             message,
             files: files.entries.clone(),
         };
+        self.is_readable(&manifest, files).await?;
         let mut reports = Reports::listen(self.server).await?;
         let began = Instant::now();
         let sent = publish_bundle(
@@ -596,4 +648,34 @@ fn tell_what_became(became: Vec<Became>, sent: &Done, wait: Duration, out: &mut 
         }
     }
     finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookwire_fleet::hosts::Report;
+
+    #[test]
+    fn hosts_that_may_not_read_it_are_named() {
+        let host = |name: &str, reads: &[&str]| Reported {
+            who: Identity {
+                host: name.parse().unwrap(),
+                instance: "one".parse().unwrap(),
+            },
+            report: Report {
+                version: "0.0.9".into(),
+                reads: reads.iter().map(|it| it.to_string()).collect(),
+                ..Report::default()
+            },
+            ago: Duration::ZERO,
+        };
+        let hosts = [host("old", &[]), host("new", &["where", "Connect"])];
+        assert_eq!(unread(&[], hosts.iter()), None);
+        assert_eq!(unread(&["where"], hosts[1..].iter()), None);
+        let told = unread(&["where", "Connect"], hosts.iter()).unwrap();
+        assert_eq!(
+            told,
+            "the definitions use `where` and `Connect`, which these hosts may not read: old (hookwire 0.0.9)"
+        );
+    }
 }

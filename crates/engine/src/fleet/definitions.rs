@@ -5,7 +5,8 @@ use super::Member;
 use super::settings::{self, CHANNEL, Settings};
 use crate::definitions::cases::{self, is_cases_file};
 use crate::definitions::layer_dir::{Kept, LayerDir};
-use crate::definitions::load::{Loader, Look};
+use crate::definitions::load::{Loaded, Loader, Look};
+
 use crate::definitions::signed::{Signed, SignedSet, Standing};
 use crate::hook::Hook;
 use crate::host::{Host, Published};
@@ -18,6 +19,7 @@ use hookwire_fleet::hosts::{Report, Unasked};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::server::Link;
 use hookwire_handlers::handlers::{Effect, Handler, Means};
+use hookwire_rules::matching::rule::ToolRule;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -83,9 +85,29 @@ fn signed_set(digest: String, files: &Files, dir: &Path) -> Arc<SignedSet> {
     Arc::new(SignedSet::new(digest, dir, files))
 }
 
-/// Whether definitions compile, and have no code if they may not. Those in memory are looked at,
-/// not the directory's.
-fn check(files: &Files, dir: &Path, code: bool) -> Result<(), String> {
+/// What this version reads in definitions that others may not: a host says so in its report, because
+/// one that doesn't know a word denies every call by it.
+const READS: [&str; 2] = ["where", "Connect"];
+
+/// The words of [`READS`] that definitions use.
+///
+/// # Errors
+/// The directory has no whole path.
+pub fn words_needed(files: &Files, dir: &Path) -> std::io::Result<Vec<&'static str>> {
+    let loaded = load(files, &std::path::absolute(dir)?);
+    let uses = |word: &&str| {
+        loaded.hooks.hooks.iter().any(|hook| match *word {
+            "where" => hook.tools.located.is_some(),
+            _ => {
+                let mut rules = hook.tools.rules.iter().chain(&hook.tools.unless);
+                rules.any(ToolRule::is_about_hosts)
+            }
+        })
+    };
+    Ok(READS.into_iter().filter(uses).collect())
+}
+
+fn load(files: &Files, dir: &Path) -> Loaded {
     let layer_dir = LayerDir {
         layer: Layer::Fleet,
         path: dir.into(),
@@ -97,7 +119,13 @@ fn check(files: &Files, dir: &Path, code: bool) -> Result<(), String> {
         is_trial: true,
         ..Means::default()
     };
-    let loaded = Loader::new(vec![layer_dir], means).load(Look::Now);
+    Loader::new(vec![layer_dir], means).load(Look::Now)
+}
+
+/// Whether definitions compile, and have no code if they may not. Those in memory are looked at,
+/// not the directory's.
+fn check(files: &Files, dir: &Path, code: bool) -> Result<(), String> {
+    let loaded = load(files, dir);
     let mut errors = loaded
         .diagnostics
         .iter()
@@ -435,6 +463,7 @@ fn report(status: &Status, member: &Member, published: &Published, files: Option
     });
     Report {
         version: env!("CARGO_PKG_VERSION").into(),
+        reads: READS.map(str::to_string).to_vec(),
         channel: member
             .settings
             .definitions
