@@ -186,6 +186,50 @@ fn an_untrusted_project_elsewhere_is_denied_too() {
     assert_eq!(decision(&clone), "");
 }
 
+/// A linked worktree has what was trusted of the first one, as long as its files are the same. A
+/// host that runs there sees what comes.
+#[test]
+fn what_comes_into_a_linked_worktree_is_denied_at_once() {
+    let project = project();
+    let root = project.root();
+    let user = project.0.path().join("home/.config/hookwire");
+    write(&user.join("strict.yaml"), "untrusted: deny\n");
+    let git = |args: &[&str]| {
+        let given = ["-c", "user.name=a", "-c", "user.email=b"];
+        let git = Command::new("git")
+            .args(given)
+            .args(args)
+            .current_dir(&root)
+            .output();
+        git.is_ok_and(|it| it.status.success())
+    };
+    if !git(&["init", "-q"]) {
+        return skip("git");
+    }
+    assert!(git(&["add", "-A"]) && git(&["commit", "-qm", "x"]));
+    assert!(project.run(&["trust", "--yes"], "").status.success());
+    assert!(git(&["worktree", "add", "-q", "../wt"]));
+    let wt = project.0.path().join("wt");
+    let decides = |expected: &str| {
+        eventually(expected, || {
+            let mut hook = project.command(&["hook", "claude-code"]);
+            hook.current_dir(&wt);
+            let mut hook = hook.spawn().unwrap();
+            let call = claude_call("ls", &wt);
+            std::io::Write::write_all(&mut hook.stdin.take().unwrap(), call.as_bytes()).unwrap();
+            let reply = text(&hook.wait_with_output().unwrap());
+            (reply.contains("\"deny\"") == (expected == "deny")).then_some(())
+        });
+    };
+    decides("allow");
+    for added in [".hookwire/new.yaml", ".hookwire/sub/new.yaml"] {
+        write(&wt.join(added), "hooks: []\n");
+        decides("deny");
+        fs::remove_file(wt.join(added)).unwrap();
+        decides("allow");
+    }
+}
+
 /// The project can't say it of itself.
 #[test]
 fn a_project_says_nothing_of_itself_while_untrusted() {

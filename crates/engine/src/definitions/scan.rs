@@ -151,6 +151,10 @@ impl Scan {
                 if counts_approved && !is_as_first() {
                     self.distrust(root, false);
                 }
+                if first.is_some() {
+                    // What is the same as the first worktree's may change.
+                    self.watch_all(&dir.path);
+                }
                 if let Some(first) = &first {
                     let first = first.display();
                     message.push_str(&format!(
