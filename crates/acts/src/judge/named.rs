@@ -6,6 +6,7 @@ use super::super::programs::Names;
 use super::super::{Script, Shell, Span, read};
 use super::covers::is_excepted;
 use super::*;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 impl Stage {
@@ -367,6 +368,26 @@ pub(super) fn follows_command_of_sed(text: &str) -> bool {
     before.is_some_and(|c| c.is_ascii_digit() || "/$!,~".contains(c))
 }
 
+/// Of each word of a command, whether it is only kept: by the program itself, or by one of those
+/// that it runs.
+fn kept_words(command: &Command, later: &[Command]) -> Vec<bool> {
+    let mut kept = programs::kept(&command.words);
+    kept.resize(command.words.len(), false);
+    // `npx vitest -t 'blocks rm -rf'`
+    for inner in later.iter().take(MAX_STARTS) {
+        let Some(start) = command.words.len().checked_sub(inner.words.len()) else {
+            continue;
+        };
+        if start > 0 && command.words[start..] == inner.words[..] {
+            let of_inner = programs::kept(&inner.words);
+            for (at, _) in of_inner.iter().enumerate().filter(|(_, kept)| **kept) {
+                kept[start + at] = true;
+            }
+        }
+    }
+    kept
+}
+
 /// Where a constant names what the pattern names, if it may end up as code.
 pub(super) fn named_somewhere(
     stage: &Stage,
@@ -408,16 +429,22 @@ pub(super) fn named_somewhere(
             return Some(script.unseen.as_ref().map_or(0..0, |gap| gap.at.clone()));
         }
     }
-    for command in &script.commands {
+    for (n, command) in script.commands.iter().enumerate() {
         if command.data {
             continue;
         }
+        let kept = OnceCell::new();
+        let is_kept = |at: usize| {
+            let kept = kept.get_or_init(|| kept_words(command, &script.commands[n + 1..]));
+            kept.get(at) == Some(&true)
+        };
         if !command.shell_text
-            && command.words.iter().skip(1).any(|word| {
+            && command.words.iter().enumerate().skip(1).any(|(at, word)| {
                 word.text.len() > stage.program.len()
                     && word.text.contains([' ', '\n', '\t', '"', '('])
                     && (stage.is_named_in(&word.text, beside.as_deref())
                         || command.builds_code && stage.is_built_in(&word.text))
+                    && !is_kept(at)
             })
         {
             return Some(command.span.clone());
@@ -460,7 +487,10 @@ pub(super) fn named_somewhere(
                 && stage.may_begin_with(word, false)
         };
         let starts = starts.filter(|at| {
-            !stage.program.contains('*') && flows_on && may_start(&command.words[*at])
+            !stage.program.contains('*')
+                && flows_on
+                && may_start(&command.words[*at])
+                && !is_kept(*at)
         });
         for (n_asked, at) in starts.enumerate() {
             if n_asked >= MAX_STARTS || stage.hits(&command.from(at), false) != Held::No {

@@ -2,10 +2,10 @@
 
 use super::super::names::base_name;
 use super::super::word::{Openness, Word};
-use super::clause::{Clause, OfColumn};
-use super::parsed::Parsed;
-use super::{ByName, options};
-use std::sync::{Arc, LazyLock};
+use super::clause::OfColumn;
+use super::parsed::Item;
+use super::sheet::Sheet;
+use std::sync::LazyLock;
 
 words_of_table! {
     /// What a word says of where a program connects to.
@@ -42,32 +42,7 @@ impl OfColumn for Place {
     }
 }
 
-/// A line of the table.
-struct Line {
-    /// The sub-commands, each with its names; none for the program itself.
-    path: Vec<Vec<&'static str>>,
-    clauses: Arc<[Clause<Place>]>,
-}
-
-static LINES: LazyLock<ByName<Vec<Arc<Line>>>> = LazyLock::new(|| {
-    let mut table = ByName::<Vec<Arc<Line>>>::default();
-    let lines = include_str!("connects.txt").lines();
-    for (path, column) in lines
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| line.split_once('\t'))
-    {
-        let mut names = path.split(' ').map(|names| names.split('|').collect());
-        let programs: Vec<&str> = names.next().unwrap_or_default();
-        let line = Arc::new(Line {
-            path: names.collect(),
-            clauses: Clause::all(column),
-        });
-        for program in programs {
-            table.entry(program).or_default().push(line.clone());
-        }
-    }
-    table
-});
+static SHEET: LazyLock<Sheet<Place>> = LazyLock::new(|| Sheet::new(include_str!("connects.txt")));
 
 /// Where a command connects to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,12 +73,12 @@ const ELSEWHERE: &str = "what it connects to is written elsewhere";
 
 /// Whether the table has a program by this name.
 pub(in super::super) fn connect(name: &str) -> bool {
-    LINES.contains_key(name)
+    SHEET.has(name)
 }
 
 /// The programs that the table has.
 pub(in super::super) fn connecting() -> impl Iterator<Item = &'static str> {
-    LINES.keys().copied()
+    SHEET.programs()
 }
 
 /// Where a command connects to, by its words.
@@ -122,93 +97,15 @@ pub(in super::super) fn connects(words: &[Word]) -> Vec<To> {
             .collect();
     };
     let name = base_name(program);
-    let known = options::known(name);
-    let Some(lines) = LINES.get(name).or_else(|| LINES.get(known.main_name())) else {
+    let Some(found) = SHEET.find(name, args) else {
         return Vec::new();
     };
-    let given = Parsed::new(args, known.any_row());
-    // The names of the sub-commands, as far as the table of programs knows them.
-    let commands: Vec<&[&str]> = given.rows.iter().skip(1).map(|row| &*row.names).collect();
-    let written: Vec<[&str; 1]> = given
-        .operands
-        .iter()
-        .map_while(|item| item.word.as_constant().map(|name| [name]))
-        .collect();
-    let is_at = |line: &Line, at: usize, names: &Vec<&str>| {
-        let own: &[&str] = match commands.get(at) {
-            Some(own) => own,
-            // A sub-command that the table of programs lacks.
-            None if commands.len() <= at && line.path.len() > commands.len() => {
-                written.get(at).map_or(&[], |own| own)
-            }
-            None => &[],
-        };
-        own.iter().any(|name| names.contains(name))
-    };
-    let holds = |line: &&Arc<Line>| {
-        let mut path = line.path.iter().enumerate();
-        path.all(|(at, names)| is_at(line, at, names))
-    };
-    let mut found: Vec<&Arc<Line>> = lines.iter().filter(holds).collect();
-    found.sort_by_key(|line| line.path.len());
-    let Some(line) = found.last() else {
-        return Vec::new();
-    };
-    if given
-        .options
-        .iter()
-        .any(|item| matches!(&*item.word.text, "--help" | "--version"))
-    {
+    let asks_itself = |item: &Item| matches!(&*item.word.text, "--help" | "--version");
+    if found.given.options.iter().any(asks_itself) {
         return Vec::new();
     }
-    let names: Vec<&str> = [name]
-        .into_iter()
-        .chain(commands.iter().flat_map(|names| names.iter().copied()))
-        .collect();
-    let Some(clause) = line
-        .clauses
-        .iter()
-        .find(|it| given.meets(&it.conditions, &names))
-    else {
-        return Vec::new();
-    };
-    let outer = found.iter().rev().skip(1).flat_map(|line| &*line.clauses);
-    let of_options: Vec<&(&str, Place)> = clause
-        .options
-        .iter()
-        .chain(outer.flat_map(|clause| &clause.options))
-        .collect();
-    let mut all = Vec::new();
-    for option in given.given() {
-        let kind = of_options
-            .iter()
-            .find(|(name, _)| option.option.names.contains(name));
-        if let (Some((_, kind)), Some(value)) = (kind, &option.value) {
-            add(*kind, value, &mut all);
-        }
-    }
-    // Options of a program whose own ones aren't known.
-    for item in given.options.iter().filter(|item| !item.known) {
-        let text = item.word.beginning();
-        let kind = of_options.iter().find_map(|(name, kind)| {
-            let value = text.strip_prefix(name)?.strip_prefix('=')?;
-            Some((*kind, Word::constant(value)))
-        });
-        if let Some((kind, value)) = kind {
-            add(kind, &value, &mut all);
-        }
-    }
-    let skipped = line.path.len().saturating_sub(commands.len());
-    let operands: Vec<&Word> = given.operand_words().skip(skipped).collect();
-    for (at, word) in operands.iter().enumerate() {
-        match clause.key(word, at) {
-            Some((length, kind)) => {
-                let value = super::super::word::tail(word, length);
-                add(kind, &value, &mut all);
-            }
-            None => add(clause.kind_at(at, operands.len()), word, &mut all),
-        }
-    }
+    let (clause, mut all) = (found.clause, Vec::new());
+    found.each(|kind, word| add(kind, word, &mut all));
     all.extend(clause.to.iter().map(|host| match host.strip_prefix("*.") {
         Some(host) => To::Below(host.to_string()),
         None => To::Host((*host).to_string()),

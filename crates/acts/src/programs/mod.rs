@@ -25,15 +25,18 @@ mod clause;
 mod connects;
 pub(super) mod files;
 pub(super) mod inline;
+mod kept;
 pub(super) mod options;
 pub(super) mod parsed;
 pub(super) mod running;
+mod sheet;
 #[cfg(test)]
 mod tests;
 mod twins;
 
 pub use connects::To;
 pub(super) use connects::{connect, connecting, connects};
+pub(super) use kept::kept;
 pub(super) use options::{Does, Known, has_files, known, program_names, runs, same_program};
 pub(super) use parsed::Parsed;
 pub(super) use twins::{has_twins, other_programs, twins};
