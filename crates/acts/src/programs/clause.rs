@@ -82,6 +82,8 @@ pub(in super::super) struct Clause<K = Kind> {
     pub(super) to: Vec<&'static str>,
     /// It connects to the remote that a repository has.
     pub(super) to_remote: bool,
+    /// It may connect to all of them.
+    pub(super) to_remotes: bool,
     /// It connects to what isn't told.
     pub(super) to_unclear: bool,
 }
@@ -114,6 +116,7 @@ impl<K: OfColumn> Clause<K> {
             writes: Vec::new(),
             to: Vec::new(),
             to_remote: false,
+            to_remotes: false,
             to_unclear: false,
         };
         for word in kinds.split(' ') {
@@ -127,6 +130,7 @@ impl<K: OfColumn> Clause<K> {
                     clause.writes.extend(word["+writes:".len()..].split(','))
                 }
                 "+remote" => clause.to_remote = true,
+                "+remotes" => clause.to_remotes = true,
                 "+unclear" => clause.to_unclear = true,
                 _ if word.starts_with("+to:") => clause.to.extend(word["+to:".len()..].split(',')),
                 _ => clause.add(word),

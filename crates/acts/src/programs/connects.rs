@@ -12,7 +12,7 @@ words_of_table! {
     enum Place {
         None = "none",
         Url = "url",
-        PerhapsUrl = "perhaps-url",
+        Request = "request",
         Host = "host",
         Name = "name",
         Hosts = "hosts",
@@ -27,7 +27,7 @@ words_of_table! {
         Address = "address",
         Conninfo = "conninfo",
         Ssh = "ssh",
-        Wgetrc = "wgetrc",
+        Setting = "setting",
         Unclear = "unclear",
     }
 }
@@ -55,8 +55,10 @@ pub enum To {
     Below(String),
     /// What git takes for a repository: a URL, `host:path`, a path, the name of a remote.
     Repository(String),
-    /// The remote that a repository of git has.
+    /// The remote that a repository of git has for it.
     Remote,
+    /// Every remote that a repository of git has.
+    Remotes,
     /// It isn't told, for this reason.
     Unclear(&'static str),
 }
@@ -64,7 +66,7 @@ pub enum To {
 impl To {
     /// The host of what git takes for a repository; none if it is a path of this machine.
     pub fn of_repository(text: &str) -> Option<To> {
-        file(text)
+        file(text, true)
     }
 }
 
@@ -81,36 +83,54 @@ pub(in super::super) fn connecting() -> impl Iterator<Item = &'static str> {
     SHEET.programs()
 }
 
-/// Where a command connects to, by its words.
-pub(in super::super) fn connects(words: &[Word]) -> Vec<To> {
-    let Some((program, args)) = words.split_first() else {
-        return Vec::new();
-    };
+/// Where a command connects to, by its words; nothing if the table says nothing of it.
+pub(in super::super) fn connects(words: &[Word]) -> Option<Vec<To>> {
+    let (program, args) = words.split_first()?;
     let Some(program) = program.as_constant() else {
         // Whatever runs, it is told these.
         let urls = args.iter().filter(|word| word.beginning().contains("://"));
-        return urls
-            .filter_map(|word| {
-                let (text, is_all) = told(word);
-                url(&text, is_all)
-            })
-            .collect();
+        let told = urls.filter_map(|word| {
+            let (text, is_all) = told(word);
+            url(&text, is_all)
+        });
+        return Some(told.collect());
     };
+    // A package that a runner fetches.
+    if program.contains("://") {
+        return Some(url(program, true).into_iter().collect());
+    }
     let name = base_name(program);
-    let Some(found) = SHEET.find(name, args) else {
-        return Vec::new();
-    };
+    let found = SHEET.find(name, args)?;
     let asks_itself = |item: &Item| matches!(&*item.word.text, "--help" | "--version");
     if found.given.options.iter().any(asks_itself) {
-        return Vec::new();
+        return Some(Vec::new());
     }
     let (clause, mut all) = (found.clause, Vec::new());
-    found.each(|kind, word| add(kind, word, &mut all));
+    let mut is_requested = false;
+    found.each(|kind, word| match kind {
+        // The first word that isn't a method is the URL, and what follows are its items.
+        Place::Request => {
+            let is_method = word.is_constant() && word.text.chars().all(|c| c.is_ascii_uppercase());
+            if !is_method && !std::mem::replace(&mut is_requested, true) {
+                add(Place::Url, word, &mut all);
+            }
+        }
+        kind => add(kind, word, &mut all),
+    });
+    // An option that isn't known may say where.
+    let unknown = found.given.options.iter().filter(|item| !item.known);
+    all.extend(unknown.filter_map(|item| {
+        let (_, value) = item.word.text.split_once('=')?;
+        value
+            .contains("://")
+            .then(|| url(value, item.word.is_constant()))?
+    }));
     all.extend(clause.to.iter().map(|host| match host.strip_prefix("*.") {
         Some(host) => To::Below(host.to_string()),
         None => To::Host((*host).to_string()),
     }));
     all.extend(clause.to_remote.then_some(To::Remote));
+    all.extend(clause.to_remotes.then_some(To::Remotes));
     all.extend(clause.to_unclear.then_some(To::Unclear(ELSEWHERE)));
     // Of several files of which one is another machine's, what is computed is this one's.
     let is_file = |kind: &Place| matches!(kind, Place::File);
@@ -119,7 +139,7 @@ pub(in super::super) fn connects(words: &[Word]) -> Vec<To> {
     {
         all.retain(|to| !matches!(to, To::Unclear(COMPUTED)));
     }
-    all
+    Some(all)
 }
 
 /// A word as far as it is told, and whether that is all of it.
@@ -141,15 +161,7 @@ fn add(kind: Place, word: &Word, all: &mut Vec<To>) {
         Place::Unclear if is_all && text.is_empty() => {}
         Place::Unclear => all.push(To::Unclear(ELSEWHERE)),
         Place::Url => all.extend(url(text, is_all)),
-        Place::PerhapsUrl => {
-            let is_method = text.chars().all(|c| c.is_ascii_uppercase());
-            let is_item = !text.contains("://") && text.contains('=');
-            if !is_method && !is_item {
-                all.extend(url(text, is_all));
-            } else if !is_all {
-                all.push(unclear);
-            }
-        }
+        Place::Request => {}
         Place::Host => all.extend(host(text, is_all)),
         Place::Name => {
             if !is_all || text.contains(['.', ':']) {
@@ -160,12 +172,12 @@ fn add(kind: Place, word: &Word, all: &mut Vec<To>) {
             all.extend(text.split(',').flat_map(|text| host(text, true)));
         }
         Place::Hosts => all.push(unclear),
-        Place::File => match file(text) {
+        Place::File => match file(text, is_all) {
             Some(to) => all.push(to),
             None if is_all => {}
             None => all.push(unclear),
         },
-        Place::Repository => all.push(match file(text) {
+        Place::Repository => all.push(match file(text, is_all) {
             // Settings of git may send it elsewhere.
             _ if is_all => To::Repository(text.to_string()),
             Some(to) => to,
@@ -180,7 +192,7 @@ fn add(kind: Place, word: &Word, all: &mut Vec<To>) {
         Place::Gh if is_all => {
             let parts: Vec<&str> = text.split('/').collect();
             match parts.as_slice() {
-                _ if text.contains("://") || text.contains('@') => all.extend(file(text)),
+                _ if text.contains("://") || text.contains('@') => all.extend(file(text, true)),
                 [host, _, _] => all.push(To::Host((*host).to_string())),
                 _ => {}
             }
@@ -193,24 +205,12 @@ fn add(kind: Place, word: &Word, all: &mut Vec<To>) {
             all.extend(addresses.flat_map(|it| host(it.trim_end_matches(':'), true)));
         }
         Place::ConnectTo | Place::Resolve => all.push(unclear),
-        Place::Address => all.extend(address(text, is_all)),
-        Place::Conninfo => {
-            let named = text.split_whitespace().find_map(|it| {
-                it.strip_prefix("host=")
-                    .or_else(|| it.strip_prefix("hostaddr="))
-            });
-            match named {
-                _ if text.contains("://") => all.extend(url(text, is_all)),
-                Some(name) => all.extend(host(name.trim_matches('\''), is_all)),
-                // The name of a database.
-                None if is_all || !text.is_empty() => {}
-                None => all.push(unclear),
-            }
-        }
+        Place::Address => all.extend(addresses(text, is_all)),
+        Place::Conninfo => all.extend(conninfo(text, is_all)),
         Place::Ssh => {
-            let (name, value) = text.split_once(['=', ' ']).unwrap_or((text, ""));
-            match &*name.trim().to_ascii_lowercase() {
-                "hostname" => all.extend(host(value.trim(), is_all)),
+            let (name, value) = setting(text);
+            match &*name {
+                "hostname" => all.extend(host(value, is_all)),
                 "proxyjump" if is_all => {
                     all.extend(value.split(',').flat_map(|text| host(text.trim(), true)));
                 }
@@ -221,33 +221,105 @@ fn add(kind: Place, word: &Word, all: &mut Vec<To>) {
                 _ => {}
             }
         }
-        Place::Wgetrc => match text.split_once('=') {
-            Some((name, value)) if name.to_ascii_lowercase().contains("proxy") => {
-                if !matches!(value.trim(), "on" | "off" | "no" | "yes") {
-                    all.extend(url(value.trim(), is_all));
+        Place::Setting => {
+            let (name, value) = setting(text);
+            let is_place = ["registr", "source", "index", "replace-with"]
+                .iter()
+                .any(|part| name.contains(part));
+            match &*name {
+                "" if is_all => {}
+                "" => all.push(unclear),
+                _ if name.contains("proxy") => {
+                    if !matches!(value, "on" | "off" | "no" | "yes") {
+                        all.extend(url(value, is_all));
+                    }
                 }
+                "input" | "base" | "config" => all.push(To::Unclear(ELSEWHERE)),
+                _ if is_place => all.push(To::Unclear(ELSEWHERE)),
+                _ => {}
             }
-            Some((name, _)) if matches!(name.trim(), "input" | "base" | "config") => {
-                all.push(To::Unclear(ELSEWHERE));
-            }
-            Some(_) => {}
-            None if is_all => {}
-            None => all.push(unclear),
-        },
+        }
+    }
+}
+
+/// `name=value`, as ssh and others read it: the name in small letters, both without quotes.
+fn setting(text: &str) -> (String, &str) {
+    let text = text.trim();
+    let is_quote = |c: char| matches!(c, '"' | '\'');
+    let end = text.find(|c: char| c == '=' || c.is_whitespace());
+    let (name, value) = end.map_or((text, ""), |end| text.split_at(end));
+    let is_between = |c: char| c == '=' || c.is_whitespace();
+    let value = value.trim_start_matches(is_between).trim_matches(is_quote);
+    (name.trim_matches(is_quote).to_ascii_lowercase(), value)
+}
+
+/// What PostgreSQL's programs are told of a database: a URL, words such as `host=h`, a name.
+fn conninfo(text: &str, is_all: bool) -> Vec<To> {
+    let mut found = Vec::new();
+    if let Some((_, query)) = text.split_once('?').filter(|_| text.contains("://")) {
+        let hosts = query.split('&').filter_map(|pair| {
+            pair.strip_prefix("host=")
+                .or(pair.strip_prefix("hostaddr="))
+        });
+        found.extend(
+            hosts
+                .flat_map(|host| host.split(','))
+                .flat_map(|it| host(it, true)),
+        );
+    }
+    if text.contains("://") {
+        found.extend(url(text.split('?').next().unwrap_or(text), is_all));
+        return found;
+    }
+    // `host = h`
+    let joined = text.replace(" =", "=").replace("= ", "=");
+    for word in joined.split_whitespace() {
+        let named = word
+            .strip_prefix("host=")
+            .or(word.strip_prefix("hostaddr="));
+        let hosts = named
+            .into_iter()
+            .flat_map(|hosts| hosts.trim_matches('\'').split(','));
+        found.extend(hosts.flat_map(|it| host(it, is_all)));
+    }
+    if !is_all && (text.is_empty() || text.contains('=')) {
+        found.push(To::Unclear(COMPUTED));
+    }
+    found
+}
+
+/// Whether a text is a path of this machine wherever a host could be named.
+fn is_path(text: &str) -> bool {
+    matches!(text, "." | ".." | "~") || text.starts_with(['/']) || {
+        let mut begins = ["./", "../", "~/"].iter();
+        begins.any(|it| text.starts_with(it))
     }
 }
 
 /// The part of a URL that is known with its host.
 fn url(text: &str, is_all: bool) -> Option<To> {
-    if is_all {
-        let is_none = text.is_empty() || text == "-" || text.starts_with(['/', '.', '~']);
-        return (!is_none).then(|| To::Url(text.to_string()));
+    let is_local = text.starts_with("file:") || text.contains(":///");
+    if is_local || is_all && (text.is_empty() || text == "-" || is_path(text)) {
+        return None;
     }
-    let authority = text.find("://").map_or(0, |at| at + 3);
-    match text[authority..].find(['/', '?', '#']) {
-        Some(end) if end > 0 => Some(To::Url(text[..authority + end].to_string())),
-        _ if text.starts_with("file://") => None,
-        _ => Some(To::Unclear(COMPUTED)),
+    let authority = match text.find("://") {
+        Some(at) => at + 3,
+        // `http:/x` is read as `http://x` by some.
+        None => text.find(":/").map_or(0, |at| at + 2),
+    };
+    let rest = &text[authority..];
+    let end = rest.find(['/', '?', '#']).filter(|end| *end > 0);
+    // Patterns of curl.
+    let is_pattern = |authority: &str| authority.contains(['{', '}']);
+    match end {
+        _ if is_pattern(&rest[..end.unwrap_or(rest.len())]) => Some(To::Unclear(COMPUTED)),
+        _ if is_all && text.starts_with(':') => Some(To::Url(format!("localhost{text}"))),
+        _ if is_all && authority > 0 && !text.contains("://") => {
+            Some(To::Url(format!("http://{rest}")))
+        }
+        _ if is_all => Some(To::Url(text.to_string())),
+        Some(end) => Some(To::Url(text[..authority + end].to_string())),
+        None => Some(To::Unclear(COMPUTED)),
     }
 }
 
@@ -256,11 +328,14 @@ fn host(text: &str, is_all: bool) -> Option<To> {
     if text.contains("://") {
         return url(text, is_all);
     }
-    let text = text.rsplit_once('@').map_or(text, |(_, host)| host);
-    // A socket, or a file of this machine.
-    if text.starts_with(['/', '.', '~']) || is_all && text.is_empty() {
+    if is_path(text) || is_all && text.is_empty() {
         return None;
     }
+    // What follows may have an `@`, behind which the host stands.
+    if !is_all {
+        return Some(To::Unclear(COMPUTED));
+    }
+    let text = text.rsplit_once('@').map_or(text, |(_, host)| host);
     let (name, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, rest)) => (format!("[{address}]"), rest.strip_prefix(':')),
         None => match text.split_once(':') {
@@ -269,12 +344,11 @@ fn host(text: &str, is_all: bool) -> Option<To> {
                 (format!("[{text}]"), None)
             }
             Some((name, port)) => (name.to_string(), Some(port)),
-            None if !is_all => return Some(To::Unclear(COMPUTED)),
             None => (text.to_string(), None),
         },
     };
     // Behind the colon a path may stand.
-    let port = port.filter(|port| is_all && port.parse::<u16>().is_ok());
+    let port = port.filter(|port| port.parse::<u16>().is_ok());
     Some(To::Host(match port {
         Some(port) => format!("{name}:{port}"),
         None => name,
@@ -282,16 +356,28 @@ fn host(text: &str, is_all: bool) -> Option<To> {
 }
 
 /// A file of another machine: a URL, or `user@host:path`, where no slash stands before the colon.
-fn file(text: &str) -> Option<To> {
+/// What stands behind the colon needn't be known.
+fn file(text: &str, is_all: bool) -> Option<To> {
     if text.contains("://") {
-        return url(text, !text.ends_with("://")).filter(|to| *to != To::Unclear(COMPUTED));
+        return url(text, is_all);
+    }
+    // A helper of git's: `ext::command`.
+    if text.contains("::") && !text.contains(['@', '[', '/']) && is_helper(text) {
+        return Some(To::Unclear("a helper of git connects"));
     }
     let (name, _) = match text.split_once('[').zip(text.find(']')) {
         Some((_, end)) if text[end..].starts_with("]:") => (&text[..=end], ""),
         _ => text.split_once(':')?,
     };
-    let is_name = !name.is_empty() && !name.contains('/') && !text.starts_with(['/', '.', '~']);
+    let is_name = !name.is_empty() && !name.contains('/') && !is_path(text);
     is_name.then(|| host(name, true))?
+}
+
+/// Whether a text names a helper of git, and not a module of rsync's.
+fn is_helper(text: &str) -> bool {
+    ["ext", "fd", "http", "https", "ftp", "transport"]
+        .iter()
+        .any(|name| text.split("::").next() == Some(name))
 }
 
 /// A package that is given by a URL, or by its name with one, or as GitHub's.
@@ -309,6 +395,17 @@ fn package(kind: Place, text: &str, is_all: bool) -> Option<To> {
             true => None,
             false => url(address, is_all),
         };
+    }
+    // Who is given nothing that is known may be given a URL.
+    if !is_all && text.is_empty() {
+        return Some(To::Unclear(COMPUTED));
+    }
+    if text.contains('@') && text.contains(':') && !text.starts_with('@') && !text.contains("@npm:")
+    {
+        let address = text.trim_start_matches("git+");
+        if let Some(to) = file(address, is_all) {
+            return Some(to);
+        }
     }
     if kind == Place::Npm {
         let named = HOSTING.iter().find(|(prefix, _)| text.starts_with(prefix));
@@ -332,32 +429,29 @@ fn image(text: &str) -> Option<&str> {
     (first.contains(['.', ':']) || first == "localhost").then_some(first)
 }
 
-/// An address of socat: `TCP:host:port`, `OPENSSL:host:port`, `PROXY:proxy:host:port`.
-fn address(text: &str, is_all: bool) -> Option<To> {
-    const CONNECTING: [&str; 14] = [
-        "tcp",
-        "tcp4",
-        "tcp6",
-        "tcp-connect",
-        "tcp4-connect",
-        "tcp6-connect",
-        "udp",
-        "udp4",
-        "udp-connect",
-        "openssl",
-        "openssl-connect",
-        "ssl",
-        "proxy",
-        "socks4",
-    ];
-    let Some((kind, rest)) = text.split_once(':') else {
-        return (!is_all).then_some(To::Unclear(COMPUTED));
+/// Addresses of socat: `TCP:host:port`, `OPENSSL:host:port`, `PROXY:proxy:host:port`, two of them
+/// with `!!` between.
+fn addresses(text: &str, is_all: bool) -> Vec<To> {
+    const CONNECTING: [&str; 7] = ["tcp", "udp", "sctp", "dccp", "ssl", "socks", "proxy"];
+    const LISTENING: [&str; 5] = ["listen", "recv", "-l", "accept", "datagram"];
+    let one = |text: &str| {
+        let Some((kind, rest)) = text.split_once(':') else {
+            return (!is_all && text.is_empty()).then_some(To::Unclear(COMPUTED));
+        };
+        let kind = kind.to_ascii_lowercase();
+        let is_of = |parts: &[&str]| parts.iter().any(|part| kind.contains(part));
+        if !is_of(&CONNECTING) || is_of(&LISTENING) {
+            return None;
+        }
+        let rest = rest.split(',').next().unwrap_or_default();
+        // The server stands before what it is to connect to.
+        let rest = match is_of(&["socks", "proxy"]) {
+            true => rest.split(':').next().unwrap_or_default(),
+            false => rest,
+        };
+        host(rest, is_all)
     };
-    if !CONNECTING.contains(&&*kind.to_ascii_lowercase()) {
-        return None;
-    }
-    let rest = rest.split(',').next().unwrap_or_default();
-    host(rest, is_all || rest.contains(':'))
+    text.split("!!").filter_map(one).collect()
 }
 
 #[cfg(test)]
@@ -365,7 +459,7 @@ mod tests {
     use super::*;
     use crate::{Shell, read};
 
-    /// What a text connects to: `?` is unclear, `~` a remote, `=x` what git takes for a repository.
+    /// What a text connects to: `?` is unclear, `~` a remote, `~~` all, `=x` what git takes for a repository.
     fn told(text: &str) -> String {
         let script = read(text, Shell::Bash);
         let connections = script.connections();
@@ -377,7 +471,13 @@ mod tests {
                 To::Below(host) => format!("*.{host}"),
                 To::Repository(name) => format!("={name}"),
                 To::Remote => "~".to_string(),
+                To::Remotes => "~~".to_string(),
                 To::Unclear(_) => "?".to_string(),
+            })
+            .zip(connections)
+            .map(|(shown, it)| match it.doubt {
+                Some(_) => format!("({shown})"),
+                None => shown,
             })
             .collect();
         shown.join(" ")

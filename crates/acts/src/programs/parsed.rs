@@ -120,8 +120,12 @@ impl<'w> Item<'w> {
                 } else {
                     self.word.text.len()
                 };
+                // `-x$proxy`
+                let is_open = !is_attached && text.len() < self.word.text.len();
                 let value = if is_attached {
                     Some(tail(self.word, end))
+                } else if is_open && option.value != Takes::Nothing {
+                    Some(tail(self.word, text.len()))
                 } else {
                     value_of(option, end)
                 };

@@ -5,7 +5,7 @@ use super::call::{Subject, Thing};
 use super::hosts::Peer;
 use super::located::directories_of;
 use super::repository::{Head, Repository, Settings};
-use super::shell::{self, Command, GitAct, Script, To};
+use super::shell::{self, Command, GitAct, Script, To, UNKNOWN};
 use super::{Asker, Facts, paths, patience, urls};
 use serde_json::Value;
 use smallvec::SmallVec;
@@ -18,9 +18,25 @@ const MOST: usize = 256;
 /// How much of what a call says is kept with each connection, in characters.
 const MOST_CAUSE: usize = 100;
 /// The members that hold a place without a scheme.
-const PLACES: [&str; 8] = [
-    "url", "uri", "link", "href", "host", "hostname", "domain", "endpoint",
+const PLACES: [&str; 14] = [
+    "url", "uri", "link", "href", "host", "hostname", "domain", "endpoint", "server", "proxy",
+    "address", "baseUrl", "base_url", "origin",
 ];
+/// The members that hold what is written or said, and no place.
+const CONTENTS: [&str; 10] = [
+    "content",
+    "contents",
+    "text",
+    "body",
+    "message",
+    "description",
+    "title",
+    "query",
+    "prompt",
+    "comment",
+];
+/// So much of a text is looked at: a host stands at its beginning.
+const MOST_TEXT: usize = 4096;
 
 /// What a call connects to by one command, or by one text of its input.
 #[derive(Debug)]
@@ -28,6 +44,8 @@ pub(super) struct Connection {
     pub(super) peer: Peer,
     /// What the call says.
     pub(super) cause: String,
+    /// Why it is in doubt whether it is made.
+    pub(super) doubt: Option<&'static str>,
     /// The command that makes it: which of the call's shell texts, and which command there.
     pub(super) by: Option<(usize, usize)>,
 }
@@ -62,7 +80,11 @@ impl Facts {
     /// What a call connects to, for people.
     pub fn connections_told(&self, asker: Asker) -> Vec<String> {
         let all = self.connections(asker).unwrap_or_default().iter();
-        let mut told: Vec<String> = all.map(|it| it.peer.to_string()).collect();
+        let tell = |it: &Connection| match it.doubt {
+            Some(why) => format!("{} (perhaps: {why})", it.peer),
+            None => it.peer.to_string(),
+        };
+        let mut told: Vec<String> = all.map(tell).collect();
         told.dedup();
         told
     }
@@ -70,12 +92,13 @@ impl Facts {
     fn look_for_connections(&self, asker: Asker) -> Vec<Connection> {
         let mut all: Vec<Connection> = Vec::new();
         for (n, (script, text)) in self.shell_texts(asker).enumerate() {
-            for found in script.connections().iter().take(MOST) {
+            for found in script.connections() {
                 let peers = self.peers(script, found).into_iter();
                 let cause = text.get(found.at.clone()).unwrap_or(text);
                 all.extend(peers.map(|peer| Connection {
                     peer,
                     cause: cause.chars().take(MOST_CAUSE).collect(),
+                    doubt: found.doubt,
                     by: found.by.map(|at| (n, at)),
                 }));
             }
@@ -84,6 +107,7 @@ impl Facts {
             all.push(Connection {
                 peer,
                 cause: text.chars().take(MOST_CAUSE).collect(),
+                doubt: None,
                 by: None,
             });
         };
@@ -128,6 +152,7 @@ impl Facts {
             all.push(Connection {
                 peer: Peer::Unclear("it connects to too many hosts"),
                 cause: String::new(),
+                doubt: None,
                 by: None,
             });
         }
@@ -140,7 +165,7 @@ impl Facts {
         script: &Script,
         connection: &shell::Connection,
     ) -> SmallVec<[Peer; 1]> {
-        let of_repository = |name: Option<&str>| {
+        let of_repository = |meant: Meant<'_>| {
             let command = connection
                 .by
                 .and_then(|at| Some((at, script.commands().get(at)?)));
@@ -148,7 +173,7 @@ impl Facts {
                 Some((at, command)) => {
                     let before = script.commands().get(..at).unwrap_or_default();
                     let found = Remotes::new(self, before, command);
-                    match found.and_then(|remotes| remotes.peers(name)) {
+                    match found.and_then(|remotes| remotes.peers(meant)) {
                         Ok(peers) => peers.into_iter().collect(),
                         Err(why) => [Peer::Unclear(why)].into_iter().collect(),
                     }
@@ -161,8 +186,9 @@ impl Facts {
             To::Host(text) => one(Peer::of_host(text)),
             To::Below(name) => one(Peer::Below(name.clone())),
             To::Unclear(why) => one(Peer::Unclear(why)),
-            To::Repository(name) => of_repository(Some(name)),
-            To::Remote => of_repository(None),
+            To::Repository(name) => of_repository(Meant::Named(name)),
+            To::Remote => of_repository(Meant::ForIt),
+            To::Remotes => of_repository(Meant::All),
         }
     }
 }
@@ -173,6 +199,8 @@ fn one(peer: Peer) -> SmallVec<[Peer; 1]> {
 
 /// The hosts of a text that a tool for the web is given.
 fn of_text(text: &str, add: &mut impl FnMut(Peer, &str)) {
+    let is_one = !text.trim().contains(char::is_whitespace);
+    let text = if is_one { beginning(text) } else { text };
     match urls::urls(text) {
         Some(urls) => {
             for url in urls.iter().filter(|url| url.has_host()) {
@@ -187,11 +215,27 @@ fn of_text(text: &str, add: &mut impl FnMut(Peer, &str)) {
     }
 }
 
+/// The first bytes of a long text.
+fn beginning(text: &str) -> &str {
+    let mut end = text.len().min(MOST_TEXT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 /// The host that a member of an unknown tool's input names.
 fn of_member(member: &str, text: &str) -> Option<Peer> {
-    let text = text.trim();
-    if text.is_empty() || text.contains(char::is_whitespace) {
+    let text = beginning(text.trim());
+    let is_content = CONTENTS
+        .iter()
+        .any(|name| member.eq_ignore_ascii_case(name));
+    if text.is_empty() || is_content || text.contains(char::is_whitespace) {
         return None;
+    }
+    let is_place = PLACES.iter().any(|name| member.eq_ignore_ascii_case(name));
+    if let Some(rest) = text.strip_prefix("//").filter(|_| is_place) {
+        return Some(Peer::of_url(rest));
     }
     if let Some((scheme, rest)) = text.split_once("://") {
         let is_scheme = scheme
@@ -200,7 +244,6 @@ fn of_member(member: &str, text: &str) -> Option<Peer> {
         let is_host = is_scheme && !scheme.eq_ignore_ascii_case("file") && !rest.starts_with('/');
         return is_host.then(|| Peer::of_url(text));
     }
-    let is_place = PLACES.iter().any(|name| member.eq_ignore_ascii_case(name));
     let is_host = text.contains('.') || text.starts_with("localhost");
     (is_place && is_host && !text.starts_with(['/', '.'])).then(|| Peer::of_url(text))
 }
@@ -217,9 +260,20 @@ fn walk(member: &str, value: &Value, each: &mut impl FnMut(&str, &str)) {
     }
 }
 
+/// Which remotes a command of git connects to.
+#[derive(Clone, Copy)]
+enum Meant<'n> {
+    /// The one of this name, or at this address.
+    Named(&'n str),
+    /// The one that is meant without a name.
+    ForIt,
+    All,
+}
+
 /// The remotes of the repositories that a command of git may be in.
 struct Remotes {
     is_push: bool,
+    is_of_submodules: bool,
     /// For each repository, the settings in force there, the last one of a name counts.
     places: Vec<(Option<Repository>, Vec<(String, String)>)>,
     /// Remotes that the text itself has named before.
@@ -239,22 +293,31 @@ impl Remotes {
         let directories =
             directories_of(facts, command, Some(&act)).ok_or("the directory is computed")?;
         let (mut own, mut named) = (Vec::new(), Vec::new());
-        for act in before.iter().filter_map(|it| it.git_act()?.ok()) {
-            if let Some((name, value)) = setting_of(&act) {
-                own.push((name, value));
+        for earlier in before {
+            let act = match earlier.git_act() {
+                Some(act) => act?,
+                None if writes_settings(earlier) => {
+                    return Err("settings of git may be written before");
+                }
+                None => continue,
+            };
+            let is_of_settings = matches!(&*act.verb, "config" | "remote");
+            if is_of_settings && act.words.iter().any(|word| word.contains(UNKNOWN)) {
+                return Err("a setting of git is computed");
             }
+            own.extend(setting_of(&act));
             named.extend(remote_of(&act));
         }
-        let given = act.settings.iter().filter_map(|it| it.split_once('='));
+        let of_clone = match &*act.verb {
+            "clone" => values_of(&act.words, &["-c", "--config"]),
+            _ => Vec::new(),
+        };
+        let given = act.settings.iter().chain(&of_clone);
+        let given = given.filter_map(|it| it.split_once('='));
         own.extend(given.map(|(name, value)| (small(name), value.to_string())));
-        if own.iter().any(|(name, _)| {
-            matches!(&**name, "core.sshcommand" | "core.gitproxy") || name.starts_with("include")
-        }) {
-            return Err("settings of git may send it elsewhere");
-        }
         let general = general_settings()?;
         let place = |directory: PathBuf| -> Result<_, &'static str> {
-            let repository = match directory.exists() {
+            let repository = match directory.exists() && act.verb != "clone" {
                 true => Repository::find(&directory)?,
                 false => None,
             };
@@ -264,10 +327,14 @@ impl Remotes {
             }
             let mut settings = settings.found;
             settings.extend(own.iter().cloned());
+            if settings.iter().any(is_another_way) {
+                return Err("settings of git may send it elsewhere");
+            }
             Ok((repository, settings))
         };
         Ok(Remotes {
             is_push: act.verb == "push",
+            is_of_submodules: act.verb == "submodule",
             places: directories
                 .into_iter()
                 .map(place)
@@ -278,23 +345,41 @@ impl Remotes {
 
     /// The hosts of what git takes for a repository: a URL, a path, the name of a remote. Without
     /// any, that of the remote that is meant.
-    fn peers(&self, name: Option<&str>) -> Result<Vec<Peer>, &'static str> {
+    fn peers(&self, meant: Meant<'_>) -> Result<Vec<Peer>, &'static str> {
         let mut peers = Vec::new();
         for (repository, settings) in &self.places {
             let values = |name: &str| {
                 let found = settings.iter().filter(move |(it, _)| it == name);
                 found.map(|(_, value)| value.clone()).collect::<Vec<_>>()
             };
-            let names = match name {
-                Some(name) => vec![name.to_string()],
-                None => self.meant(repository.as_ref(), settings)?,
+            let is_group = |name: &str| {
+                let group = format!("remotes.{name}");
+                settings.iter().any(|(it, _)| *it == group)
+            };
+            let fetches_all = settings.iter().any(|(name, _)| name == "fetch.all");
+            let names = match meant {
+                Meant::Named(name) if !is_group(name) => vec![name.to_string()],
+                Meant::ForIt if !fetches_all => self.meant(repository.as_ref(), settings),
+                Meant::Named(_) | Meant::ForIt | Meant::All => self.all(settings),
             };
             let has_old = |name: &str| {
-                repository
-                    .as_ref()
-                    .is_some_and(|it| it.has_old_settings(Some(name)))
+                let is_name = !name.contains(['/', ':']) && !name.starts_with('.');
+                is_name
+                    && repository
+                        .as_ref()
+                        .is_some_and(|it| it.has_old_settings(Some(name)))
             };
             let mut addresses: Vec<(String, bool)> = Vec::new();
+            if self.is_of_submodules {
+                let mut modules = Settings::default();
+                if let Some(repository) = repository {
+                    modules.add(&repository.root.join(".gitmodules"))?;
+                }
+                let all = modules.found.iter().chain(settings);
+                let of_modules = all
+                    .filter(|(name, _)| name.starts_with("submodule.") && name.ends_with(".url"));
+                addresses.extend(of_modules.map(|(_, address)| (address.clone(), false)));
+            }
             for name in &names {
                 if has_old(name) {
                     return Err("git's older files may say where it goes");
@@ -312,8 +397,10 @@ impl Remotes {
                     addresses.push((name.clone(), false));
                 }
             }
+            let mut is_by_http = false;
             for (address, is_explicit) in addresses {
                 let address = self.rewritten(&address, is_explicit, settings);
+                is_by_http |= address.starts_with("http");
                 match To::of_repository(&address) {
                     Some(To::Url(text)) => peers.push(Peer::of_url(&text)),
                     Some(To::Host(text)) => peers.push(Peer::of_host(&text)),
@@ -328,48 +415,51 @@ impl Remotes {
             };
             let proxies = settings
                 .iter()
-                .filter(|(name, value)| is_proxy(name) && !value.is_empty());
+                .filter(|(name, value)| is_by_http && is_proxy(name) && !value.is_empty());
             peers.extend(proxies.map(|(_, value)| Peer::of_url(value)));
         }
         Ok(peers)
     }
 
     /// The remotes that a command without a name may go to.
-    fn meant(
-        &self,
-        repository: Option<&Repository>,
-        settings: &[(String, String)],
-    ) -> Result<Vec<String>, &'static str> {
-        let Some(repository) = repository else {
-            return Ok(Vec::new());
-        };
+    fn meant(&self, repository: Option<&Repository>, settings: &[(String, String)]) -> Vec<String> {
         let last = |name: &str| {
             let found = settings.iter().rev().find(|(it, _)| it == name);
             found.map(|(_, value)| value.clone())
         };
-        let of_branch = |what: &str| match repository.head() {
-            Ok(Head::Branch(branch)) => last(&format!("branch.{branch}.{what}")),
-            Ok(Head::Detached) | Err(_) => None,
+        let of_branch = |what: &str| match repository.map(Repository::head) {
+            Some(Ok(Head::Branch(branch))) => last(&format!("branch.{branch}.{what}")),
+            _ => None,
         };
         let for_push = || of_branch("pushremote").or_else(|| last("remote.pushdefault"));
         let meant = for_push()
             .filter(|_| self.is_push)
             .or_else(|| of_branch("remote"));
-        Ok(match meant {
-            Some(name) => vec![name],
-            None => {
-                let named = settings.iter().filter_map(|(name, _)| {
-                    let name = name.strip_prefix("remote.")?.strip_suffix(".url")?;
-                    Some(name.to_string())
-                });
-                let mut all: Vec<String> = named.collect();
-                all.extend(self.named.iter().map(|(name, _)| name.clone()));
+        meant.map_or_else(
+            || {
+                let mut all = self.all(settings);
                 let has_origin = all.iter().any(|name| name == "origin");
                 all.retain(|name| !has_origin || name == "origin");
-                all.dedup();
                 all
-            }
-        })
+            },
+            |name| vec![name],
+        )
+    }
+
+    /// All remotes that there are.
+    fn all(&self, settings: &[(String, String)]) -> Vec<String> {
+        let of_settings = settings.iter().filter_map(|(name, _)| {
+            let name = name.strip_prefix("remote.")?;
+            let name = name
+                .strip_suffix(".url")
+                .or(name.strip_suffix(".pushurl"))?;
+            Some(name.to_string())
+        });
+        let of_text = self.named.iter().map(|(name, _)| name.clone());
+        let mut all: Vec<String> = of_settings.chain(of_text).collect();
+        all.sort();
+        all.dedup();
+        all
     }
 
     /// An address as `url.BASE.insteadOf` has it written anew; the longest beginning counts.
@@ -404,15 +494,73 @@ fn small(name: &str) -> String {
     }
 }
 
-/// What `git config NAME VALUE` sets.
+/// Whether a setting has git connect by another program than ssh as it is.
+fn is_another_way((name, value): &(String, String)) -> bool {
+    match &**name {
+        "core.gitproxy" => true,
+        "core.sshcommand" => {
+            let mut words = value.split_whitespace();
+            let is_ssh = words
+                .next()
+                .is_some_and(|it| it == "ssh" || it.ends_with("/ssh"));
+            let leads = |word: &str| {
+                ["-o", "-J", "-F", "-W"]
+                    .iter()
+                    .any(|it| word.starts_with(it))
+            };
+            !is_ssh || words.any(leads)
+        }
+        name => name.starts_with("include"),
+    }
+}
+
+/// Whether a command of another program writes, or may write, into files of git's settings.
+fn writes_settings(command: &Command) -> bool {
+    let is_one = |path: &str| {
+        path.contains(".git/") || path.ends_with(".gitconfig") || path.contains("git/config")
+    };
+    command.paths().any(|path| is_one(&path))
+        || command.written().iter().any(|word| is_one(&word.text))
+}
+
+/// The values of an option, behind it or attached.
+fn values_of(words: &[String], options: &[&str]) -> Vec<String> {
+    let mut values = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        for option in options {
+            if word == option {
+                values.extend(words.get(at + 1).cloned());
+            } else if let Some(rest) = word.strip_prefix(option) {
+                values.push(rest.trim_start_matches('=').to_string());
+            }
+        }
+    }
+    values
+}
+
+/// The words of a command of git that are no options.
+fn operands<'a>(act: &'a GitAct, with_value: &[&str]) -> Vec<&'a str> {
+    let mut operands = Vec::new();
+    let mut words = act.words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word {
+            _ if with_value.contains(&word) => drop(words.next()),
+            _ if word.starts_with('-') => {}
+            _ => operands.push(word),
+        }
+    }
+    operands
+}
+
+/// What `git config NAME VALUE` sets, in whichever file.
 fn setting_of(act: &GitAct) -> Option<(String, String)> {
     if act.verb != "config" {
         return None;
     }
-    let words = act.words.iter().filter(|word| !word.starts_with('-'));
-    let words: Vec<&String> = words.filter(|word| *word != "set").collect();
+    let mut words = operands(act, &["-f", "--file", "--type", "--blob", "--comment"]);
+    words.retain(|word| *word != "set");
     match words.as_slice() {
-        [name, value, ..] => Some((small(name), (*value).clone())),
+        [name, value, ..] => Some((small(name), (*value).to_string())),
         _ => None,
     }
 }
@@ -422,17 +570,7 @@ fn remote_of(act: &GitAct) -> Option<(String, String)> {
     if act.verb != "remote" {
         return None;
     }
-    const WITH_VALUE: [&str; 4] = ["-t", "--track", "-m", "--master"];
-    let mut operands = Vec::new();
-    let mut words = act.words.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        match word {
-            _ if WITH_VALUE.contains(&word) => drop(words.next()),
-            _ if word.starts_with('-') => {}
-            _ => operands.push(word),
-        }
-    }
-    match operands.as_slice() {
+    match operands(act, &["-t", "--track", "-m", "--master"]).as_slice() {
         ["add" | "set-url", name, address, ..] => Some(((*name).into(), (*address).into())),
         _ => None,
     }

@@ -52,6 +52,11 @@ impl HostPattern {
     /// What is wrong with it.
     pub fn new(pattern: &str) -> Result<HostPattern, String> {
         let pattern = pattern.trim();
+        if pattern.contains(',') {
+            return Err(
+                "one rule names one host; several are a list: `[Connect(a), Connect(b)]`".into(),
+            );
+        }
         if let Some((_, rest)) = pattern.split_once("://") {
             let host = rest.split('/').next().unwrap_or_default();
             return Err(format!(
@@ -144,7 +149,9 @@ impl Named {
         };
         match (self, host, address) {
             (Named::Any, ..) => true,
-            (Named::Name(own), Host::Domain(name), _) => own == name,
+            (Named::Name(own), Host::Domain(name), _) => {
+                own == name || own == LOCALHOST && is_below(name, LOCALHOST)
+            }
             (Named::Name(own), _, Some(address)) => own == LOCALHOST && is_this_machine(address),
             (Named::Below(own), Host::Domain(name), _) => is_below(name, own),
             (Named::Addresses(own, bits), _, Some(address)) => has_address(*own, *bits, address),
@@ -182,7 +189,14 @@ fn host(text: &str) -> Result<Host<String>, String> {
         true => format!("[{bare}]"),
         false => bare.to_string(),
     };
-    Host::parse(&bare).map_err(|error| format!("`{text}` is no host: {error}"))
+    let host = Host::parse(&bare).map_err(|error| format!("`{text}` is no host: {error}"))?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match &host {
+        Host::Domain(name) if !name.chars().all(is_plain) => Err(format!(
+            "`{text}` is no host: it has other signs than a name has"
+        )),
+        _ => Ok(host),
+    }
 }
 
 fn whole(address: IpAddr) -> Named {
@@ -390,6 +404,10 @@ mod tests {
             ("10.0.0.0/40", "`40` is no number of bits from 0 to 32"),
             ("*.10.0.0.1", "not before an address"),
             ("", "names no host"),
+            ("a.example, b.example", "several are a list"),
+            ("{a,b}.example", "several are a list"),
+            ("*.*.example", "has other signs"),
+            ("a{b}.example", "has other signs"),
             ("a b", "is no host"),
         ] {
             let told = HostPattern::new(pattern).unwrap_err();

@@ -256,7 +256,9 @@ impl Settings {
 fn settings_of(text: &str) -> Vec<(String, String)> {
     let mut section = String::new();
     let mut found = Vec::new();
-    for line in text.lines().map(str::trim) {
+    // A backslash at a line's end joins it with the next one.
+    let joined = text.replace("\\\r\n", "").replace("\\\n", "");
+    for line in joined.lines().map(str::trim) {
         let (head, line) = match line.strip_prefix('[').and_then(|it| it.split_once(']')) {
             // A value may stand on the line of its section.
             Some((head, rest)) => (Some(head), rest.trim()),

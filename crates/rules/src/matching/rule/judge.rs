@@ -301,6 +301,7 @@ impl<'r> Asked<'r> {
             let why = match (&connection.peer, located) {
                 (_, Located::Elsewhere) => continue,
                 (_, Located::Unclear(why)) => why,
+                _ if connection.doubt.is_some() => connection.doubt.unwrap_or_default(),
                 (_, Located::Here) if fits == Fits::Yes && !may_be_excepted() => {
                     return (Truth::Yes, Some(told));
                 }
