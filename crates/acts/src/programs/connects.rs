@@ -229,11 +229,8 @@ fn add(kind: Place, word: &Word, all: &mut Vec<To>) {
             match &*name {
                 "" if is_all => {}
                 "" => all.push(unclear),
-                _ if name.contains("proxy") => {
-                    if !matches!(value, "on" | "off" | "no" | "yes") {
-                        all.extend(url(value, is_all));
-                    }
-                }
+                _ if name.contains("proxy") && matches!(value, "on" | "off" | "no" | "yes") => {}
+                _ if name.contains("proxy") => all.extend(url(value, is_all)),
                 "input" | "base" | "config" => all.push(To::Unclear(ELSEWHERE)),
                 _ if is_place => all.push(To::Unclear(ELSEWHERE)),
                 _ => {}

@@ -270,12 +270,15 @@ enum Meant<'n> {
     All,
 }
 
+/// Where a command of git may be: the repository, if there is one, and the settings in force there,
+/// of which the last one of a name counts.
+type Place = (Option<Repository>, Vec<(String, String)>);
+
 /// The remotes of the repositories that a command of git may be in.
 struct Remotes {
     is_push: bool,
     is_of_submodules: bool,
-    /// For each repository, the settings in force there, the last one of a name counts.
-    places: Vec<(Option<Repository>, Vec<(String, String)>)>,
+    places: Vec<Place>,
     /// Remotes that the text itself has named before.
     named: Vec<(String, String)>,
 }
@@ -316,7 +319,7 @@ impl Remotes {
         let given = given.filter_map(|it| it.split_once('='));
         own.extend(given.map(|(name, value)| (small(name), value.to_string())));
         let general = general_settings()?;
-        let place = |directory: PathBuf| -> Result<_, &'static str> {
+        let place = |directory: PathBuf| -> Result<Place, &'static str> {
             let repository = match directory.exists() && act.verb != "clone" {
                 true => Repository::find(&directory)?,
                 false => None,
