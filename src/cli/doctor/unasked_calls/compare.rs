@@ -79,7 +79,7 @@ impl Compared {
         let mut rest = unmatched(calls.clone(), &own.records);
         // A host answers first and writes then.
         let began = Instant::now();
-        while rest.iter().any(|call| is_just_made(call)) && began.elapsed() < SETTLES {
+        while rest.iter().any(is_just_made) && began.elapsed() < SETTLES {
             std::thread::sleep(Duration::from_millis(20));
             own = ledger::project(root, around);
             rest = unmatched(calls.clone(), &own.records);
