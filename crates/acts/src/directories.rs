@@ -139,7 +139,7 @@ impl Directories {
 
 impl Word {
     /// A path as it was [told](Word::path).
-    fn path_of(path: &str) -> Word {
+    pub(super) fn path_of(path: &str) -> Word {
         match path.strip_prefix('~') {
             Some(rest) => Word {
                 home: true,

@@ -18,6 +18,10 @@ pub(super) enum Held {
     Yes,
 }
 
+pub(super) fn to_held(holds: bool) -> Held {
+    if holds { Held::Yes } else { Held::No }
+}
+
 /// Which rule it is. Copies of a rule say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RuleId(u64);

@@ -129,6 +129,9 @@ pub struct Script {
     scripts: Vec<String>,
     /// Those that run in another directory than the text, from where the text begins.
     moved_scripts: Vec<String>,
+    /// Files that a shell or an interpreter runs, each as the command that it is by itself: `./x a`
+    /// of `bash x a`, `. ./x a` and `sh -s a < x`.
+    run_files: Vec<Command>,
     /// The files that redirections open.
     redirected: Vec<act::Redirected>,
     connections: connections::FoundConnections,
@@ -470,6 +473,7 @@ impl Script {
         add_new(&mut self.texts, other.texts);
         add_new(&mut self.scripts, other.scripts);
         add_new(&mut self.redirected, other.redirected);
+        add_new(&mut self.run_files, other.run_files);
         self.runs_constants |= other.runs_constants;
         self.unseen = self.unseen.take().or(other.unseen);
         self.beside = self.beside.take().or(other.beside);
@@ -532,7 +536,7 @@ impl Script {
     /// hold or be in doubt; nothing if any program could be run.
     pub fn programs(&self) -> Option<Vec<&str>> {
         // A script may name any.
-        if !self.gaps.is_empty() || !self.scripts.is_empty() {
+        if !self.gaps.is_empty() || !self.scripts.is_empty() || !self.run_files.is_empty() {
             return None;
         }
         let mut names = Vec::with_capacity(self.commands.len());

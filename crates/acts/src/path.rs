@@ -1,8 +1,10 @@
 //! Operands as paths: whether a word stays within what a pattern names.
 
 use super::directories::{Directories, tidied};
-use super::judged::Held;
+use super::judged::{Held, to_held};
 use super::meeting::{self, glob};
+use super::names::base_name;
+use super::programs::is_system_path;
 use super::word::{DIRECTORY, Openness, Word};
 use super::{Command, Files, Place, Writes};
 use compact_str::{CompactString, format_compact};
@@ -228,6 +230,148 @@ pub(super) fn is_program(pattern: &str, head: &Word, command: &Command, place: &
         && directories
             .all()
             .all(|directory| goes_up_as_written(head, directory, place))
+}
+
+/// Why it can't be told whether a program is the file that a rule names.
+const UNKNOWN_PLACE: &str = "the directory that the program is in can't be told";
+const UNKNOWN_LINK: &str = "where the program's path leads can't be told";
+
+/// Whether the word that names a program may be the file that a pattern names: as it is written, or
+/// where links lead. `by_name`: its last part is as the pattern has it.
+pub(super) fn may_be_program(
+    pattern: &str,
+    head: &Word,
+    by_name: bool,
+    command: &Command,
+    place: &Place,
+) -> Held {
+    let doubt = |why| if by_name { Held::Doubt(why) } else { Held::No };
+    let home = place.home.and_then(|home| home.to_str());
+    let (own, at_home) = pattern
+        .strip_prefix('~')
+        .map_or((pattern, false), |rest| (rest, true));
+    let from = place.patterns.to_str();
+    let wanted = from.and_then(|from| absolute(own, at_home, from, home));
+    let Some(wanted) = wanted else {
+        return doubt(UNKNOWN_PLACE);
+    };
+    let here = head.with_directory();
+    let head = here.as_ref().unwrap_or(head);
+    if head.openness != Openness::Constant || head.text.contains(['$', '…']) {
+        let known = head
+            .beginning()
+            .rsplit_once('/')
+            .map_or("", |(known, _)| known);
+        let is_elsewhere = (head.home || known.starts_with('/'))
+            && !head.text[known.len()..].contains("..")
+            && absolute(known, head.home, "", home)
+                .is_some_and(|known| !may_lie_in(&wanted, &known));
+        return if is_elsewhere {
+            Held::No
+        } else {
+            doubt(UNKNOWN_PLACE)
+        };
+    }
+    let is_rooted = head.home || head.text.starts_with('/');
+    let is_relative = !at_home && !own.starts_with('/');
+    let is_written_so = || by_name && tidied(&head.text) == tidied(pattern);
+    if command.directories.is_unknown() && !is_rooted {
+        return if is_written_so() {
+            Held::Yes
+        } else {
+            doubt(UNKNOWN_PLACE)
+        };
+    }
+    // Whoever runs `../x` may be below the directory that the rule was written for.
+    let goes_up = head.text.starts_with("../") && command.directories == Directories::First;
+    let behind = head.text.trim_start_matches("../");
+    if by_name && is_relative && goes_up && tidied(behind) == tidied(pattern) {
+        return Held::Yes;
+    }
+    let is_plain = fixed(&wanted) == wanted.len();
+    let led_pattern = || match place.links.filter(|_| is_plain) {
+        Some(links) => links(&joined(&wanted)),
+        None => None,
+    };
+    let from_directory = |directory: &str| {
+        let Some(base) = base(directory, place) else {
+            return doubt(UNKNOWN_PLACE);
+        };
+        let path = absolute(&head.text, head.home, &base, home);
+        if path.is_some_and(|path| fits(&wanted, &path)) {
+            return Held::Yes;
+        }
+        let Some(links) = place.links else {
+            return Held::No;
+        };
+        match links(&unresolved(head, &base, home)) {
+            Some(led) => to_held(fits(&wanted, &parts_of(&led)) || led_pattern() == Some(led)),
+            None => Held::Doubt(UNKNOWN_LINK),
+        }
+    };
+    let rooted = is_rooted.then_some("");
+    let directories = rooted
+        .into_iter()
+        .chain(command.directories.all().filter(|_| rooted.is_none()));
+    directories.map(from_directory).max().unwrap_or(Held::No)
+}
+
+/// Whether a program that is named by a path leads, as a link, to a file of another name, which a
+/// pattern names.
+pub(super) fn led_by_link(pattern: &str, head: &Word, command: &Command, place: &Place) -> Held {
+    let here = head.with_directory();
+    let head = here.as_ref().unwrap_or(head);
+    let is_open = head.openness != Openness::Constant || head.text.contains(['$', '…']);
+    let home = place.home.and_then(|home| home.to_str());
+    let Some(links) = place
+        .links
+        .filter(|_| !is_open && !is_system_path(&head.text))
+    else {
+        return Held::No;
+    };
+    let rooted = (head.home || head.text.starts_with('/')).then_some("");
+    let directories = rooted
+        .into_iter()
+        .chain(command.directories.all().filter(|_| rooted.is_none()));
+    let led = directories
+        .filter_map(|directory| base(directory, place))
+        .map(|base| match links(&unresolved(head, &base, home)) {
+            Some(led) => to_held(glob(pattern, base_name(&led))),
+            None => Held::Doubt(UNKNOWN_LINK),
+        });
+    led.max().unwrap_or(Held::No)
+}
+
+/// A constant word as an absolute path, with its `..` for the links before them.
+fn unresolved(word: &Word, base: &str, home: Option<&str>) -> String {
+    match (word.home, word.text.starts_with('/')) {
+        (true, _) => format!("{}/{}", home.unwrap_or_default(), word.text),
+        (false, true) => word.text.to_string(),
+        (false, false) => format!("{base}/{}", word.text),
+    }
+}
+
+fn joined(parts: &[String]) -> String {
+    format!("/{}", parts.join("/"))
+}
+
+/// Whether a path is what a pattern names.
+fn fits(pattern: &[String], path: &[String]) -> bool {
+    let [pattern, path] =
+        [pattern, path].map(|parts| parts.iter().map(String::as_str).collect::<Vec<_>>());
+    matches(&pattern, &path)
+}
+
+/// Whether a path that a pattern names may lie in a directory.
+fn may_lie_in(pattern: &[String], directory: &[String]) -> bool {
+    for (at, part) in directory.iter().enumerate() {
+        match pattern.get(at) {
+            Some(wanted) if wanted.contains("**") => return true,
+            Some(wanted) if glob(wanted, part) => {}
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// Whether each `..` of a word leads where its name says, from a directory of its command.

@@ -5,14 +5,15 @@ use super::super::expand::output;
 use super::super::expand::{Openness, Word, is_number, is_variable};
 use super::super::programs::{Names, running};
 use super::super::word::without_expansions;
-use super::super::{Role, Shell, Span, grammar, programs};
+use super::super::{Command, Role, Shell, Span, grammar, programs};
 use super::expansion::as_operand;
 use super::simple::is_own_name;
 use super::state::Later;
 use super::{
-    Awaited, By, COMPLETED, Directories, Facts, Input, MAX_FILES, Passed, Walk, base_name,
-    looks_expandable, tail,
+    Awaited, By, COMPLETED, Directories, Facts, Input, MAX_COMMANDS, MAX_FILES, Passed, TOO_LARGE,
+    Walk, base_name, looks_expandable, tail,
 };
+use compact_str::format_compact;
 use std::rc::Rc;
 
 /// Options of `set -o` that don't change how the shell reads.
@@ -416,6 +417,7 @@ impl Walk {
                 _ => self.gap_of_code("`source` is given computed text", span),
             };
         }
+        self.runs_file(file, args, span);
         match file.as_constant() {
             Some(path) => {
                 let path = path.to_string();
@@ -451,6 +453,28 @@ impl Walk {
             if sets {
                 this.positional = Some(Passed::unknown());
             }
+        });
+    }
+
+    /// A file is run as a script: it is the command that it would be by its own name.
+    pub(super) fn runs_file(&mut self, file: &Word, args: &[Word], span: &Span) {
+        if self.script.run_files.len() > MAX_COMMANDS || !self.spend(args.len() + 1) {
+            return self.gap(TOO_LARGE, span);
+        }
+        let is_bare = !file.home && !file.text.contains('/') && file.is_constant();
+        let file = match is_bare {
+            true => Word {
+                text: format_compact!("./{}", file.text),
+                ..file.clone()
+            },
+            false => file.clone(),
+        };
+        self.script.run_files.push(Command {
+            words: file.before(args),
+            span: self.at(span),
+            directories: self.directories.clone(),
+            relinked: self.relinked,
+            ..Command::default()
         });
     }
 

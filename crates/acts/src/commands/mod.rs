@@ -55,7 +55,7 @@ impl Input {
     /// What is read from what a word names.
     fn of_files(files: &[Word]) -> Input {
         match files {
-            [file] if file.openness == Openness::Constant => Input::File(file.text.clone()),
+            [file] if file.openness == Openness::Constant => Input::File(file.path().into()),
             _ => Input::Computed,
         }
     }

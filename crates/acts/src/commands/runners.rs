@@ -188,6 +188,7 @@ impl Walk {
             };
             return false;
         }
+        self.runs_file(script, args, span);
         match script.as_constant() {
             Some(path) => {
                 let path = path.to_string();
@@ -246,6 +247,12 @@ impl Walk {
             }
             Input::Outer => self.unseen("a shell reads what it is given", span),
             Input::File(path) => {
+                let args = self.positional.as_ref().map(|given| given.words.clone());
+                self.runs_file(
+                    &Word::path_of(&path),
+                    args.as_deref().unwrap_or_default(),
+                    span,
+                );
                 if self.started(&path, &[], span, By::Shell(shell)) {
                     return true;
                 }
@@ -316,6 +323,9 @@ impl Walk {
         });
         if let Some(program) = program {
             self.run(&program, span, &Facts::default());
+        }
+        if let Some(at) = running::script_of_interpreter(name, words) {
+            self.runs_file(&words[at], &words[at + 1..], span);
         }
         match script.map(|at| &words[at]) {
             Some(word) => {

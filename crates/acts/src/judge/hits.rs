@@ -1,16 +1,90 @@
 //! Hits: whether some command of a text does what a rule names, or may.
 
-use super::super::{Judgement, Script};
+use super::super::{Files, Judgement, Script};
 use super::covers::is_excepted;
 use super::named::named_somewhere;
 use super::*;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 impl Stage {
-    /// Whether the command does what the pattern says: any reading of it is enough.
+    /// Whether the command does what the pattern says, if its program is the pattern's as it is
+    /// written: any reading of it is enough.
     pub(super) fn hits(&self, command: &Command, piped: bool) -> Held {
-        if !piped && self.is_of_another_program(command) {
+        if !piped && self.is_of_another_program(command) || !self.is_written_there(command) {
             return Held::No;
         }
+        self.does(command, piped)
+    }
+
+    /// Whether the command does what the pattern says, if its program is the pattern's file: by
+    /// whichever path, through a link, or as a script that a shell is given.
+    pub(super) fn hits_file(&self, command: &Command, place: &Place) -> Held {
+        let Some(head) = command.words.first() else {
+            return Held::No;
+        };
+        let is_it = self.is_its_file(head, command, place);
+        if is_it == Held::No {
+            return Held::No;
+        }
+        // By the name that the rule has for it.
+        let named = command.with(Word::constant(self.program.as_str()).before(&command.words[1..]));
+        let from_here = || path::from_here(&named, place).filter(|_| self.names_path());
+        let held = match self.does(&named, false) {
+            Held::Yes => Held::Yes,
+            held => from_here().map_or(held, |named| held.max(self.does(&named, false))),
+        };
+        held.min(is_it)
+    }
+
+    fn is_its_file(&self, head: &Word, command: &Command, place: &Place) -> Held {
+        let by_name = self.is_named_by(head);
+        // A bare name is found on PATH: `ls` is none of `scripts/*`.
+        if !head.text.contains('/') && !head.home {
+            let is_any = self.directory.is_some() && self.program.trim_matches('*').is_empty();
+            return to_held(by_name && !is_any);
+        }
+        match &self.directory {
+            None if by_name => Held::Yes,
+            None => path::led_by_link(&self.program, head, command, place),
+            Some(directory) => {
+                let pattern = format!("{directory}/{}", self.program);
+                // The system's programs are these in each of its directories.
+                match programs::is_system_path(&pattern) {
+                    true => to_held(by_name),
+                    false => path::may_be_program(&pattern, head, by_name, command, place),
+                }
+            }
+        }
+    }
+
+    /// Whether a rule is about scripts, so that it matters which file runs: its program is none of
+    /// the table's, and its name is told.
+    pub(super) fn may_be_script(&self) -> bool {
+        let is_told = || match self.program.contains('*') {
+            true => self.program.contains('.'),
+            false => options::any_row(&self.program).is_none(),
+        };
+        self.directory.is_some() || self.whole.is_none() && is_told()
+    }
+
+    /// The names under which commands of the text put the file that the pattern names: `ln -s
+    /// ship.sh go`.
+    fn made_of_its_file<'s>(&self, script: &'s Script) -> Vec<&'s str> {
+        let puts = |command: &&Command| {
+            let name = command.words.first().and_then(Word::as_constant);
+            matches!(name.map(base_name), Some("ln" | "cp" | "mv" | "install"))
+        };
+        let is_its = |word: &Word| glob(&self.program, base_name(&word.text));
+        let target = |command: &'s Command| {
+            let (last, others) = command.words.get(1..)?.split_last()?;
+            others.iter().any(is_its).then(|| base_name(&last.text))
+        };
+        let all = script.commands.iter().filter(puts);
+        all.filter_map(target).collect()
+    }
+
+    fn does(&self, command: &Command, piped: bool) -> Held {
         if self.row.is_some() && only_helps(&command.words) {
             return Held::No;
         }
@@ -23,6 +97,20 @@ impl Stage {
                 held.max(self.hits_without_vanishing(command, piped))
             }
         }
+    }
+
+    /// Whether the program may be in the directory that the pattern names, as both are written.
+    fn is_written_there(&self, command: &Command) -> bool {
+        let (Some(directory), Some(head)) = (&self.directory, command.words.first()) else {
+            return true;
+        };
+        let Some((written, _)) = head.text.rsplit_once('/') else {
+            return true;
+        };
+        glob(directory, written)
+            || head.text.starts_with('.')
+            || programs::is_system_path(&head.text)
+            || !directory.starts_with('.')
     }
 
     /// Whether the command is another program's by its name alone, as most commands are. A twin may
@@ -69,15 +157,6 @@ impl Stage {
         }
         if let Some(whole) = &self.whole {
             return to_held(glob(whole, &command.normal()));
-        }
-        if let (Some(directory), Some(head)) = (&self.directory, command.words.first())
-            && let Some((written, _)) = head.text.rsplit_once('/')
-            && !glob(directory, written)
-            && !head.text.starts_with('.')
-            && !programs::is_system_path(&head.text)
-            && directory.starts_with('.')
-        {
-            return Held::No;
         }
         let parsed = Reading::new(
             &command.words[1..],
@@ -369,6 +448,59 @@ pub(super) fn reads_its_input(words: &[Word]) -> bool {
     }
 }
 
+/// What commands of a text do of what rules name.
+struct Found<'a> {
+    matching: Vec<usize>,
+    doubt: Option<Doubt>,
+    unless: &'a [&'a CommandRule],
+    place: &'a Place<'a>,
+}
+
+impl Found<'_> {
+    /// Adds what a rule comes to for a command, unless an exception takes that away. A file that a
+    /// shell is given is a command by itself.
+    fn add(&mut self, held: Held, script: &Script, at: usize, command: Option<&Command>) {
+        let Found { unless, place, .. } = *self;
+        let is_taken = |command| is_excepted(unless, command, place);
+        match place.held_there(held, script, at) {
+            Held::No => {}
+            _ if command.is_some_and(is_taken) => {}
+            Held::Yes if self.matching.contains(&at) => {}
+            Held::Yes => self.matching.push(at),
+            Held::Doubt(why) => {
+                let at = script.commands[at].span.clone();
+                self.doubt.get_or_insert(Doubt { why, at });
+            }
+        }
+    }
+}
+
+/// Why a command may be a file of another name.
+const MADE: &str = "the text may have given the file another name";
+
+/// Whether the program of a command has one of these names.
+fn is_one_of(names: &[&str], command: &Command) -> bool {
+    let head = command.words.first();
+    head.is_some_and(|head| names.contains(&base_name(&head.text)))
+}
+
+/// Where links lead a path, looked at once for all rules, and for so many paths at most: a text may
+/// name thousands.
+fn led_once(path: &str, led: &RefCell<Led>, place: &Place) -> Option<String> {
+    const MOST: usize = 256;
+    if let Some(known) = led.borrow().get(path) {
+        return known.clone();
+    }
+    if led.borrow().len() >= MOST {
+        return None;
+    }
+    let leads = place.links.and_then(|links| links(path));
+    led.borrow_mut().insert(path.to_string(), leads.clone());
+    leads
+}
+
+type Led = HashMap<String, Option<String>>;
+
 /// Whether some command of the text matches one of `rules` and isn't covered by `unless`.
 pub fn hits(
     rules: &[&CommandRule],
@@ -376,30 +508,49 @@ pub fn hits(
     script: &Script,
     place: &Place,
 ) -> Judgement {
-    let mut matching = Vec::new();
-    let mut doubt: Option<Doubt> = None;
+    let led = RefCell::default();
+    let links = |path: &str| led_once(path, &led, place);
+    let place = &Place {
+        links: place.links.map(|_| &links as &Files),
+        ..*place
+    };
+    let mut found = Found {
+        matching: Vec::new(),
+        doubt: None,
+        unless,
+        place,
+    };
     for rule in rules {
         let Some(stage) = rule.stage() else {
-            for at in pipe_hits(&rule.stages, script, &mut doubt) {
-                match place.held_there(Held::Yes, script, at) {
-                    Held::Yes => {}
-                    Held::No => continue,
-                    Held::Doubt(why) => {
-                        let at = script.commands[at].span.clone();
-                        doubt.get_or_insert(Doubt { why, at });
-                        continue;
-                    }
-                }
-                if !matching.contains(&at) {
-                    matching.push(at);
-                }
+            for at in pipe_hits(&rule.stages, script, &mut found.doubt) {
+                found.add(Held::Yes, script, at, None);
             }
             continue;
         };
         let names_path = stage.names_path();
-        // What is told by the names alone isn't worth keeping.
         let is_of_another = |command| stage.is_of_another_program(command);
-        if !names_path && script.commands.iter().all(is_of_another) {
+        if stage.may_be_script() {
+            let made = stage.made_of_its_file(script);
+            let held = |command: &Command| match stage.hits_file(command, place) {
+                Held::No if is_one_of(&made, command) => Held::Doubt(MADE),
+                held => held,
+            };
+            for file in &script.run_files {
+                let is_runner = |command: &Command| command.span == file.span;
+                let Some(at) = script.commands.iter().rposition(is_runner) else {
+                    continue;
+                };
+                found.add(held(file), script, at, Some(file));
+            }
+            for (at, command) in script.commands.iter().enumerate() {
+                // What its name tells is kept below.
+                if stage.directory.is_some() || !stage.is_program(command) {
+                    found.add(held(command), script, at, Some(command));
+                }
+            }
+        }
+        // What is told by the names alone isn't worth keeping.
+        if stage.directory.is_some() || !names_path && script.commands.iter().all(is_of_another) {
             continue;
         }
         let judge = || {
@@ -417,20 +568,12 @@ pub fn hits(
                 false => None,
             };
             let held = from_here().map_or(*held, |other| other.max(*held));
-            match place.held_there(held, script, at) {
-                Held::No => {}
-                _ if is_excepted(unless, command, place) => {}
-                Held::Yes if matching.contains(&at) => {}
-                Held::Yes => matching.push(at),
-                Held::Doubt(why) => {
-                    doubt.get_or_insert(Doubt {
-                        why,
-                        at: command.span.clone(),
-                    });
-                }
-            }
+            found.add(held, script, at, Some(command));
         }
     }
+    let Found {
+        matching, doubt, ..
+    } = found;
     if !matching.is_empty() {
         return Judgement::Yes(matching);
     }

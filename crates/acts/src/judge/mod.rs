@@ -10,7 +10,7 @@ mod named;
 mod reading;
 
 use super::directories::Directories;
-use super::judged::{Held, RuleId};
+use super::judged::{Held, RuleId, to_held};
 use super::meeting::{self, glob};
 use super::names::base_name;
 use super::path;
@@ -805,8 +805,4 @@ impl Stage {
         }
         Some(row)
     }
-}
-
-fn to_held(holds: bool) -> Held {
-    if holds { Held::Yes } else { Held::No }
 }

@@ -482,9 +482,19 @@ pub(super) fn named_somewhere(
                 end.map_or(0..0, |end| end + 1..command.words.len().min(end + 2))
             }
         };
+        // A script that a shell is given is told by its path.
+        let is_told = |word: &Word| {
+            let is_it = |file: &Command| {
+                let [own, file] = [word, &file.words[0]].map(|it| it.text.trim_start_matches("./"));
+                own == file
+            };
+            let mut files = script.run_files.iter();
+            stage.directory.is_some() && files.any(|it| it.span == command.span && is_it(it))
+        };
         let may_start = |word: &Word| {
             (!matches!(word.openness, Openness::Files(_)) || may_be_found(word))
                 && stage.may_begin_with(word, false)
+                && !is_told(word)
         };
         let starts = starts.filter(|at| {
             !stage.program.contains('*')
@@ -493,7 +503,12 @@ pub(super) fn named_somewhere(
                 && !is_kept(*at)
         });
         for (n_asked, at) in starts.enumerate() {
-            if n_asked >= MAX_STARTS || stage.hits(&command.from(at), false) != Held::No {
+            let own = command.from(at);
+            let held = match stage.directory {
+                Some(_) => stage.hits_file(&own, place),
+                None => stage.hits(&own, false),
+            };
+            if n_asked >= MAX_STARTS || held != Held::No {
                 return Some(command.span.clone());
             }
         }

@@ -3,7 +3,8 @@
 
 use super::super::names::base_name;
 use super::super::word::{Openness, Word, behind_expansions};
-use super::options::{Does, Row, Style};
+use super::files::Kind;
+use super::options::{Does, Row, Style, Takes};
 use super::parsed::{Given, Item};
 use super::{
     Names, Parsed, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed,
@@ -154,6 +155,29 @@ pub(in super::super) fn passes_lines(words: &[Word]) -> bool {
     };
     let given = Parsed::new(&words[1..], Some(row));
     is_filter(words) && !parts.iter().any(|option| given.has(option))
+}
+
+/// Which word of an interpreter is the file that it runs; none if it is given code or a module, or
+/// only looks at the file.
+pub(in super::super) fn script_of_interpreter(name: &str, words: &[Word]) -> Option<usize> {
+    let row = options::any_row(name)?;
+    let given = Parsed::new(words.get(1..)?, Some(row));
+    let is_instead = |Given { option, .. }: Given| {
+        // Others than python check the script with `-c`, and php with `-l`.
+        let only_checks = option.names.contains(&"-c") && option.value == Takes::Nothing;
+        option.kind == Kind::Code || only_checks || name == "php" && option.names.contains(&"-l")
+    };
+    let mut options = given.options.iter().flat_map(Item::given);
+    if super::python_module(words).is_some() || options.any(is_instead) {
+        return None;
+    }
+    let first = given.operands.first()?;
+    let script = match row.child(&first.word.text) {
+        Some(_) if first.word.text == "run" => given.operands.get(1)?,
+        Some(_) => return None,
+        None => first,
+    };
+    Some(script.at + 1)
 }
 
 /// What a shell is told by its words.

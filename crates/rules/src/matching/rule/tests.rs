@@ -7,7 +7,9 @@ use hookwire_base::syntax::source::Layer;
 use hookwire_testing::rows;
 use serde::Deserialize;
 use serde_json::json;
+use std::fs;
 use std::iter::{empty, once};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -144,6 +146,67 @@ fn rules_are_about_commands() {
             row.covers.map(|_| covers == "yes"),
         );
         (found, (row.hits, row.covers))
+    });
+}
+
+/// A rule that names a script means that file, by whichever path and in whichever shell it runs.
+#[test]
+fn rules_know_which_file_runs() {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Row {
+        rule: String,
+        command: String,
+        #[serde(default)]
+        unless: Vec<String>,
+        says: Option<String>,
+        covers: Option<bool>,
+    }
+    let scene = tempfile::tempdir().unwrap();
+    let cwd = scene.path().canonicalize().unwrap();
+    for directory in ["sub", "tools"] {
+        fs::create_dir(cwd.join(directory)).unwrap();
+    }
+    for file in [
+        "ship.sh",
+        "drop.sh",
+        "other.sh",
+        "sub/ship.sh",
+        "tools/deploy.py",
+    ] {
+        fs::write(cwd.join(file), "echo hi").unwrap();
+    }
+    for (link, to) in [
+        ("link", "ship.sh"),
+        ("dl", "drop.sh"),
+        ("d", "sub"),
+        ("sub/up", "../ship.sh"),
+    ] {
+        symlink(to, cwd.join(link)).unwrap();
+    }
+    rows::compare("rules/script_files.jsonl", |row: Row| {
+        let compiled = |rules: &[String]| {
+            let rules = rules.iter().map(|rule| ToolRule::new(rule).unwrap());
+            rules.collect()
+        };
+        let condition = Condition {
+            rules: compiled(&[row.rule]),
+            unless: compiled(&row.unless),
+            located: None,
+        };
+        let command = row.command.replace("{cwd}", cwd.to_str().unwrap());
+        let facts = facts(&cwd, "Bash", &json!({ "command": command }));
+        let holds = |reading| condition.holds(&facts, ASKER, reading);
+        let says = match holds(Reading::Hits) {
+            Truth::Yes => "yes",
+            Truth::Opaque(_) => "doubt",
+            Truth::No | Truth::Delegates(_) => "no",
+        };
+        let found = (
+            row.says.as_ref().map(|_| says.to_string()),
+            row.covers.map(|_| holds(Reading::Covers) == Truth::Yes),
+        );
+        (found, (row.says, row.covers))
     });
 }
 
