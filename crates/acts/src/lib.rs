@@ -129,6 +129,8 @@ pub struct Script {
     scripts: Vec<String>,
     /// Those that run in another directory than the text, from where the text begins.
     moved_scripts: Vec<String>,
+    /// The variables that the text sets by itself: `x=1`.
+    assigned: Vec<compact_str::CompactString>,
     /// Files that a shell or an interpreter runs, each as the command that it is by itself: `./x a`
     /// of `bash x a`, `. ./x a` and `sh -s a < x`.
     run_files: Vec<Command>,
@@ -152,6 +154,8 @@ pub struct Command {
     pub span: Span,
     role: Role,
     assigns: bool,
+    /// The assignments before it, if they are all that it has set: `NAME=value`.
+    settings: Option<Arc<[Word]>>,
     writes: Writes,
     data: bool,
     directories: directories::Directories,
@@ -249,6 +253,7 @@ impl Command {
             span,
             writes,
             directories: self.directories.clone(),
+            settings: self.settings.clone(),
             ..*self
         }
     }
@@ -474,6 +479,7 @@ impl Script {
         add_new(&mut self.scripts, other.scripts);
         add_new(&mut self.redirected, other.redirected);
         add_new(&mut self.run_files, other.run_files);
+        add_new(&mut self.assigned, other.assigned);
         self.runs_constants |= other.runs_constants;
         self.unseen = self.unseen.take().or(other.unseen);
         self.beside = self.beside.take().or(other.beside);

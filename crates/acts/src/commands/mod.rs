@@ -1034,6 +1034,8 @@ fn exits(pipeline: &Pipeline) -> bool {
 #[derive(Clone, Default)]
 struct Facts {
     assigns: bool,
+    /// Each assignment before the command, as `NAME=value`; none if it declares some as well.
+    settings: Option<Arc<[Word]>>,
     writes: Writes,
     /// Its output goes to no file and no other command.
     data: bool,

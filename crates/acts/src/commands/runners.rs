@@ -839,8 +839,9 @@ impl Walk {
     }
 
     fn unwrap_any(&mut self, wrapper: &Wrapper, words: &[Word], span: &Span) {
-        let facts = Facts::default();
+        let mut facts = Facts::default();
         let (row, runs) = (wrapper.row, wrapper.runs);
+        let wraps = self.script.commands.len().saturating_sub(1);
         let place = |n: usize| {
             wrapper
                 .operands()
@@ -938,8 +939,23 @@ impl Walk {
                     }
                 }
             }
-            self.beside("a wrapper that sets variables", span);
             at += 1;
+        }
+        // `env A=b x` is `A=b x`.
+        let only_sets = words[0]
+            .as_constant()
+            .is_some_and(|it| base_name(it) == "env")
+            && n_set == 1
+            && (words[0].text == "env" || programs::is_system_path(&words[0].text));
+        if only_sets && at > n_set && at < words.len() {
+            let settings = &words[n_set..at];
+            facts.assigns = !settings.iter().all(programs::is_plain_word);
+            facts.settings = Some(settings.into());
+            if let Some(env) = self.script.commands.get_mut(wraps) {
+                env.role = Role::Transparent;
+            }
+        } else if at > n_set {
+            self.beside("a wrapper that sets variables", span);
         }
         let mut rest = words
             .get(

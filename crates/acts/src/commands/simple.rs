@@ -102,6 +102,24 @@ pub(super) fn is_given(part: &Part) -> bool {
     }
 }
 
+/// An assignment as a word, `NAME=value`.
+fn setting(assign: &Assign, value: Option<&Word>) -> Word {
+    let is_whole =
+        !assign.append && assign.element.is_none() && matches!(assign.value, Value::One(_));
+    let at = assign.name.len() + 1;
+    let known = value.filter(|_| is_whole);
+    let openness = match known {
+        // `X=~/a` is a path of the home.
+        Some(value) if !value.home => value.openness,
+        _ => Openness::Computed(0, false),
+    };
+    Word {
+        text: format_compact!("{}={}", assign.name, known.map_or("", |value| &value.text)),
+        openness: join(at, Openness::Constant, openness),
+        ..Word::default()
+    }
+}
+
 impl Walk {
     pub(super) fn simple<'a>(
         &mut self,
@@ -110,7 +128,7 @@ impl Walk {
         words: &[Written],
         piped: bool,
     ) -> Input {
-        let mut declared = Vec::new();
+        let (mut declared, mut settings) = (Vec::new(), Vec::new());
         let is_for_command = !words.is_empty() && assigns.iter().any(|assign| !assign.argument);
         let names_before = is_for_command.then(|| self.state().names);
         let head = words.first().and_then(Written::plain);
@@ -133,6 +151,14 @@ impl Walk {
             }
             if exports || is_for_command {
                 self.set_names.export(&assign.name);
+            }
+            if words.is_empty() && self.script.assigned.len() > MAX_COMMANDS {
+                self.gap(TOO_LARGE, &assign.span);
+            } else if words.is_empty() {
+                self.script.assigned.push(assign.name.as_str().into());
+            }
+            if is_for_command && !assign.argument {
+                settings.push(setting(assign, value.as_ref()));
             }
             if assign.argument {
                 let at = assign.name.len() + 1;
@@ -235,6 +261,7 @@ impl Walk {
         }
         let facts = Facts {
             assigns: !assigns.iter().all(is_plain),
+            settings: (is_for_command && declared.is_empty()).then(|| settings.into()),
             writes,
             data: !piped && !output && !self.captured,
         };
@@ -617,6 +644,7 @@ impl Walk {
             span: at,
             role,
             assigns: facts.assigns,
+            settings: facts.settings.clone(),
             writes: facts.writes.clone(),
             data: false,
             directories: self.directories.clone(),

@@ -230,15 +230,13 @@ pub fn excepts(rule: &CommandRule, command: &Command, place: &Place) -> bool {
 }
 
 pub(super) fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> bool {
-    // No rule names a redirection to a file or an assignment.
+    // No rule names a redirection to a file.
     let is_covered = |command: &Command| {
-        unless
-            .iter()
-            .filter_map(|rule| rule.stage())
-            .any(|stage| stage.covers(command, place) == Held::Yes)
+        unless.iter().filter_map(|rule| rule.stage()).any(|stage| {
+            stage.covers_settings(command) && stage.covers(command, place) == Held::Yes
+        })
     };
     !command.writes()
-        && !command.assigns
         && !unless.is_empty()
         && (is_covered(command)
             || one_by_one(command).is_some_and(|each| each.iter().all(is_covered))
@@ -423,11 +421,18 @@ pub(super) fn covers_each(
         let covered = rules
             .iter()
             .filter_map(|rule| rule.stage())
+            .filter(|stage| stage.covers_settings(command))
             .map(|stage| stage.covers(command, place));
-        // No rule over commands names a redirection to a file or an assignment.
+        // No rule over commands names a redirection to a file.
         let covered = covered.max();
         match covered.map(|held| place.held_there(held, script, at)) {
-            Some(Held::Yes | Held::Doubt(_)) if !is_all_named => return Judgement::No,
+            Some(Held::Yes | Held::Doubt(_)) if !may_write[at] => return Judgement::No,
+            Some(Held::Yes) if is_minded(script, command) => {
+                return Judgement::Doubt(Doubt {
+                    why: "a variable that the text exports changes what the program does",
+                    at: command.span.clone(),
+                });
+            }
             Some(Held::Yes) => {}
             Some(Held::Doubt(why)) => {
                 return Judgement::Doubt(Doubt {
@@ -442,6 +447,19 @@ pub(super) fn covers_each(
         return Judgement::Doubt(gap.clone());
     }
     Judgement::Yes((0..script.commands.len()).collect())
+}
+
+/// Whether the text exports a variable on which a command depends: `export CI=1; semantic-release`.
+fn is_minded(script: &Script, command: &Command) -> bool {
+    let is_export = |other: &&Command| {
+        let head = other.words.first().and_then(Word::as_constant);
+        matches!(head, Some("export" | "declare" | "typeset"))
+    };
+    let exports = script.commands.iter().filter(is_export);
+    let mut names = exports
+        .flat_map(|other| &other.words[1..])
+        .filter_map(|word| word.text.split_once('='));
+    names.any(|(name, _)| programs::minds(&command.words, name))
 }
 
 /// Whether a rule covers the wrapper of a command and names the command too, as `npx eslint *` does
@@ -478,7 +496,11 @@ pub(super) fn is_named_by_wrapper(
         return false;
     }
     before.iter().filter(wraps).any(|wrapper| {
-        let covers = |stage: &Stage| names(stage) && stage.covers(wrapper, place) == Held::Yes;
+        let covers = |stage: &Stage| {
+            names(stage)
+                && stage.covers_settings(wrapper)
+                && stage.covers(wrapper, place) == Held::Yes
+        };
         rules.iter().filter_map(|rule| rule.stage()).any(covers)
     })
 }

@@ -529,11 +529,18 @@ pub fn hits(
         };
         let names_path = stage.names_path();
         let is_of_another = |command| stage.is_of_another_program(command);
+        let settings_held = |command: &Command| match stage.settings.is_empty() {
+            true => Held::Yes,
+            false => stage.settings_held(script, command),
+        };
         if stage.may_be_script() {
             let made = stage.made_of_its_file(script);
-            let held = |command: &Command| match stage.hits_file(command, place) {
-                Held::No if is_one_of(&made, command) => Held::Doubt(MADE),
-                held => held,
+            let held = |command: &Command| {
+                let held = match stage.hits_file(command, place) {
+                    Held::No if is_one_of(&made, command) => Held::Doubt(MADE),
+                    held => held,
+                };
+                held.min(settings_held(command))
             };
             for file in &script.run_files {
                 let is_runner = |command: &Command| command.span == file.span;
@@ -568,6 +575,7 @@ pub fn hits(
                 false => None,
             };
             let held = from_here().map_or(*held, |other| other.max(*held));
+            let held = held.min(settings_held(command));
             found.add(held, script, at, Some(command));
         }
     }
@@ -590,6 +598,9 @@ pub fn hits(
         let Some((stage, later)) = rule.stages.split_first() else {
             continue;
         };
+        if !stage.may_be_set(script) {
+            continue;
+        }
         if let Some(at) = named_somewhere(stage, later, unless, script, place) {
             return Judgement::Doubt(Doubt {
                 why: "code that the text doesn't show may run, and this names what the rule names",

@@ -8,6 +8,7 @@ mod covers;
 mod hits;
 mod named;
 mod reading;
+mod settings;
 
 use super::directories::Directories;
 use super::judged::{Held, RuleId, to_held};
@@ -37,6 +38,8 @@ pub struct CommandRule {
 /// One command of a rule: rules with `|` have several.
 #[derive(Debug, Clone)]
 struct Stage {
+    /// The variables that are set before the command.
+    settings: Vec<settings::Setting>,
     /// The program's name, with `*` for any characters.
     program: String,
     /// The program's other names, and whether a version may stand behind one.
@@ -110,6 +113,9 @@ impl CommandRule {
         }
         let last = stages.len() - 1;
         if last > 0 {
+            if stages.iter().any(|stage| !stage.settings.is_empty()) {
+                return Err("a pattern with `|` names no variables".to_string());
+            }
             stages[last].open = true;
         }
         stages.iter_mut().for_each(Stage::shrink);
@@ -505,6 +511,7 @@ fn are_options(words: &[String], row: Option<&Row>) -> bool {
 
 impl Stage {
     fn new(words: &[String]) -> Result<Stage, String> {
+        let (settings, words) = settings::before(words)?;
         let mut rest = parted(words);
         if rest.is_empty() {
             return Err("a pipe in a pattern needs a command on both sides".to_string());
@@ -539,6 +546,7 @@ impl Stage {
             options::row(&program)
         };
         let mut stage = Stage {
+            settings,
             other_names: options::other_names(&program),
             has_twins: programs::has_twins(&program),
             program,
@@ -779,6 +787,7 @@ impl Stage {
     /// `*`: every command, and what is written without one.
     fn is_everything(&self) -> bool {
         self.program == "*"
+            && self.settings.is_empty()
             && self.operands.is_empty()
             && self.options.is_empty()
             && self.whole.is_none()

@@ -29,6 +29,7 @@ mod kept;
 pub(super) mod options;
 pub(super) mod parsed;
 pub(super) mod running;
+mod settings;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub(super) use connects::{connect, connecting, connects};
 pub(super) use kept::kept;
 pub(super) use options::{Does, Known, has_files, known, program_names, runs, same_program};
 pub(super) use parsed::Parsed;
+pub(super) use settings::{is_plain_setting, is_plain_word, minds};
 pub(super) use twins::{has_twins, other_programs, twins};
 
 use super::Shell;
@@ -352,24 +354,6 @@ pub(super) fn is_set_by_shells(name: &str) -> bool {
 pub(super) fn is_shells_own(name: &str, shell: Shell) -> bool {
     static OWN: Names = Names::new("shells-own");
     shell == Shell::Zsh || name.starts_with("BASH") || OWN.has(name)
-}
-
-/// Variables that say how a program prints or what it runs for, whichever program it is.
-static PLAIN_VARIABLES: Names = Names::new("plain-variables");
-
-/// Variables that say what a program runs for, of which one value means the machines that others
-/// use.
-static MODE_VARIABLES: Names = Names::new("mode-variables");
-
-/// Whether to set a variable so runs nothing and leads nowhere: make reads `$(shell x)` in a value,
-/// and a locale may be a path.
-pub(super) fn is_plain_setting(name: &str, value: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.,:=+*".contains(&byte);
-    let is_mode = || {
-        MODE_VARIABLES.has(name)
-            && matches!(value, "test" | "testing" | "development" | "dev" | "ci")
-    };
-    PLAIN_VARIABLES.has(name) && value.bytes().all(is_plain) || is_mode()
 }
 
 /// What setting a variable may do.

@@ -47,8 +47,12 @@ fn every_word_of_the_table_is_read() {
                 "{option} in {line}"
             );
         }
-        let is_known =
-            |it: &str| is_one(RUNS, it) || it.starts_with("code:") || it.starts_with("but:");
+        let is_known = |it: &str| {
+            is_one(RUNS, it)
+                || ["code:", "but:", "minds:"]
+                    .iter()
+                    .any(|of| it.starts_with(of))
+        };
         assert!(column(4).all(is_known), "{line}");
         // A shell finds its builtins behind what it runs where it is.
         let is_precommand = |name: &str| Names::new("precommands").has(name);

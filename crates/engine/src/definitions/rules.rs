@@ -636,16 +636,9 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     if let Some((name, value)) = first.split_once('=')
         && !name.is_empty()
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && tool.arguments.contains(&name)
     {
-        if tool.arguments.contains(&name) {
-            return slip(BY_ITSELF, instead(format!("{value} {rest}").trim().into()));
-        }
-        let meant = if rest.is_empty() {
-            Meant::Help("name the command")
-        } else {
-            instead(rest.trim().into())
-        };
-        return slip("a rule names a command without assignments", meant);
+        return slip(BY_ITSELF, instead(format!("{value} {rest}").trim().into()));
     }
     if let Some(before) = pattern.strip_suffix('&') {
         return slip("`&` is no part of a command", instead(before.trim().into()));

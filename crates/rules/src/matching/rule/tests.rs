@@ -149,9 +149,10 @@ fn rules_are_about_commands() {
     });
 }
 
-/// A rule that names a script means that file, by whichever path and in whichever shell it runs.
+/// A rule that names a script means that file, by whichever path and in whichever shell it runs, and
+/// one that names a variable the commands for which it is set.
 #[test]
-fn rules_know_which_file_runs() {
+fn rules_know_which_file_runs_with_what_settings() {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Row {
@@ -184,7 +185,7 @@ fn rules_know_which_file_runs() {
     ] {
         symlink(to, cwd.join(link)).unwrap();
     }
-    rows::compare("rules/script_files.jsonl", |row: Row| {
+    let judge = |row: Row| {
         let compiled = |rules: &[String]| {
             let rules = rules.iter().map(|rule| ToolRule::new(rule).unwrap());
             rules.collect()
@@ -207,7 +208,9 @@ fn rules_know_which_file_runs() {
             row.covers.map(|_| holds(Reading::Covers) == Truth::Yes),
         );
         (found, (row.says, row.covers))
-    });
+    };
+    rows::compare("rules/script_files.jsonl", judge);
+    rows::compare("rules/settings.jsonl", judge);
 }
 
 #[test]
