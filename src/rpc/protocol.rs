@@ -338,9 +338,21 @@ pub struct ListResult {
     /// In the order in which the client has them run at `event`; without one, in that of an event
     /// that opens something.
     pub hooks: Vec<HookInfo>,
+    /// The policies in force, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<PolicyBrief>,
     /// The directories that definitions are read from, outermost first, be they there or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<Directory>,
+}
+
+/// A policy in force.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyBrief {
+    /// Where it is written.
+    pub source: Source,
+    /// What it holds, for people: `allows only what 4 rules cover`.
+    pub says: String,
 }
 
 /// A directory of definitions.

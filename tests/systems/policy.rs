@@ -1,6 +1,7 @@
 //! The policy of definition files and programs: decided before any hook, by every layer, and by
 //! nothing that can't be told.
 
+use crate::installed::Project;
 use crate::support::*;
 use hookwire::agent_hook::{ChainError, ExecutionGrant};
 use hookwire::{Answer, Decision, Event, HookEvent, Host, Policy, Status, Verdict};
@@ -171,7 +172,10 @@ async fn every_layer_must_allow() {
     for (event, expected) in [
         (bash("git status"), ""),
         (bash("git push"), "the policy denies `Bash(git push*)`"),
-        (bash("ls"), "the policy doesn't allow this call of `Bash`"),
+        (
+            bash("ls"),
+            "the policy doesn't allow this call of `Bash`: no `allow` covers `ls`",
+        ),
         (call("Read", json!({"file_path": "x"})), ""),
         (
             call("Read", json!({"file_path": "/etc/passwd"})),
@@ -179,7 +183,7 @@ async fn every_layer_must_allow() {
         ),
         (
             call("Write", json!({"file_path": "x"})),
-            "the policy doesn't allow this call of `Write`",
+            "the policy doesn't allow this call of `Write`: no `allow` covers `/p/x`",
         ),
     ] {
         let verdict = host.dispatch(event).await;
@@ -285,4 +289,32 @@ fn explain_tells_of_the_policy_and_registering_one_is_refused() {
         refused["message"],
         "invalid params: `policy`: it is written in a definition file, not registered"
     );
+}
+
+#[test]
+fn the_policy_stands_beside_the_hooks_and_says_why() {
+    let policy = "policy: { reason: Ask Ana, allow: ['Bash(date *)'] }\nhooks: []\n";
+    let (project, dir) = (Project::new(), hooks(&[("p.yaml", policy)]));
+    let said = |args: &[&str]| {
+        let args = [
+            args,
+            &["--isolated", "--hooks", dir.path().to_str().unwrap()],
+        ]
+        .concat();
+        let output = project.run(&args, "");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    for (args, expected) in [
+        (&["check"][..], "1 policy in force"),
+        (&["check", "--list"], "allows only what 1 rule covers"),
+        (&["doctor"], "1 policy in force"),
+        (
+            &["explain", "--run", "--bash", "FOO=1 date"],
+            "Ask Ana (the policy doesn't allow this call of `Bash`: no `allow` covers `FOO=1` before `date`; the nearest is `Bash(date *)`)",
+        ),
+        (&["explain", "--run", "--bash", "date; x"], "covers `x`)"),
+    ] {
+        let told = said(args);
+        assert!(told.contains(expected), "{args:?}: {told}");
+    }
 }

@@ -48,7 +48,7 @@ pub use connections::Connection;
 pub use environment::{Environment, GIVEN, HomeOf};
 pub use finds::{Finds, Only, Test};
 pub use git_acts::{Exchange, GitAct, Moves, UNKNOWN};
-pub use judge::{CommandRule, Name, OptionPlace, covers, excepts, hits};
+pub use judge::{CommandRule, Name, OptionPlace, Uncovered, covers, excepts, hits, uncovered};
 pub use programs::To;
 pub use started::{
     Starter, is_step, program_names, programs_of_files, programs_of_hosts, starts_of, text_of_shell,

@@ -19,6 +19,8 @@ pub struct Policy {
     allow: Option<Vec<Arc<ToolRule>>>,
     limits: CallLimits,
     sandbox: Option<String>,
+    /// What whoever is denied is told first.
+    reason: Option<String>,
     /// The mistake in it, if it has one: then it denies every call.
     broken: Option<String>,
     pub source: Source,
@@ -61,6 +63,7 @@ impl Policy {
             allow: None,
             limits: CallLimits::default(),
             sandbox: None,
+            reason: None,
             broken: None,
             source,
         }
@@ -117,6 +120,12 @@ impl Policy {
         self
     }
 
+    /// Says why, and what to do instead, before the rule that denies a call.
+    pub fn reason(mut self, reason: impl Into<String>) -> Policy {
+        self.reason = Some(reason.into());
+        self
+    }
+
     /// Denies every call that no rule allows.
     pub fn allow_nothing_else(mut self) -> Policy {
         self.allow.get_or_insert_default();
@@ -128,6 +137,42 @@ impl Policy {
         Policy {
             broken: Some(problem),
             ..self
+        }
+    }
+
+    /// What it holds, for lists: how many rules deny and allow, and its bounds.
+    pub fn told(&self) -> String {
+        let rules = |n: usize| format!("{n} rule{}", if n == 1 { "" } else { "s" });
+        let CallLimits {
+            max_calls,
+            timeout,
+            max_output_bytes,
+        } = self.limits;
+        let mut told: Vec<String> = Vec::new();
+        told.extend(
+            self.broken
+                .is_some()
+                .then(|| "broken, so it allows nothing".into()),
+        );
+        let allow = self.allow.as_ref().map(|allow| match allow.is_empty() {
+            true => "allows nothing".to_string(),
+            false => format!(
+                "allows only what {} cover{}",
+                rules(allow.len()),
+                if allow.len() == 1 { "s" } else { "" }
+            ),
+        });
+        told.extend(allow);
+        told.extend(
+            (!self.deny.is_empty()).then(|| format!("denies by {}", rules(self.deny.len()))),
+        );
+        told.extend(max_calls.map(|calls| format!("at most {calls} calls")));
+        told.extend(timeout.map(|time| format!("{} ms a call", millis_up(time))));
+        told.extend(max_output_bytes.map(|bytes| format!("{bytes} bytes of output")));
+        told.extend(self.sandbox.as_ref().map(|name| format!("sandbox {name}")));
+        match told.is_empty() {
+            true => "says nothing".into(),
+            false => told.join(", "),
         }
     }
 
@@ -147,18 +192,15 @@ impl Policy {
     /// Why a tool call is denied by the rules, if it is.
     pub fn refusal(&self, facts: &Facts) -> Option<Refusal> {
         let tool = facts.event.tool_name().unwrap_or_default();
-        let certain = |reason| {
-            Some(Refusal {
-                reason,
-                in_doubt: false,
-            })
+        let refuse = |told: String, in_doubt| {
+            let reason = match &self.reason {
+                Some(reason) => format!("{reason} ({told})"),
+                None => told,
+            };
+            Some(Refusal { reason, in_doubt })
         };
-        let in_doubt = |reason| {
-            Some(Refusal {
-                reason,
-                in_doubt: true,
-            })
-        };
+        let certain = |told| refuse(told, false);
+        let in_doubt = |told| refuse(told, true);
         if let Some(problem) = &self.broken {
             let Source { file, line, .. } = &self.source;
             return certain(format!(
@@ -221,7 +263,14 @@ impl Policy {
             Truth::Opaque(why) | Truth::Delegates(why) => in_doubt(format!(
                 "the policy doesn't allow this call of `{tool}`: {why}"
             )),
-            Truth::No => certain(format!("the policy doesn't allow this call of `{tool}`")),
+            Truth::No => {
+                let rules = allow.iter().map(|it| &**it);
+                let left = rule::uncovered(rules, facts, asker);
+                let told = left.map_or_else(String::new, |left| format!(": {left}"));
+                certain(format!(
+                    "the policy doesn't allow this call of `{tool}`{told}"
+                ))
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::rpc::protocol::HookInfo;
 use hookwire_dialects as dialects;
 use hookwire_engine::engine;
 use hookwire_handlers::handlers::guards::{GUARDS, GuardRow};
+use hookwire_rules::policy;
 
 /// What is listed.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -56,7 +57,19 @@ pub(super) fn list_definitions(
             fail_word(info.fail)
         ));
     }
-    if !out.json && published.hooks.hooks.is_empty() && published.hooks.notices.is_empty() {
+    let policies = if out.json {
+        &[][..]
+    } else {
+        &published.hooks.policies
+    };
+    for policy in policies {
+        let place = args.as_given(&format!("{}:{}", policy.source.file, policy.source.line));
+        let name = out.tone(Tone::Strong, &format!("{:<24}", policy::NAME));
+        let place = out.tone(Tone::Dim, &safe(&place));
+        out.line(&format!("{name} {}  {place}", safe(&policy.told())));
+    }
+    let is_empty = published.hooks.hooks.is_empty() && published.hooks.policies.is_empty();
+    if !out.json && is_empty && published.hooks.notices.is_empty() {
         out.line("No hooks: name a directory with --hooks, or start with `hookwire init`.");
     }
     let directories = read_from(&host);

@@ -9,7 +9,7 @@ use super::rendered::render_diagnostics;
 use super::test::collect_files;
 use super::{DefinitionArgs, Failure, Finding, Format, ReachArgs, reports, unasked};
 use crate::rpc::protocol::CheckResult;
-use hookwire_base::support::amounts::number_of;
+use hookwire_base::support::amounts::{number_of, number_of_guards};
 use hookwire_base::support::file::{self, Unread};
 use hookwire_base::support::os_error::in_words;
 use hookwire_base::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
@@ -69,6 +69,8 @@ struct Found {
     sources: HashMap<String, Arc<str>>,
     /// How many hooks would be loaded; `None` where only files were checked.
     n_hooks: Option<usize>,
+    /// How many policies would be.
+    n_policies: usize,
     /// Another state of the files is in force.
     is_otherwise_in_force: bool,
 }
@@ -90,6 +92,7 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
         diagnostics,
         sources,
         n_hooks,
+        n_policies,
         is_otherwise_in_force,
     } = found;
     let count = |severity| {
@@ -130,7 +133,7 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
             "in force"
         };
         let hooks = n_hooks
-            .map(|n| format!("{} {state}, ", number_of(n, "hook")))
+            .map(|n| format!("{} {state}, ", number_of_guards(n, n_policies)))
             .unwrap_or_default();
         let hints = if hints > 0 {
             format!(", {}", number_of(hints, "hint"))
@@ -246,6 +249,7 @@ impl CheckArgs {
         }
         let not_denied = tried.diagnostics.iter().map(|it| &**it);
         found.n_hooks = Some(hooks.hooks.iter().filter(|hook| !hook.is_broken()).count());
+        found.n_policies = hooks.policies.len();
         found.diagnostics.extend(
             untried
                 .iter()

@@ -18,7 +18,7 @@ use super::own::Untried;
 use super::run::{find_supervisor, other_version};
 use super::unasked::{self, Asker};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, agent_parser};
-use hookwire_base::support::amounts::number_of;
+use hookwire_base::support::amounts::number_of_guards;
 use hookwire_base::syntax::diagnostic::Severity;
 use hookwire_base::syntax::source::Layer;
 use hookwire_dialects as dialects;
@@ -283,11 +283,23 @@ fn check_definitions(host: &Host, report: &mut Report<'_>) {
         .filter(|hook| !hook.is_broken())
         .count();
     // Nothing is guarded by none, or by what nobody has put in force.
-    let health = if n == 0 { Health::Bad } else { Health::Fine };
+    let policies = &published.hooks.policies;
+    let health = match n + policies.len() {
+        0 => Health::Bad,
+        _ => Health::Fine,
+    };
     report.say_health(
         health,
-        &format!("{n} {} in force", if n == 1 { "hook" } else { "hooks" }),
+        &format!("{} in force", number_of_guards(n, policies.len())),
     );
+    for policy in policies {
+        let (health, place) = match policy.is_broken() {
+            true => (Health::Bad, &policy.source),
+            false => (Health::Fine, &policy.source),
+        };
+        let told = format!("policy {}:{}: {}", place.file, place.line, policy.told());
+        report.say_health(health, &told);
+    }
     report.say_health(Health::Fine, &format!("read from {}", read_from(host)));
     let has_projects = published
         .hooks
@@ -600,7 +612,7 @@ fn check_hosts(
                     Health::Fine,
                     &format!(
                         "{path}: {}, generation {}",
-                        number_of(host.n_hooks, "hook"),
+                        number_of_guards(host.n_hooks, host.n_policies),
                         host.generation
                     ),
                 );

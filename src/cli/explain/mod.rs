@@ -180,7 +180,7 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     if !far.is_empty() {
         let names: Vec<&str> = far.iter().map(|it| &*it.hook).collect();
         let mark = out.tone(Tone::Dim, "no    ");
-        let what = "for other events, tools or agents, or switched off";
+        let what = "for other events, or switched off";
         out.line(&format!(
             "{mark}  {} {what}: {}",
             names.len(),
@@ -221,11 +221,12 @@ fn rank_explanation(it: &Explanation, decided_by: Option<&str>) -> usize {
     }
 }
 
-/// Whether no edit of the call would make the hook run: nobody asks why.
+/// Whether no edit of the call would make the hook run: nobody asks why. A matcher or a list of
+/// agents may be meant otherwise than it is written.
 fn is_for_others(it: &Explanation) -> bool {
     it.kept_out_by
         .as_ref()
-        .is_some_and(|miss| ["enabled", "on", "agents", "matcher"].contains(&&*miss.test))
+        .is_some_and(|miss| ["enabled", "on"].contains(&&*miss.test))
 }
 
 /// How many of a hook's rules that miss are shown.

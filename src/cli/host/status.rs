@@ -4,7 +4,7 @@ use super::super::output::{Output, Tone, safe, shorten_text};
 use super::super::tail::Clean;
 use super::super::{Failure, Finding, find_project};
 use crate::rpc::protocol::UnaskedReply;
-use hookwire_base::support::amounts::number_of;
+use hookwire_base::support::amounts::{number_of, number_of_guards};
 use hookwire_engine::canaries::Canaries;
 use hookwire_engine::ledger::UnaskedCalls;
 use hookwire_engine::running::{self, About, Running};
@@ -111,7 +111,10 @@ fn status_line(root: &Path) -> String {
 }
 
 fn describe_guard(about: &About, denied: Option<&Clean>) -> String {
-    let mut told = format!("{} in force", number_of(about.n_hooks, "hook"));
+    let mut told = format!(
+        "{} in force",
+        number_of_guards(about.n_hooks, about.n_policies)
+    );
     if !about.not_in_force.is_empty() {
         told.push_str(&format!(", {} not", about.not_in_force.len()));
     }
@@ -155,7 +158,7 @@ fn show_host(host: &About, is_one_of_several: bool, out: &mut Output) {
         "{root}  process {}{age}, version {}",
         host.pid, host.version
     ));
-    let hooks = number_of(host.n_hooks, "hook");
+    let hooks = number_of_guards(host.n_hooks, host.n_policies);
     out.line(&format!(
         "  {hooks} in force, generation {}; {}",
         host.generation,

@@ -5,7 +5,7 @@ use crate::rpc::aside::run_aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::protocol::{
     CheckParams, CheckResult, Directory, HookInfo, InForceBrief, ListParams, ListResult,
-    RegisterResult, ReloadResult, UnregisterParams,
+    PolicyBrief, RegisterResult, ReloadResult, UnregisterParams,
 };
 use crate::rpc::session::{Registered, Session};
 use hookwire_base::support::file::read_named;
@@ -57,6 +57,15 @@ pub(super) async fn list(
         hooks: listed
             .iter()
             .map(|hook| HookInfo::from_hook(hook))
+            .collect(),
+        policies: hooks
+            .files
+            .policies
+            .iter()
+            .map(|policy| PolicyBrief {
+                source: policy.source.clone(),
+                says: policy.told(),
+            })
             .collect(),
         directories: session
             .host

@@ -224,6 +224,29 @@ impl Stage {
     }
 }
 
+impl Stage {
+    /// Whether a path of the command fits one of the pattern only if a `*` holds a `/`.
+    fn would_cross(&self, command: &Command) -> bool {
+        let patterns = self.operands.iter().map(|operand| operand.glob.as_str());
+        let mut patterns = patterns.filter(|glob| glob.contains('/') && !glob.contains("**"));
+        patterns.any(|pattern| {
+            let crosses = |word: &Word| {
+                let n_slashes = |text: &str| text.matches('/').count();
+                glob(pattern, &word.text) && n_slashes(&word.text) > n_slashes(pattern)
+            };
+            pattern.contains('*') && command.words.iter().skip(1).any(crosses)
+        })
+    }
+
+    /// How many words of the pattern a command has, from the first on.
+    fn names_words_of(&self, command: &Command) -> usize {
+        let words = command.words.iter().skip(1);
+        let same = self.leading.iter().zip(words);
+        same.take_while(|(wanted, word)| glob(wanted, &word.text))
+            .count()
+    }
+}
+
 /// Whether an exception takes a command away from what other rules hit.
 pub fn excepts(rule: &CommandRule, command: &Command, place: &Place) -> bool {
     is_excepted(&[rule], command, place)
@@ -321,6 +344,17 @@ pub fn covers(
     script: &Script,
     place: &Place,
 ) -> Judgement {
+    covers_but(rules, unless, script, place, &mut None)
+}
+
+/// As [`covers`]; says which command isn't covered, if it is one.
+fn covers_but(
+    rules: &[&CommandRule],
+    unless: &[&CommandRule],
+    script: &Script,
+    place: &Place,
+    left: &mut Option<usize>,
+) -> Judgement {
     if !unless.is_empty() {
         let anywhere = Place {
             located: None,
@@ -379,9 +413,9 @@ pub fn covers(
         .all(|(at, command)| is_beside(at, command))
     {
         // Alone it is what the call is about.
-        return covers_each(rules, script, place, &may_write, &|_, _| false);
+        return covers_each(rules, script, place, &may_write, &|_, _| false, left);
     }
-    covers_each(rules, script, place, &may_write, &is_beside)
+    covers_each(rules, script, place, &may_write, &is_beside, left)
 }
 
 /// That all commands are covered, where each is.
@@ -406,8 +440,10 @@ pub(super) fn covers_each(
     place: &Place,
     may_write: &[bool],
     needs_none: &dyn Fn(usize, &Command) -> bool,
+    left: &mut Option<usize>,
 ) -> Judgement {
     for (at, command) in script.commands.iter().enumerate() {
+        *left = Some(at);
         if needs_none(at, command)
             || is_named_by_wrapper(rules, &script.commands[..at], command, place)
         {
@@ -443,23 +479,91 @@ pub(super) fn covers_each(
             Some(Held::No) | None => return Judgement::No,
         }
     }
+    *left = None;
     if let Some(gap) = &script.beside {
         return Judgement::Doubt(gap.clone());
     }
     Judgement::Yes((0..script.commands.len()).collect())
 }
 
+/// What no rule covers of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncovered {
+    /// The command, or what of it no rule names: a variable, the file of a redirection.
+    pub part: String,
+    /// Which of the rules comes nearest: one for the same program.
+    pub nearest: Option<usize>,
+    /// That rule would cover it if a `*` in it went on behind a `/`.
+    pub stops_at_slash: bool,
+}
+
+/// The first part of a text that none of the rules covers; nothing if they cover all, or if what is
+/// missing is no command.
+pub fn uncovered(rules: &[&CommandRule], script: &Script, place: &Place) -> Option<Uncovered> {
+    let mut left = None;
+    if let Judgement::Yes(_) = covers_but(rules, &[], script, place, &mut left) {
+        return None;
+    }
+    let command = script.commands.get(left?)?;
+    let stages = || {
+        let stages = rules.iter().enumerate();
+        stages.filter_map(|(at, rule)| Some((at, rule.stage()?)))
+    };
+    // By its words alone a rule may cover it.
+    let covering = stages().find(|(_, stage)| stage.covers(command, place) == Held::Yes);
+    let of_program = || {
+        let options = |stage: &Stage| stage.names_words_of(command);
+        stages()
+            .filter(|(_, stage)| stage.is_program(command) && stage.program != "*")
+            .max_by_key(|(at, stage)| (options(stage), usize::MAX - at))
+    };
+    let nearest = covering.or_else(of_program).map(|(at, _)| at);
+    let named = quoted(&command.normal());
+    let unnamed = covering.and_then(|(_, stage)| stage.unnamed_setting(command, &named));
+    let part = match (covering, unnamed) {
+        (Some(_), Some(setting)) => setting,
+        (Some(_), None) if !path::may_write(command, place) => {
+            let files = command.written().iter().map(|word| quoted(&word.path()));
+            let files: Vec<_> = files.collect();
+            match files.is_empty() {
+                true => format!("a redirection of {named}"),
+                false => format!("the redirection of {named} to {}", files.join(", ")),
+            }
+        }
+        _ => named,
+    };
+    // The rule's words, with what a `*` stands for in a text.
+    let stops_at_slash =
+        covering.is_none() && of_program().is_some_and(|(_, stage)| stage.would_cross(command));
+    Some(Uncovered {
+        part,
+        nearest,
+        stops_at_slash,
+    })
+}
+
+/// A text between back-quotes, on one line and not long.
+pub(super) fn quoted(text: &str) -> String {
+    const MOST: usize = 80;
+    let line = |c: char| if c.is_control() { ' ' } else { c };
+    let mut short: String = text.chars().take(MOST).map(line).collect();
+    if text.chars().nth(MOST).is_some() {
+        short.push('…');
+    }
+    format!("`{short}`")
+}
+
 /// Whether the text exports a variable on which a command depends: `export CI=1; semantic-release`.
 fn is_minded(script: &Script, command: &Command) -> bool {
-    let is_export = |other: &&Command| {
-        let head = other.words.first().and_then(Word::as_constant);
-        matches!(head, Some("export" | "declare" | "typeset"))
+    let words = || {
+        let exports = script.commands.iter().filter(|it| settings::exports(it));
+        exports.flat_map(|other| &other.words)
     };
-    let exports = script.commands.iter().filter(is_export);
-    let mut names = exports
-        .flat_map(|other| &other.words[1..])
-        .filter_map(|word| word.text.split_once('='));
-    names.any(|(name, _)| programs::minds(&command.words, name))
+    let mut minded = programs::minded(&command.words);
+    minded.any(|name| {
+        let mut set = words().filter_map(|word| word.text.split_once('='));
+        set.any(|(set, _)| set == name)
+    })
 }
 
 /// Whether a rule covers the wrapper of a command and names the command too, as `npx eslint *` does

@@ -529,9 +529,10 @@ pub fn hits(
         };
         let names_path = stage.names_path();
         let is_of_another = |command| stage.is_of_another_program(command);
-        let settings_held = |command: &Command| match stage.settings.is_empty() {
-            true => Held::Yes,
-            false => stage.settings_held(script, command),
+        let elsewhere = stage.set_elsewhere(script);
+        let settings_held = |held: Held, command: &Command| match held {
+            Held::No => Held::No,
+            held => held.min(stage.settings_held(&elsewhere, command)),
         };
         if stage.may_be_script() {
             let made = stage.made_of_its_file(script);
@@ -540,7 +541,7 @@ pub fn hits(
                     Held::No if is_one_of(&made, command) => Held::Doubt(MADE),
                     held => held,
                 };
-                held.min(settings_held(command))
+                settings_held(held, command)
             };
             for file in &script.run_files {
                 let is_runner = |command: &Command| command.span == file.span;
@@ -575,7 +576,7 @@ pub fn hits(
                 false => None,
             };
             let held = from_here().map_or(*held, |other| other.max(*held));
-            let held = held.min(settings_held(command));
+            let held = settings_held(held, command);
             found.add(held, script, at, Some(command));
         }
     }

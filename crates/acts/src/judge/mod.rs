@@ -21,7 +21,7 @@ use super::programs::{self, options, running};
 use super::word::{Openness, Word, behind_expansions};
 use super::{Command, Doubt, Place};
 use compact_str::format_compact;
-pub use covers::{covers, excepts};
+pub use covers::{Uncovered, covers, excepts, uncovered};
 pub use hits::hits;
 use hits::may_run_what_flows_in;
 pub(super) use reading::denotes;

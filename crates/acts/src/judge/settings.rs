@@ -2,6 +2,7 @@
 
 use super::super::Script;
 use super::super::names::is_of_name;
+use super::covers::quoted;
 use super::*;
 
 /// A variable that a pattern names, with what it has to be.
@@ -72,16 +73,41 @@ impl Stage {
             let mut own = self.settings.iter().filter(|setting| setting.names(word));
             own.any(|setting| setting.held_by(word) == Held::Yes && setting.may_allow(word))
         };
-        let is_plain = |word: &Word| {
-            programs::is_plain_word(word) && !programs::minds(&command.words, parts(word).0)
-        };
         // Of several, the last one counts; each has to fit.
         let is_set = |setting: &Setting| {
             let mut named = given.iter().filter(|word| setting.names(word)).peekable();
             named.peek().is_some() && named.all(|word| setting.held_by(word) == Held::Yes)
         };
-        given.iter().all(|word| is_named(word) || is_plain(word))
+        given
+            .iter()
+            .all(|word| is_named(word) || self.is_plain(word, command))
             && self.settings.iter().all(is_set)
+    }
+
+    /// What the pattern doesn't cover of the variables that are set before a command, which is
+    /// `named` so, for people.
+    pub(super) fn unnamed_setting(&self, command: &Command, named: &str) -> Option<String> {
+        if self.covers_settings(command) {
+            return None;
+        }
+        let given = || command.settings.iter().flat_map(|given| given.iter());
+        let is_set = |own: &&Setting| given().any(|word| own.names(word));
+        if let Some(own) = self.settings.iter().find(|own| !is_set(own)) {
+            return Some(format!("{named} without `{}={}`", own.name, own.value));
+        }
+        let is_named = |word: &&Word| {
+            let mut own = self.settings.iter();
+            own.any(|own| own.held_by(word) == Held::Yes) || self.is_plain(word, command)
+        };
+        let left = given().find(|word| !is_named(word)).or(given().next());
+        let told = left.map_or("an assignment".into(), |word| quoted(&word.text));
+        Some(format!("{told} before {named}"))
+    }
+
+    /// Whether a variable that is set before a command changes nothing of what runs.
+    fn is_plain(&self, word: &Word, command: &Command) -> bool {
+        let is_minded = || programs::minded(&command.words).any(|name| name == parts(word).0);
+        programs::is_plain_word(word) && !is_minded()
     }
 
     /// Whether the text says anything of the variables that the pattern names.
@@ -91,30 +117,41 @@ impl Stage {
             .all(|setting| script.sets(&setting.name))
     }
 
-    /// Whether what the pattern names is set for a command, or may be by what the text does before.
-    pub(super) fn settings_held(&self, script: &Script, command: &Command) -> Held {
-        let held = |setting: &Setting| {
+    /// Whether what the pattern names is set for a command, or may be by what the text does
+    /// elsewhere, which is told once for all commands of a text.
+    pub(super) fn settings_held(&self, elsewhere: &[Held], command: &Command) -> Held {
+        let held = |(setting, elsewhere): (&Setting, &Held)| {
             let before = command.settings.iter().flat_map(|given| given.iter());
-            let own = before.map(|word| setting.held_by(word)).max();
-            let exports = |other: &Command| {
-                let head = other.words.first().and_then(Word::as_constant);
-                matches!(head, Some("export" | "declare" | "typeset"))
-            };
-            let exported = || {
-                let earlier = script.commands.iter().filter(|other| exports(other));
-                let words = earlier.flat_map(|other| other.words.iter().skip(1));
-                words.map(|word| setting.held_by(word)).max()
-            };
-            let held = own.or_else(exported).unwrap_or(Held::No);
-            match held {
-                Held::No if own.is_none() && script.sets(&setting.name) => {
-                    Held::Doubt("a variable that the text sets may be set for the command")
-                }
-                held => held,
-            }
+            let own = before.filter(|word| setting.names(word));
+            own.map(|word| setting.held_by(word))
+                .max()
+                .unwrap_or(*elsewhere)
         };
-        self.settings.iter().map(held).min().unwrap_or(Held::Yes)
+        let settings = self.settings.iter().zip(elsewhere);
+        settings.map(held).min().unwrap_or(Held::Yes)
     }
+
+    /// Whether a text sets each variable of the pattern by itself, for commands that don't.
+    pub(super) fn set_elsewhere(&self, script: &Script) -> Vec<Held> {
+        let exported = |setting: &Setting| {
+            let words = script.commands.iter().filter(|it| exports(it));
+            let words = words.flat_map(|other| other.words.iter().skip(1));
+            words.map(|word| setting.held_by(word)).max()
+        };
+        let held = |setting: &Setting| match exported(setting).unwrap_or(Held::No) {
+            Held::No if script.sets(&setting.name) => {
+                Held::Doubt("a variable that the text sets may be set for the command")
+            }
+            held => held,
+        };
+        self.settings.iter().map(held).collect()
+    }
+}
+
+/// Whether a command gives variables to the commands behind it.
+pub(super) fn exports(command: &Command) -> bool {
+    let head = command.words.first().and_then(Word::as_constant);
+    matches!(head, Some("export" | "declare" | "typeset"))
 }
 
 impl Script {

@@ -40,7 +40,7 @@ pub(super) use connects::{connect, connecting, connects};
 pub(super) use kept::kept;
 pub(super) use options::{Does, Known, has_files, known, program_names, runs, same_program};
 pub(super) use parsed::Parsed;
-pub(super) use settings::{is_plain_setting, is_plain_word, minds};
+pub(super) use settings::{is_plain_setting, is_plain_word, minded};
 pub(super) use twins::{has_twins, other_programs, twins};
 
 use super::Shell;

@@ -109,13 +109,11 @@ pub(in super::super) fn is_plain_word(word: &Word) -> bool {
     }
 }
 
-/// Whether what a command does depends on a variable, by the row of a program that it names.
-pub(in super::super) fn minds(words: &[Word], name: &str) -> bool {
-    let is_minding = |word: &Word| {
-        let program = word.as_constant().map(base_name);
-        program.is_some_and(|program| options::runs(program).of("minds:").any(|it| it == name))
-    };
-    words.iter().any(is_minding)
+/// The variables on which it depends what a command does, by the rows of the programs that it
+/// names.
+pub(in super::super) fn minded(words: &[Word]) -> impl Iterator<Item = &'static str> {
+    let programs = words.iter().filter_map(Word::as_constant).map(base_name);
+    programs.flat_map(|program| options::runs(program).of("minds:"))
 }
 
 #[test]

@@ -7,6 +7,19 @@ pub fn number_of(n: usize, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
+/// What guards: `2 hooks`, `1 policy`, `2 hooks and 1 policy`.
+pub fn number_of_guards(n_hooks: usize, n_policies: usize) -> String {
+    let policies = format!(
+        "{n_policies} polic{}",
+        if n_policies == 1 { "y" } else { "ies" }
+    );
+    match (n_hooks, n_policies) {
+        (_, 0) => number_of(n_hooks, "hook"),
+        (0, _) => policies,
+        _ => format!("{} and {policies}", number_of(n_hooks, "hook")),
+    }
+}
+
 /// A duration in words: `42 µs`, `0.3 ms`, `12 ms`, `1.2 s`.
 pub fn duration(micros: u64) -> String {
     match micros {

@@ -38,6 +38,7 @@ pub(super) fn policy(
         allow,
         limits,
         sandbox,
+        reason,
     } = RawPolicy::read(entry, mistakes);
     let mut policy = Policy::at(source);
     if allow.is_some() {
@@ -83,6 +84,7 @@ pub(super) fn policy(
         .into_iter()
         .fold(policy, Policy::max_output_bytes);
     policy = sandbox.into_iter().fold(policy, Policy::sandbox);
+    policy = reason.into_iter().fold(policy, Policy::reason);
     match mistake {
         Some(message) => policy.broken(message),
         None => policy,

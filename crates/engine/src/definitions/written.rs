@@ -234,6 +234,9 @@ written_map! {
         /// The sandbox that tools are to run in, by a name that whoever runs them knows. hookwire
         /// passes it on in the grant.
         "sandbox" => sandbox: Option<String> = value_or_null,
+        /// What whoever is denied is told first: why, and what to do instead. The rule, or what no
+        /// rule covers, follows.
+        "reason" => reason: Option<String> = value_or_null,
     }
 }
 

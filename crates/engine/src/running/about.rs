@@ -32,6 +32,8 @@ pub struct About {
     pub root: String,
     /// How many hooks are in force, without those of hookwire itself.
     pub n_hooks: usize,
+    /// How many policies are in force; none if it is too old to say.
+    pub n_policies: usize,
     /// Their generation.
     pub generation: u64,
     /// Their content hash.
@@ -90,6 +92,7 @@ impl Running {
                 .flatten()
                 .filter(|it| is_written(it))
                 .count(),
+            n_policies: list["policies"].as_array().map_or(0, Vec::len),
             generation: recent.generation,
             hash: text(&list["hash"]),
             directories: directories

@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 
 pub use judge::declaration;
 
-pub use explain::Finding;
+pub use explain::{Finding, uncovered};
 pub use judge::holds;
 
 /// `if` and `unless` of a hook.

@@ -103,6 +103,37 @@ impl Condition {
     }
 }
 
+/// What of a call none of the rules covers, and the rule that comes nearest to it, for people.
+pub fn uncovered<'r>(
+    rules: impl Iterator<Item = &'r ToolRule>,
+    facts: &'r Facts,
+    asker: Asker,
+) -> Option<String> {
+    let tool = facts.tool()?;
+    let asked = Asked::together(rules.collect(), facts, asker);
+    let found = facts.ask("explain", || {
+        let mut subjects = facts.call(asker.layer).alternatives.iter();
+        subjects.find_map(|subject| match subject {
+            Subject::Shell { script, .. } => asked.uncovered(script),
+            Subject::Items(items) => {
+                let is_left = |item: &&Item| {
+                    let mut rules = asked.of_tool(tool);
+                    !rules.any(|rule| rule.fits(&item.value, Reading::Covers, false) == Truth::Yes)
+                };
+                let left = items.iter().find(is_left)?;
+                Some((quoted_thing(&left.value), asked.of_tool(tool).next()))
+            }
+            Subject::Unclear(_) => None,
+        })
+    });
+    let (part, nearest) = found.ok()??;
+    let nearest = nearest.map(|rule| format!("; the nearest is `{}`", rule.text()));
+    Some(format!(
+        "no `allow` covers {part}{}",
+        nearest.unwrap_or_default()
+    ))
+}
+
 impl ToolRule {
     /// What the rule says of an event by itself, and why.
     pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
@@ -181,7 +212,7 @@ impl ToolRule {
         let call = facts.call(asker.layer);
         let mut subjects = call.alternatives.iter().chain(&call.patch);
         let told =
-            subjects.find_map(|subject| self.decisive(subject, holds, reading, asker.any_depth));
+            subjects.find_map(|subject| self.decisive(subject, holds, reading, (facts, asker)));
         Finding {
             unseen,
             ..Finding::new(holds, told.unwrap_or_default())
@@ -283,8 +314,9 @@ impl ToolRule {
         subject: &Subject,
         holds: bool,
         reading: Reading,
-        any_depth: bool,
+        (facts, asker): (&Facts, Asker),
     ) -> Option<String> {
+        let any_depth = asker.any_depth;
         match subject {
             Subject::Shell { script, .. } => {
                 let first = self.commands().first()?;
@@ -301,10 +333,18 @@ impl ToolRule {
                         .map(|it| format!("`{}`", it.normal()));
                 }
                 if reading == Reading::Covers {
-                    let other = script.commands().iter().find(|it| !fits(it));
-                    return Some(other.map_or("there is no command".into(), |it| {
-                        format!("`{}` doesn't fit", it.normal())
-                    }));
+                    let asked = Asked::alone(self, facts, asker);
+                    let left = asked.uncovered(script);
+                    let none = || match script.commands().is_empty() {
+                        true => "there is no command".to_string(),
+                        false => {
+                            "no command of the text is left out, but what it does beside them is"
+                                .into()
+                        }
+                    };
+                    return Some(
+                        left.map_or_else(none, |(part, _)| format!("{part} isn't covered")),
+                    );
                 }
                 Some(self.missing_word(first, script))
             }

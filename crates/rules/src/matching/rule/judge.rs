@@ -59,6 +59,23 @@ impl<'r> Asked<'r> {
         }
     }
 
+    /// Several rules without a condition.
+    pub(super) fn together(rules: Rules<'r>, facts: &'r Facts, asker: Asker) -> Asked<'r> {
+        Asked {
+            rules,
+            unless: Rules::new(),
+            located: None,
+            facts,
+            asker,
+        }
+    }
+
+    /// The rules that are about a tool.
+    pub(super) fn of_tool(&self, tool: &str) -> impl Iterator<Item = &'r ToolRule> {
+        let is_about = move |rule: &&ToolRule| rule.names_tool(tool, self.facts, self.asker);
+        self.rules.iter().copied().filter(is_about)
+    }
+
     /// The rules of a hook's conditions.
     pub(super) fn of(condition: &'r Condition, facts: &'r Facts, asker: Asker) -> Asked<'r> {
         Asked {
@@ -490,6 +507,43 @@ impl<'r> Asked<'r> {
     }
 }
 
+impl Asked<'_> {
+    /// Whether rules over files let a redirection write a file.
+    fn may_write(&self, path: &str) -> bool {
+        let any_depth = self.asker.any_depth;
+        call::path(path, self.facts.base()).is_some_and(|file| {
+            self.rules
+                .iter()
+                .any(|rule| rule.fits(&file, Reading::Covers, false) == Truth::Yes)
+                && self
+                    .unless
+                    .iter()
+                    .all(|rule| rule.fits(&file, Reading::Hits, any_depth) == Truth::No)
+        })
+    }
+
+    /// What of a shell text no rule covers, and the rule that comes nearest.
+    pub(super) fn uncovered(&self, script: &Script) -> Option<(String, Option<&ToolRule>)> {
+        let files = self.about(|rule| rule.is_about("Write"));
+        let may_write = |path: &str| files.may_write(path);
+        let place = shell::Place {
+            may_write: Some(&may_write),
+            ..place(self.facts, None)
+        };
+        let all = self.rules.iter().flat_map(|rule| {
+            let commands = rule.commands().iter();
+            commands.map(move |command| (*rule, command))
+        });
+        let (rules, commands): (Vec<&ToolRule>, Vec<&CommandRule>) = all.unzip();
+        let left = shell::uncovered(&commands, script, &place)?;
+        let part = match left.stops_at_slash {
+            true => format!("{} (a `*` stops at `/`, and `**` doesn't)", left.part),
+            false => left.part,
+        };
+        Some((part, left.nearest.map(|at| rules[at])))
+    }
+}
+
 /// What a person writes to make certain that a tool is a shell.
 pub fn declaration(tool: &str) -> String {
     format!("if it is one, a file should say `tools: {{ Bash: {tool} }}`")
@@ -661,17 +715,7 @@ impl<'a> Judge<'a> {
             is_unseen.set(is_unseen.get() || text.is_err());
             text.ok().flatten()
         };
-        let may_write = |path: &str| {
-            call::path(path, self.asked.facts.base()).is_some_and(|file| {
-                self.files
-                    .rules
-                    .iter()
-                    .any(|rule| rule.fits(&file, Reading::Covers, false) == Truth::Yes)
-                    && self.files.unless.iter().all(|rule| {
-                        rule.fits(&file, Reading::Hits, self.asked.asker.any_depth) == Truth::No
-                    })
-            })
-        };
+        let may_write = |path: &str| self.files.may_write(path);
         let facts = self.asked.facts;
         let hosts: SmallVec<[&HostPattern; 4]> = match reading {
             Reading::Hits => unless.iter().filter_map(|rule| rule.hosts()).collect(),
