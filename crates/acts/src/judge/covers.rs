@@ -1,5 +1,6 @@
 //! Covers: whether all that a text does is certain, and named by a rule.
 
+use super::super::programs::parsed::Given;
 use super::super::{Judgement, Role, Script};
 use super::*;
 
@@ -130,7 +131,7 @@ impl Stage {
         // Options: each of the rule's is there, and none that it doesn't name.
         for option in &self.options {
             if parsed.has(option) != Held::Yes
-                || parsed.takes_back(option)
+                || parsed.takes_back(option, self.adds_up(option))
                 || self.is_undone(option, &command.words)
             {
                 return Held::No;
@@ -143,11 +144,21 @@ impl Stage {
             .skip(self.commands)
             .any(Operand::is_path);
         for option in &parsed.options {
-            let named = self.options.iter().any(|pattern| {
-                pattern.is(&option.word.text, option.row)
-                    && pattern.value_fits(option, parsed.directories) == Held::Yes
-            }) || self.names_cluster(option);
-            let has_value = option.value.is_some() || option.word.text.contains('=');
+            let is_it = |pattern: &&OptionPattern| pattern.is(&option.word.text, option.row);
+            let fits = |pattern: &OptionPattern| {
+                pattern.value_fits(option, parsed.directories) == Held::Yes
+            };
+            // Of those that may be there, no other value may.
+            let mut optional = self.optional.iter().filter(is_it).peekable();
+            if optional.peek().is_some() {
+                if !optional.any(|pattern| fits(pattern) && pattern.stays(option, command, place)) {
+                    return Held::No;
+                }
+                continue;
+            }
+            let named = self.options.iter().filter(is_it).any(fits) || self.names_cluster(option);
+            let has_value = (option.value.is_some() || option.word.text.contains('='))
+                && !self.is_plain_value(option);
             let after =
                 option.depth >= self.commands.min(1) && self.open && !(has_paths && has_value);
             if !named && !after {
@@ -188,6 +199,41 @@ impl Stage {
             }
         }
         to_held(parsed.operands.len() <= at || self.open)
+    }
+
+    /// Whether the values of an option's places add up, so that the first one says what the
+    /// command is called: the subject of `git commit -m subject -m body`.
+    fn adds_up(&self, option: &OptionPattern) -> bool {
+        static ADDING: programs::Names = programs::Names::new("adding-options");
+        let verb = self.operands.first().filter(|_| self.commands > 0);
+        let is_it = |words: &str| {
+            let mut words = words.split('+');
+            words.next() == Some(self.program.as_str())
+                && words.next() == verb.map(|verb| verb.glob.as_str())
+                && words
+                    .next()
+                    .is_some_and(|name| option.names.iter().any(|own| own == name))
+        };
+        verb.is_some() && ADDING.words().any(is_it)
+    }
+
+    /// Whether an option's value is no file and no place, whatever it says: `curl -H 'Accept: x'`.
+    fn is_plain_value(&self, option: &Item) -> bool {
+        static PLAIN: programs::Names = programs::Names::new("plain-values");
+        let is_plain = |given: &Given| match &given.value {
+            None => true,
+            Some(value) => {
+                let names = given.option.names.iter();
+                let known = value.beginning();
+                names
+                    .into_iter()
+                    .any(|name| PLAIN.has(&format!("{}+{name}", self.program)))
+                    && !known.is_empty()
+                    && !known.starts_with('@')
+            }
+        };
+        let given = option.given();
+        option.known && !given.is_empty() && given.iter().all(is_plain)
     }
 
     /// Whether another option of the command undoes one that the rule names.

@@ -54,6 +54,8 @@ struct Stage {
     /// How many of them are sub-commands.
     commands: usize,
     options: Vec<OptionPattern>,
+    /// `[-o out/*]`: options that may be there, each with such a value only.
+    optional: Vec<OptionPattern>,
     /// Ends in a `*`: anything may follow.
     open: bool,
     /// It names `--`, which says what a word is: `git checkout -- *`.
@@ -474,6 +476,34 @@ fn parted(words: &[String]) -> Vec<String> {
     parted
 }
 
+/// The options in brackets of a pattern, each with its value, and the other words.
+fn without_optional(words: &[String]) -> Result<(Vec<Optional>, Vec<String>), String> {
+    let (mut optional, mut others) = (Vec::new(), Vec::with_capacity(words.len()));
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let Some(inner) = word.strip_prefix('[').filter(|it| it.starts_with('-')) else {
+            others.push(word.clone());
+            continue;
+        };
+        let (name, value) = match inner.strip_suffix(']') {
+            Some(inner) => match inner.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (inner, None),
+            },
+            None => {
+                let value = rest.next().and_then(|word| word.strip_suffix(']'));
+                let unclosed = || format!("`{word}` isn't closed; write `[-o value]`");
+                (inner, Some(value.ok_or_else(unclosed)?))
+            }
+        };
+        optional.push((name.to_string(), value.map(str::to_string)));
+    }
+    Ok((optional, others))
+}
+
+/// The name of an option that may be there, and what its value has to be.
+type Optional = (String, Option<String>);
+
 /// An option with one dash behind a `*`: `terraform apply *-auto-approve`, `rm *-rf*`. More letters
 /// than two end the name of a file: `rm *-dir`.
 fn option_behind_star<'w>(word: &'w str, row: Option<&Row>) -> Option<&'w str> {
@@ -512,7 +542,8 @@ fn are_options(words: &[String], row: Option<&Row>) -> bool {
 impl Stage {
     fn new(words: &[String]) -> Result<Stage, String> {
         let (settings, words) = settings::before(words)?;
-        let mut rest = parted(words);
+        let (optional, words) = without_optional(words)?;
+        let mut rest = parted(&words);
         if rest.is_empty() {
             return Err("a pipe in a pattern needs a command on both sides".to_string());
         }
@@ -555,6 +586,7 @@ impl Stage {
             operands: Vec::new(),
             commands: 0,
             options: Vec::new(),
+            optional: Vec::new(),
             open: open || everything,
             dashes: false,
             leading: rest
@@ -643,6 +675,15 @@ impl Stage {
                 node = row.filter(|_| child.is_none());
             }
         }
+        let row = stage.deepest();
+        let compiled = optional.into_iter().map(|(name, value)| {
+            let names = spellings(&name, row);
+            OptionPattern {
+                value,
+                ..OptionPattern::new(name, names)
+            }
+        });
+        stage.optional = compiled.collect();
         Ok(stage)
     }
 

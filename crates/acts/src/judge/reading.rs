@@ -1,6 +1,6 @@
 //! Whether a word of a command is an option or an operand of a rule.
 
-use super::super::programs::parsed::takes_value;
+use super::super::programs::parsed::{Given, takes_value};
 use super::*;
 use std::ops::Range;
 
@@ -259,7 +259,11 @@ const NO: [&str; 8] = ["false", "f", "no", "n", "none", "never", "off", "0"];
 impl Reading<'_> {
     /// Whether an option is there and may be taken back: `--dry-run=false`, `--no-dry-run`, or a
     /// word that only the run tells.
-    pub(super) fn takes_back(&self, option: &OptionPattern) -> bool {
+    pub(super) fn takes_back(&self, option: &OptionPattern, adds_up: bool) -> bool {
+        let first = self
+            .options
+            .iter()
+            .position(|item| option.is(&item.word.text, item.row));
         let is_negated = |item: &Item| {
             let text = item.word.text.as_str();
             let (name, value) = text
@@ -289,8 +293,13 @@ impl Reading<'_> {
                         is_no(value) || item.word.openness != Openness::Constant
                     }) || is_apart()
                 }
-                // The last one of several counts.
-                Some(_) => option.value_fits(item, self.directories) != Held::Yes,
+                // The last one of several counts, or the first if all of them do.
+                Some(_) => {
+                    let is_first =
+                        || first.is_some_and(|first| std::ptr::eq(&self.options[first], item));
+                    option.value_fits(item, self.directories) != Held::Yes
+                        && (!adds_up || is_first())
+                }
             };
             option.names.iter().any(opposes) || option.is(name, item.row) && is_another()
         };
@@ -353,6 +362,28 @@ impl OptionPattern {
                 (None, None) => Held::No,
             },
         }
+    }
+
+    /// For covers: that a value which the pattern has as a path stays there.
+    pub(super) fn stays(&self, item: &Item, command: &Command, place: &Place) -> bool {
+        let Some(wanted) = self.value.as_deref().filter(|wanted| path::is_path(wanted)) else {
+            return true;
+        };
+        let is_own = |given: &Given| {
+            given
+                .option
+                .names
+                .iter()
+                .any(|name| self.names.iter().any(|own| own == name))
+        };
+        let given = item.given();
+        let value = given
+            .iter()
+            .find(|given| is_own(given))
+            .and_then(|given| given.value.clone());
+        !command.relinked
+            && value
+                .is_some_and(|value| path::is_within(wanted, &value, &command.directories, place))
     }
 
     /// An option that isn't constant: `--"$x"`, `--for$(…)`.

@@ -3,7 +3,7 @@
 use super::super::names::base_name;
 use super::super::word::{Openness, Word};
 use super::options;
-use foldhash::{HashMap, HashMapExt};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// What the value of a harmless setting must be.

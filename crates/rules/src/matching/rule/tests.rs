@@ -211,6 +211,7 @@ fn rules_know_which_file_runs_with_what_settings() {
     };
     rows::compare("rules/script_files.jsonl", judge);
     rows::compare("rules/settings.jsonl", judge);
+    rows::compare("rules/optional_options.jsonl", judge);
 }
 
 #[test]
