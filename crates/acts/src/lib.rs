@@ -131,9 +131,8 @@ pub struct Script {
     moved_scripts: Vec<String>,
     /// The variables that the text sets by itself: `x=1`.
     assigned: Vec<compact_str::CompactString>,
-    /// Files that a shell or an interpreter runs, each as the command that it is by itself: `./x a`
-    /// of `bash x a`, `. ./x a` and `sh -s a < x`.
-    run_files: Vec<Command>,
+    /// Files that a shell or an interpreter runs: `x` of `bash x a`, `. ./x a` and `sh -s a < x`.
+    run_files: Vec<RunFile>,
     /// The files that redirections open.
     redirected: Vec<act::Redirected>,
     connections: connections::FoundConnections,
@@ -143,6 +142,18 @@ pub struct Script {
     refused: Option<Doubt>,
     judged: judged::Judged,
     acts: act::FoundActs,
+}
+
+/// A file that is run as a script.
+#[derive(Clone, Debug, PartialEq)]
+struct RunFile {
+    file: Word,
+    /// How many of the last words of the command that runs it are for the script.
+    n_args: usize,
+    /// Where that command stands.
+    span: Span,
+    directories: directories::Directories,
+    relinked: bool,
 }
 
 /// One simple command, or a redirection that no command is listed with: `> f`, `{ ls; } > f`.
@@ -446,6 +457,35 @@ fn is_plain(text: &str) -> bool {
         byte.is_ascii_alphanumeric()
             || matches!(byte, b' ' | b'-' | b'_' | b'.' | b'/' | b':' | b'+')
     })
+}
+
+impl RunFile {
+    /// The command that the script is by its own name, and which command runs it.
+    fn as_command(&self, script: &Script) -> Option<(usize, Command)> {
+        let runs_it = |command: &Command| {
+            let at = command.words.len().checked_sub(self.n_args + 1);
+            let file = at.and_then(|at| command.words.get(at));
+            command.span == self.span && file.is_some_and(|word| word.text == self.file.text)
+        };
+        let commands = &script.commands;
+        let is_there = |command: &Command| command.span == self.span;
+        let by = commands.iter().rposition(runs_it);
+        let by = by.or_else(|| commands.iter().rposition(is_there))?;
+        let runner = &commands[by];
+        let is_bare = !self.file.home && !self.file.text.contains('/') && self.file.is_constant();
+        let file = match is_bare {
+            true => Word::constant(format!("./{}", self.file.text)),
+            false => self.file.clone(),
+        };
+        let first = runner.words.len().saturating_sub(self.n_args).max(1);
+        let args = runner.words.get(first..).unwrap_or_default();
+        let command = Command {
+            directories: self.directories.clone(),
+            relinked: self.relinked,
+            ..runner.with(file.before(args))
+        };
+        Some((by, command))
+    }
 }
 
 impl Script {

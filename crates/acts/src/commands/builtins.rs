@@ -5,7 +5,7 @@ use super::super::expand::output;
 use super::super::expand::{Openness, Word, is_number, is_variable};
 use super::super::programs::{Names, running};
 use super::super::word::without_expansions;
-use super::super::{Command, Role, Shell, Span, grammar, programs};
+use super::super::{Role, RunFile, Shell, Span, grammar, programs};
 use super::expansion::as_operand;
 use super::simple::is_own_name;
 use super::state::Later;
@@ -13,7 +13,6 @@ use super::{
     Awaited, By, COMPLETED, Directories, Facts, Input, MAX_COMMANDS, MAX_FILES, Passed, TOO_LARGE,
     Walk, base_name, looks_expandable, tail,
 };
-use compact_str::format_compact;
 use std::rc::Rc;
 
 /// Options of `set -o` that don't change how the shell reads.
@@ -417,7 +416,7 @@ impl Walk {
                 _ => self.gap_of_code("`source` is given computed text", span),
             };
         }
-        self.runs_file(file, args, span);
+        self.runs_file(file, args.len(), span);
         match file.as_constant() {
             Some(path) => {
                 let path = path.to_string();
@@ -456,25 +455,17 @@ impl Walk {
         });
     }
 
-    /// A file is run as a script: it is the command that it would be by its own name.
-    pub(super) fn runs_file(&mut self, file: &Word, args: &[Word], span: &Span) {
-        if self.script.run_files.len() > MAX_COMMANDS || !self.spend(args.len() + 1) {
+    /// A file is run as a script, which is given so many of its command's last words.
+    pub(super) fn runs_file(&mut self, file: &Word, n_args: usize, span: &Span) {
+        if self.script.run_files.len() > MAX_COMMANDS {
             return self.gap(TOO_LARGE, span);
         }
-        let is_bare = !file.home && !file.text.contains('/') && file.is_constant();
-        let file = match is_bare {
-            true => Word {
-                text: format_compact!("./{}", file.text),
-                ..file.clone()
-            },
-            false => file.clone(),
-        };
-        self.script.run_files.push(Command {
-            words: file.before(args),
+        self.script.run_files.push(RunFile {
+            file: file.clone(),
+            n_args,
             span: self.at(span),
             directories: self.directories.clone(),
             relinked: self.relinked,
-            ..Command::default()
         });
     }
 

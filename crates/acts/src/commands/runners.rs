@@ -188,7 +188,7 @@ impl Walk {
             };
             return false;
         }
-        self.runs_file(script, args, span);
+        self.runs_file(script, args.len(), span);
         match script.as_constant() {
             Some(path) => {
                 let path = path.to_string();
@@ -247,12 +247,11 @@ impl Walk {
             }
             Input::Outer => self.unseen("a shell reads what it is given", span),
             Input::File(path) => {
-                let args = self.positional.as_ref().map(|given| given.words.clone());
-                self.runs_file(
-                    &Word::path_of(&path),
-                    args.as_deref().unwrap_or_default(),
-                    span,
-                );
+                let n_args = self
+                    .positional
+                    .as_ref()
+                    .map_or(0, |given| given.words.len());
+                self.runs_file(&Word::path_of(&path), n_args, span);
                 if self.started(&path, &[], span, By::Shell(shell)) {
                     return true;
                 }
@@ -325,7 +324,7 @@ impl Walk {
             self.run(&program, span, &Facts::default());
         }
         if let Some(at) = running::script_of_interpreter(name, words) {
-            self.runs_file(&words[at], &words[at + 1..], span);
+            self.runs_file(&words[at], words.len() - at - 1, span);
         }
         match script.map(|at| &words[at]) {
             Some(word) => {

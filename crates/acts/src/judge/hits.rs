@@ -5,7 +5,6 @@ use super::covers::is_excepted;
 use super::named::named_somewhere;
 use super::*;
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 impl Stage {
     /// Whether the command does what the pattern says, if its program is the pattern's as it is
@@ -56,16 +55,6 @@ impl Stage {
                 }
             }
         }
-    }
-
-    /// Whether a rule is about scripts, so that it matters which file runs: its program is none of
-    /// the table's, and its name is told.
-    pub(super) fn may_be_script(&self) -> bool {
-        let is_told = || match self.program.contains('*') {
-            true => self.program.contains('.'),
-            false => options::any_row(&self.program).is_none(),
-        };
-        self.directory.is_some() || self.whole.is_none() && is_told()
     }
 
     /// The names under which commands of the text put the file that the pattern names: `ln -s
@@ -488,18 +477,18 @@ fn is_one_of(names: &[&str], command: &Command) -> bool {
 /// name thousands.
 fn led_once(path: &str, led: &RefCell<Led>, place: &Place) -> Option<String> {
     const MOST: usize = 256;
-    if let Some(known) = led.borrow().get(path) {
+    if let Some((_, known)) = led.borrow().iter().find(|(known, _)| known == path) {
         return known.clone();
     }
     if led.borrow().len() >= MOST {
         return None;
     }
     let leads = place.links.and_then(|links| links(path));
-    led.borrow_mut().insert(path.to_string(), leads.clone());
+    led.borrow_mut().push((path.to_string(), leads.clone()));
     leads
 }
 
-type Led = HashMap<String, Option<String>>;
+type Led = Vec<(String, Option<String>)>;
 
 /// Whether some command of the text matches one of `rules` and isn't covered by `unless`.
 pub fn hits(
@@ -508,7 +497,7 @@ pub fn hits(
     script: &Script,
     place: &Place,
 ) -> Judgement {
-    let led = RefCell::default();
+    let led = RefCell::new(Vec::new());
     let links = |path: &str| led_once(path, &led, place);
     let place = &Place {
         links: place.links.map(|_| &links as &Files),
@@ -529,12 +518,16 @@ pub fn hits(
         };
         let names_path = stage.names_path();
         let is_of_another = |command| stage.is_of_another_program(command);
-        let elsewhere = stage.set_elsewhere(script);
+        let elsewhere = match stage.settings.is_empty() {
+            true => Vec::new(),
+            false => stage.set_elsewhere(script),
+        };
         let settings_held = |held: Held, command: &Command| match held {
             Held::No => Held::No,
+            held if elsewhere.is_empty() => held,
             held => held.min(stage.settings_held(&elsewhere, command)),
         };
-        if stage.may_be_script() {
+        if stage.may_be_script {
             let made = stage.made_of_its_file(script);
             let held = |command: &Command| {
                 let held = match stage.hits_file(command, place) {
@@ -543,12 +536,9 @@ pub fn hits(
                 };
                 settings_held(held, command)
             };
-            for file in &script.run_files {
-                let is_runner = |command: &Command| command.span == file.span;
-                let Some(at) = script.commands.iter().rposition(is_runner) else {
-                    continue;
-                };
-                found.add(held(file), script, at, Some(file));
+            let files = script.run_files.iter();
+            for (at, file) in files.filter_map(|file| file.as_command(script)) {
+                found.add(held(&file), script, at, Some(&file));
             }
             for (at, command) in script.commands.iter().enumerate() {
                 // What its name tells is kept below.

@@ -46,6 +46,9 @@ struct Stage {
     other_names: (Vec<&'static str>, bool),
     /// Other words may mean the same.
     has_twins: bool,
+    /// It is about scripts, so that it matters which file runs: its program is none of the table's,
+    /// and its name is told.
+    may_be_script: bool,
     /// The directory that the pattern names.
     directory: Option<String>,
     row: Option<&'static Row>,
@@ -576,7 +579,12 @@ impl Stage {
         } else {
             options::row(&program)
         };
+        let is_told = || match program.contains('*') {
+            true => program.contains('.'),
+            false => options::any_row(&program).is_none(),
+        };
         let mut stage = Stage {
+            may_be_script: directory.is_some() || whole.is_none() && is_told(),
             settings,
             other_names: options::other_names(&program),
             has_twins: programs::has_twins(&program),

@@ -3,7 +3,7 @@
 
 use super::super::names::is_of_name;
 use super::super::programs::Names;
-use super::super::{Script, Shell, Span, read};
+use super::super::{RunFile, Script, Shell, Span, read};
 use super::covers::is_excepted;
 use super::*;
 use std::cell::OnceCell;
@@ -484,8 +484,8 @@ pub(super) fn named_somewhere(
         };
         // A script that a shell is given is told by its path.
         let is_told = |word: &Word| {
-            let is_it = |file: &Command| {
-                let [own, file] = [word, &file.words[0]].map(|it| it.text.trim_start_matches("./"));
+            let is_it = |file: &RunFile| {
+                let [own, file] = [word, &file.file].map(|it| it.text.trim_start_matches("./"));
                 own == file
             };
             let mut files = script.run_files.iter();
