@@ -19,7 +19,7 @@ use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::project::foreign_projects;
 use hookwire_ask::said::Said;
 use hookwire_ask::socket;
-use hookwire_ask::{MAX_EVENT, said_of_option};
+use hookwire_ask::{MAX_EVENT, OBSERVE, said_of_option};
 use hookwire_base::event::Event;
 use hookwire_base::support::failpoint;
 use hookwire_base::support::places::{self, Places};
@@ -53,6 +53,10 @@ pub(super) struct HookArgs {
     /// What the agent is told if hookwire itself fails.
     #[arg(long, value_enum, default_value_t = Fail::Closed)]
     fail: Fail,
+    /// Judge the event, note the verdict and tell the agent nothing: neither a deny nor a failure
+    /// stops it.
+    #[arg(long)]
+    observe: bool,
     /// How long an event may take. The agent's own limit should be longer.
     #[arg(long, value_name = "DURATION", default_value = TIME_LIMIT, value_parser = humantime::parse_duration)]
     timeout: Duration,
@@ -91,10 +95,14 @@ enum Fail {
 }
 
 impl HookArgs {
+    fn fails_open(&self) -> bool {
+        self.fail == Fail::Open || self.observe
+    }
+
     fn to_asked(&self) -> Asked {
         let asked = Asked::new(self.agent, self.event.clone());
         Asked {
-            fails_open: self.fail == Fail::Open,
+            fails_open: self.fails_open(),
             time_limit: self.timeout,
             attended: is_attended(self.agent.name()),
             ..asked
@@ -141,7 +149,8 @@ impl Clock {
             |option: &str| value(option).and_then(|it| humantime::parse_duration(it).ok());
         let limit = duration("--timeout").unwrap_or(hookwire_ask::TIME_LIMIT);
         let mut asked = Asked::new(agent?, value("--event").map(str::to_string));
-        (asked.fails_open, asked.time_limit) = (value("--fail") == Some("open"), limit);
+        asked.fails_open = value("--fail") == Some("open") || words.contains(&OBSERVE);
+        asked.time_limit = limit;
         Some(Clock::new(asked, duration("--spent").unwrap_or_default()))
     }
 
@@ -243,6 +252,8 @@ impl Clock {
                 args.agent.name()
             ));
         }
+        let observes = args.observe;
+        let say = |said| say(if observes { Said::default() } else { said });
         let mut sent = Vec::new();
         let read = std::io::stdin()
             .lock()
@@ -395,7 +406,7 @@ fn ask_there(args: &HookArgs, socket: &Path, question: &Question<'_>) -> Result<
 fn make_question<'a>(args: &'a HookArgs, sent: &'a str, time_limit: Duration) -> Question<'a> {
     Question {
         event: args.event.as_deref(),
-        fails_open: args.fail == Fail::Open,
+        fails_open: args.fails_open(),
         attended: is_attended(args.agent.name()),
         time_limit,
         ..Question::new(args.agent.name(), sent)

@@ -26,7 +26,7 @@ use hookwire_handlers::services::models::ModelRef;
 use hookwire_rules::agents::{AGENTS, Agent, ExecForm, Form, HookFile, Place, Unit};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -44,12 +44,18 @@ pub(super) struct InstallArgs {
 /// Which agent, and where it is told.
 #[derive(clap::Args)]
 pub(super) struct PlaceOfEntry {
-    /// The agent.
+    /// The agent. With --managed, several may be given.
     #[arg(value_parser = agent_parser())]
     agent: &'static Agent,
+    #[arg(value_parser = agent_parser(), value_name = "AGENT", requires = "managed", hide = true)]
+    more: Vec<&'static Agent>,
     /// Guard all projects of this user. Otherwise this project.
     #[arg(long)]
     user: bool,
+    /// Guard every user of this machine, by settings of the agent's that only root can change. It
+    /// takes root.
+    #[arg(long, conflicts_with_all = ["user", "project", "root"])]
+    managed: bool,
     /// Guard this project; so it is without --user.
     #[arg(long, conflicts_with = "user")]
     project: bool,
@@ -69,23 +75,23 @@ pub(super) struct PlaceOfEntry {
 struct EntryArgs {
     /// Have edits of the project's own definitions in force at once, without `hookwire trust`: for
     /// whoever writes them.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "managed")]
     live: bool,
     /// Write an entry that a team can commit: `hookwire` as it is found on PATH, and no path of
     /// this machine.
-    #[arg(long, conflicts_with_all = ["user", "live", "hooks", "user_dir", "data_dir"])]
+    #[arg(long, conflicts_with_all = ["user", "managed", "live", "hooks", "user_dir", "data_dir"])]
     shared: bool,
     /// Deny also where hookwire is missing or killed, for agents that go on then. With --user it is
     /// so for those that hookwire was tried with; in a file that is shared it stops whoever hasn't
     /// got hookwire.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "managed")]
     require: bool,
     /// What an agent does for a person who hasn't got hookwire; else it is the agent's choice.
     #[arg(long, value_enum, requires = "shared", conflicts_with = "require")]
     missing: Option<Missing>,
     /// Judge by these definitions too, a directory or a file; may be given several times. To name
     /// it is to trust it.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "managed")]
     hooks: Vec<PathBuf>,
     /// A host:port that http hooks and models may reach although it is not on the public internet.
     #[arg(long, value_name = "HOST:PORT")]
@@ -103,8 +109,28 @@ struct EntryArgs {
     connect: Option<PathBuf>,
     /// Have the agent's status line show what is in force, and what was denied last. A status line
     /// of your own stays.
-    #[arg(long, conflicts_with_all = ["shared", "connect"])]
+    #[arg(long, conflicts_with_all = ["shared", "connect", "managed"])]
     status_line: bool,
+    /// Have all hooks only observe: what is judged is noted, and the agent is told nothing of it.
+    /// Without --observe, it guards again.
+    #[arg(long, requires = "managed")]
+    observe: bool,
+}
+
+/// What is to be written into the settings of a machine, or taken out.
+pub(super) struct ManagedWish {
+    /// Of which agents.
+    pub(super) agents: Vec<&'static Agent>,
+    /// What the command says beside the agent and the event.
+    pub(super) options: Vec<String>,
+    /// The small program knows all of it.
+    pub(super) is_plain: bool,
+    /// The seconds that an agent waits.
+    pub(super) seconds: u64,
+    /// Hooks only observe.
+    pub(super) observe: bool,
+    /// Nothing is written.
+    pub(super) dry_run: bool,
 }
 
 /// What an agent does where hookwire is missing.
@@ -276,11 +302,31 @@ impl UninstallArgs {
     pub(super) fn root(&self) -> &Path {
         &self.place.root
     }
+
+    /// Whether a machine's settings are meant.
+    pub(super) fn is_managed(&self) -> bool {
+        self.place.managed
+    }
+
+    /// What is to be taken out of a machine's settings.
+    pub(super) fn managed_wish(&self) -> Result<ManagedWish, Failure> {
+        self.place.managed_wish(&EntryArgs::default())
+    }
 }
 
 impl InstallArgs {
     pub(super) fn root(&self) -> &Path {
         &self.place.root
+    }
+
+    /// Whether a machine's settings are meant.
+    pub(super) fn is_managed(&self) -> bool {
+        self.place.managed
+    }
+
+    /// What is to be written into a machine's settings.
+    pub(super) fn managed_wish(&self) -> Result<ManagedWish, Failure> {
+        self.place.managed_wish(&self.entry)
     }
 
     /// As if they were given so.
@@ -292,6 +338,8 @@ impl InstallArgs {
             root: root.to_path_buf(),
             dry_run: true,
             team: false,
+            more: Vec::new(),
+            managed: false,
         };
         InstallArgs {
             place,
@@ -910,8 +958,12 @@ impl InstallArgs {
         }
         let cannot =
             || Failure("it can't be changed without changing more than our entries".into());
-        let mut after =
-            rewritten(text, format, &self.plan_removals(file, &settings)).ok_or_else(cannot)?;
+        let mut after = rewritten(
+            text,
+            format,
+            &plan_removals(self.place.agent, file, &settings),
+        )
+        .ok_or_else(cannot)?;
         let kept = self
             .path()
             .ok()
@@ -941,32 +993,9 @@ impl InstallArgs {
             let op = Op::Set(value.clone(), At::End);
             after = rewritten(&after, format, &[(vec![Step::Key(key)], op)]).ok_or_else(cannot)?;
         }
-        // Each change is made in what the ones before it leave, and all of them at once: a large
-        // file would be read three times for each event.
-        let (mut now, mut ops) = (value_of(&after, format)?, Vec::new());
-        for (event, entry) in entries.iter().filter(|_| install) {
-            let (at, hooks) = (Step::Key(&file.at), &mut now[&file.at]);
-            let (path, list) = match &file.event {
-                Some(_) => (vec![at], hooks),
-                None if !hooks.is_null() && !hooks.is_object() => {
-                    return Err(Failure(not_so(file)));
-                }
-                None => (vec![at, Step::Key(event)], &mut hooks[*event]),
-            };
-            let op = match list {
-                Value::Array(list) => {
-                    list.push(entry.clone());
-                    Op::Append(entry.clone())
-                }
-                Value::Null => {
-                    *list = json!([entry]);
-                    Op::Set(list.clone(), At::End)
-                }
-                _ if file.event.is_some() => return Err(Failure(not_so(file))),
-                _ => return Err(Failure(format!("its `{}.{event}` isn't a list", file.at))),
-            };
-            ops.push((path, op));
-        }
+        let mut now = value_of(&after, format)?;
+        let entries = if install { &*entries } else { &[] };
+        let ops = plan_additions(file, &mut now, entries)?;
         let after = rewritten(&after, format, &ops).ok_or_else(cannot)?;
         let left = value_of(&after, format)?;
         // What the file must have says nothing by itself.
@@ -1051,74 +1080,22 @@ impl InstallArgs {
     fn is_started_directly(&self, form: &ExecForm, event: &str) -> bool {
         !self.entry.shared && self.otherwise(event).is_none() && all_take(form, self.place.agent)
     }
-
-    /// What takes our handlers out, and what is empty then. The last ones go first: the others keep
-    /// their positions.
-    fn plan_removals<'s>(
-        &self,
-        file: &'s HookFile,
-        settings: &'s Value,
-    ) -> Vec<(Vec<Step<'s>>, Op<'s>)> {
-        let hooks = &settings[&file.at];
-        let at = vec![Step::Key(&file.at)];
-        let (mut removed, mut n_left) = (Vec::new(), 0);
-        let lists = match &file.event {
-            Some(_) => vec![(at.clone(), hooks)],
-            None => hooks
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(event, it)| (vec![at[0], Step::Key(event)], it))
-                .collect(),
-        };
-        for (path, groups) in lists {
-            let groups = groups.as_array().map(Vec::as_slice).unwrap_or_default();
-            let mut n_others = groups.len();
-            for (n, group) in groups
-                .iter()
-                .enumerate()
-                .rev()
-                .filter(|(_, group)| has_own(self.place.agent, file, group))
-            {
-                let place = [&path[..], &[Step::Index(n)]].concat();
-                let handlers = group["hooks"]
-                    .as_array()
-                    .map(Vec::as_slice)
-                    .unwrap_or_default();
-                if handlers
-                    .iter()
-                    .all(|handler| has_own(self.place.agent, file, handler))
-                {
-                    n_others -= 1;
-                    removed.push((place, Op::Remove));
-                    continue;
-                }
-                let ours = handlers
-                    .iter()
-                    .enumerate()
-                    .rev()
-                    .filter(|(_, handler)| has_own(self.place.agent, file, handler));
-                removed.extend(ours.map(|(m, _)| {
-                    (
-                        [&place[..], &[Step::Key("hooks"), Step::Index(m)]].concat(),
-                        Op::Remove,
-                    )
-                }));
-            }
-            match n_others {
-                0 if !groups.is_empty() && path.len() > 1 => removed.push((path, Op::Remove)),
-                0 if !groups.is_empty() => {}
-                _ => n_left += 1,
-            }
-        }
-        if n_left == 0 && !removed.is_empty() {
-            removed.push((at, Op::Remove));
-        }
-        removed
-    }
 }
 
 impl PlaceOfEntry {
+    fn managed_wish(&self, entry: &EntryArgs) -> Result<ManagedWish, Failure> {
+        let mut known = HashSet::new();
+        let agents = [self.agent].into_iter().chain(self.more.iter().copied());
+        Ok(ManagedWish {
+            agents: agents.filter(|agent| known.insert(agent.name)).collect(),
+            options: entry.words()?,
+            is_plain: entry.is_plain(),
+            seconds: entry.timeout(),
+            observe: entry.observe,
+            dry_run: self.dry_run,
+        })
+    }
+
     /// Shows and makes the changes; how many there are.
     fn carry_out(
         &self,
@@ -1135,7 +1112,7 @@ impl PlaceOfEntry {
             if self.dry_run {
                 if !out.json {
                     out.line(&safe(&change.path.to_string_lossy()));
-                    change.show_diff(out);
+                    show_diff(change.before.as_deref(), change.after.as_deref(), out);
                 }
                 continue;
             }
@@ -1160,8 +1137,105 @@ impl PlaceOfEntry {
     }
 }
 
+/// What takes our handlers out, and what is empty then. The last ones go first: the others keep
+/// their positions.
+pub(super) fn plan_removals<'s>(
+    agent: &Agent,
+    file: &'s HookFile,
+    settings: &'s Value,
+) -> Vec<(Vec<Step<'s>>, Op<'s>)> {
+    let hooks = &settings[&file.at];
+    let at = vec![Step::Key(&file.at)];
+    let (mut removed, mut n_left) = (Vec::new(), 0);
+    let lists = match &file.event {
+        Some(_) => vec![(at.clone(), hooks)],
+        None => hooks
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(event, it)| (vec![at[0], Step::Key(event)], it))
+            .collect(),
+    };
+    for (path, groups) in lists {
+        let groups = groups.as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut n_others = groups.len();
+        for (n, group) in groups
+            .iter()
+            .enumerate()
+            .rev()
+            .filter(|(_, group)| has_own(agent, file, group))
+        {
+            let place = [&path[..], &[Step::Index(n)]].concat();
+            let handlers = group["hooks"]
+                .as_array()
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            if handlers.iter().all(|handler| has_own(agent, file, handler)) {
+                n_others -= 1;
+                removed.push((place, Op::Remove));
+                continue;
+            }
+            let ours = handlers
+                .iter()
+                .enumerate()
+                .rev()
+                .filter(|(_, handler)| has_own(agent, file, handler));
+            removed.extend(ours.map(|(m, _)| {
+                (
+                    [&place[..], &[Step::Key("hooks"), Step::Index(m)]].concat(),
+                    Op::Remove,
+                )
+            }));
+        }
+        match n_others {
+            0 if !groups.is_empty() && path.len() > 1 => removed.push((path, Op::Remove)),
+            0 if !groups.is_empty() => {}
+            _ => n_left += 1,
+        }
+    }
+    if n_left == 0 && !removed.is_empty() {
+        removed.push((at, Op::Remove));
+    }
+    removed
+}
+/// What adds an entry at each of these events to the settings as they are now.
+///
+/// Each change is made in what the ones before it leave, and all of them at once: a large file
+/// would be read three times for each event.
+pub(super) fn plan_additions<'s>(
+    file: &'s HookFile,
+    now: &mut Value,
+    entries: &[(&'s str, Value)],
+) -> Result<Vec<(Vec<Step<'s>>, Op<'s>)>, Failure> {
+    let mut ops = Vec::new();
+    for (event, entry) in entries {
+        let (at, hooks) = (Step::Key(&file.at), &mut now[&file.at]);
+        let (path, list) = match &file.event {
+            Some(_) => (vec![at], hooks),
+            None if !hooks.is_null() && !hooks.is_object() => {
+                return Err(Failure(not_so(file)));
+            }
+            None => (vec![at, Step::Key(event)], &mut hooks[*event]),
+        };
+        let op = match list {
+            Value::Array(list) => {
+                list.push(entry.clone());
+                Op::Append(entry.clone())
+            }
+            Value::Null => {
+                *list = json!([entry]);
+                Op::Set(list.clone(), At::End)
+            }
+            _ if file.event.is_some() => return Err(Failure(not_so(file))),
+            _ => return Err(Failure(format!("its `{}.{event}` isn't a list", file.at))),
+        };
+        ops.push((path, op));
+    }
+    Ok(ops)
+}
+
 /// What is listed for an event among the hooks of a file.
-fn listed_in<'v>(
+pub(super) fn listed_in<'v>(
     file: &HookFile,
     hooks: &'v Value,
     event: &str,
@@ -1205,6 +1279,7 @@ impl EntryArgs {
             add("--connect", format!("unix:{}", path_text(socket)?));
         }
         words.extend(self.live.then(|| "--live".to_string()));
+        words.extend(self.observe.then(|| "--observe".to_string()));
         Ok(words)
     }
 
@@ -1215,10 +1290,15 @@ impl EntryArgs {
 
     /// The seconds that the agent waits.
     fn timeout(&self) -> u64 {
-        self.timeout.map_or(TIMEOUT, |time| {
-            TIMEOUT.max(time.as_secs().saturating_add(LONGER))
-        })
+        seconds_within(self.timeout)
     }
+}
+
+/// The seconds that an agent waits for a hook that has this limit of its own.
+pub(super) fn seconds_within(limit: Option<Duration>) -> u64 {
+    limit.map_or(TIMEOUT, |time| {
+        TIMEOUT.max(time.as_secs().saturating_add(LONGER))
+    })
 }
 
 /// A path in the command.
@@ -1259,7 +1339,10 @@ fn is_own_line(line: &Value) -> bool {
 }
 
 /// What is listed for any event: groups, or handlers.
-fn listed_values<'v>(file: &HookFile, settings: &'v Value) -> impl Iterator<Item = &'v Value> {
+pub(super) fn listed_values<'v>(
+    file: &HookFile,
+    settings: &'v Value,
+) -> impl Iterator<Item = &'v Value> {
     let hooks = &settings[&file.at];
     let lists: Vec<&Value> = match &file.event {
         Some(_) => vec![hooks],
@@ -1275,7 +1358,7 @@ fn listed_values<'v>(file: &HookFile, settings: &'v Value) -> impl Iterator<Item
 }
 
 /// The handlers of a group; where there are no groups, it is its own.
-fn handlers_of(group: &Value) -> Vec<&Value> {
+pub(super) fn handlers_of(group: &Value) -> Vec<&Value> {
     group["hooks"]
         .as_array()
         .map_or_else(|| vec![group], |handlers| handlers.iter().collect())
@@ -1298,7 +1381,7 @@ fn tell_left_alone(path: &Path, spoken: &[String], out: &mut Output) {
 }
 
 /// How an agent starts a command.
-enum Started {
+pub(super) enum Started {
     /// By a shell, of this text.
     Shell(String),
     /// As this program with arguments.
@@ -1334,7 +1417,12 @@ fn all_take(form: &ExecForm, agent: &Agent) -> bool {
 }
 
 /// A handler as it is written.
-fn write_handler(file: &HookFile, event: &str, seconds: u64, started: &Started) -> Value {
+pub(super) fn write_handler(
+    file: &HookFile,
+    event: &str,
+    seconds: u64,
+    started: &Started,
+) -> Value {
     let most = file.waits.iter().find(|(name, _)| name == event);
     let seconds = most.map_or(seconds, |(_, most)| seconds.min(*most));
     let timeout = match &file.unit {
@@ -1424,37 +1512,37 @@ fn not_so(file: &HookFile) -> String {
     format!("its `{}` isn't {form}", file.at)
 }
 
-impl Change {
-    /// Shows the lines that change, those between the same beginning and the same end.
-    fn show_diff(&self, out: &mut Output) {
-        let lines = |text: &Option<String>| -> Vec<String> {
-            text.iter()
-                .flat_map(|text| text.lines())
-                .map(str::to_string)
-                .collect()
-        };
-        let (before, after) = (lines(&self.before), lines(&self.after));
-        let start = before
-            .iter()
-            .zip(&after)
-            .take_while(|(a, b)| a == b)
-            .count();
-        let (old, new) = (&before[start..], &after[start..]);
-        let end = old
-            .iter()
-            .rev()
-            .zip(new.iter().rev())
-            .take_while(|(a, b)| a == b)
-            .count();
-        let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
-        for (sign, tone, lines) in [('-', Tone::Bad, old), ('+', Tone::Good, new)] {
-            for line in lines {
-                let line = out.tone(tone, &safe(&format!("{sign} {line}")));
-                out.line(&format!("  {line}"));
-            }
+/// Shows the lines that change, those between the same beginning and the same end.
+pub(super) fn show_diff(before: Option<&str>, after: Option<&str>, out: &mut Output) {
+    let lines = |text: Option<&str>| -> Vec<String> {
+        text.iter()
+            .flat_map(|text| text.lines())
+            .map(str::to_string)
+            .collect()
+    };
+    let (before, after) = (lines(before), lines(after));
+    let start = before
+        .iter()
+        .zip(&after)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let (old, new) = (&before[start..], &after[start..]);
+    let end = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
+    for (sign, tone, lines) in [('-', Tone::Bad, old), ('+', Tone::Good, new)] {
+        for line in lines {
+            let line = out.tone(tone, &safe(&format!("{sign} {line}")));
+            out.line(&format!("  {line}"));
         }
     }
+}
 
+impl Change {
     /// Writes the file at once or not at all, and keeps a copy of it as it was; where, unless what
     /// was there before hookwire is there again.
     ///
@@ -1553,7 +1641,7 @@ impl Change {
     }
 }
 
-fn read_file(path: &Path) -> Result<Option<String>, Failure> {
+pub(super) fn read_file(path: &Path) -> Result<Option<String>, Failure> {
     match file::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -1562,7 +1650,7 @@ fn read_file(path: &Path) -> Result<Option<String>, Failure> {
 }
 
 /// What settings hold.
-fn value_of(text: &str, format: Format) -> Result<Value, Failure> {
+pub(super) fn value_of(text: &str, format: Format) -> Result<Value, Failure> {
     formats::parse(text, format)
         .map(|root| root.to_json())
         .map_err(|problems| {
@@ -1588,7 +1676,7 @@ static BESIDE: LazyLock<Option<(PathBuf, Option<String>)>> = LazyLock::new(|| {
 
 /// The path in full of the program that agents start: the small one, which is quicker, if it is
 /// there and as new as this.
-fn asking_program() -> Result<String, Failure> {
+pub(super) fn asking_program() -> Result<String, Failure> {
     match &*BESIDE {
         Some((small, None)) => path_text(small),
         _ => own_program(),

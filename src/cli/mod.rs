@@ -31,6 +31,7 @@ mod init;
 mod inspect;
 mod install;
 mod kept;
+mod managed;
 mod mend;
 pub(crate) mod output;
 mod own;
@@ -711,9 +712,15 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Demo(args) => show(&args, &mut out),
         Command::Docs(args) => docs::run(&args, &mut out),
+        Command::Install(args) if args.is_managed() => args
+            .managed_wish()
+            .and_then(|wish| managed::install(&wish, &mut out)),
         Command::Install(args) => {
             entry_hosts::renew_hosts(args.root(), &mut out, |out| install::install(&args, out))
         }
+        Command::Uninstall(args) if args.is_managed() => args
+            .managed_wish()
+            .and_then(|wish| managed::uninstall(&wish, &mut out)),
         Command::Uninstall(args) => {
             entry_hosts::renew_hosts(args.root(), &mut out, |out| install::uninstall(&args, out))
         }

@@ -21,7 +21,7 @@ pub(super) const OTHERWISE: &str = " || ";
 const COMMAND: &str = "const COMMAND = ";
 
 /// The options that `install` writes, and how many words follow each.
-const OPTIONS: [(&str, usize); 10] = [
+const OPTIONS: [(&str, usize); 11] = [
     ("--event", 1),
     ("--root", 1),
     ("--user-dir", 1),
@@ -32,6 +32,7 @@ const OPTIONS: [(&str, usize); 10] = [
     ("--timeout", 1),
     ("--connect", 1),
     ("--live", 0),
+    ("--observe", 0),
 ];
 
 /// A command that is hookwire's own: the program, `hook`, the agent, and options that `install`

@@ -434,6 +434,9 @@ fn one_module_writes_into_projects() {
         "cli/kept.rs",
         "cli/serve.rs",
         "cli/warm_host.rs",
+        // Where only root can put a link.
+        "cli/managed/record.rs",
+        "cli/managed/settings.rs",
         // For whoever packs hookwire.
         "cli/generate/share.rs",
         // Into an agent's settings, which people keep behind links.

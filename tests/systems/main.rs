@@ -35,6 +35,7 @@ mod inspector;
 mod installed;
 mod instructor;
 mod located;
+mod managed;
 mod no_silence;
 mod own_entries;
 mod places;

@@ -27,6 +27,9 @@ pub const MAX_EVENT: u64 = 64 * 1024 * 1024;
 /// How long an event may take, unless it is said.
 pub const TIME_LIMIT: std::time::Duration = std::time::Duration::from_secs(50);
 
+/// The option with which an event is judged and the agent is told nothing of it.
+pub const OBSERVE: &str = "--observe";
+
 /// Why an agent whose hook failed is denied what it is about to do.
 pub fn refusal(problem: &str) -> String {
     format!("hookwire failed, so this is denied: {problem}")

@@ -11,7 +11,7 @@ use super::start_large;
 use hookwire_ask::attended::is_attended;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::said::Said;
-use hookwire_ask::{MAX_EVENT, TIME_LIMIT, said_of_option, socket};
+use hookwire_ask::{MAX_EVENT, OBSERVE, TIME_LIMIT, said_of_option, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, SeekFrom};
 use std::ffi::OsString;
@@ -29,6 +29,8 @@ struct Options {
     agent: String,
     event: Option<String>,
     fails_open: bool,
+    /// The agent is told nothing.
+    observes: bool,
     /// The socket of the host that alone is asked.
     connect: Option<PathBuf>,
     meant: Meant,
@@ -166,7 +168,7 @@ fn answer_agent(args: &[OsString], sent: &Sent, began: Instant) -> Result<Said, 
     let sent = sent.bytes();
     let question = Question {
         event: options.event.as_deref(),
-        fails_open: options.fails_open,
+        fails_open: options.fails_open || options.observes,
         attended: is_attended(&options.agent),
         // Whole seconds are taken off, so that the host knows the events of two entries for one.
         time_limit: TIME_LIMIT.saturating_sub(Duration::from_secs(began.elapsed().as_secs())),
@@ -176,6 +178,7 @@ fn answer_agent(args: &[OsString], sent: &Sent, began: Instant) -> Result<Said, 
         )
     };
     let lost = match question.ask_host(&socket, || socket::connect(&socket)) {
+        Ok(_) if options.observes => return Ok(Said::default()),
         Ok(said) => return Ok(said),
         Err(unanswered) if options.connect.is_some() => Some(unanswered.describe_for(&socket)),
         Err(Unanswered::Lost(error)) => Some(error.to_string()),
@@ -196,6 +199,7 @@ impl Options {
                     "open" => set_once(&mut options.fails_open)?,
                     _ => return None,
                 },
+                OBSERVE => set_once(&mut options.observes)?,
                 "--event" if options.event.is_none() => {
                     options.event = Some(option_value(&mut args)?.to_str()?.to_string());
                 }
@@ -264,7 +268,7 @@ fn say_failure(args: &[OsString], sent: &[u8], problem: &str) -> Said {
     let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
     // What isn't as `install` writes it is read as the large program does where it knows no more.
     let value_of = |option| said_of_option(&words, option);
-    if value_of("--fail") == Some("open") {
+    if value_of("--fail") == Some("open") || words.contains(&OBSERVE) {
         return Said {
             stderr: format!("hookwire: {problem}"),
             ..Said::default()
@@ -313,6 +317,7 @@ mod tests {
                 .unwrap()
                 .fails_open
         );
+        assert!(read("claude-code --observe").unwrap().observes);
         assert_eq!(
             read("claude-code").unwrap().agent,
             "claude-code",
@@ -329,6 +334,7 @@ mod tests {
             "claude-code codex --user-dir /u --data-dir /d",
             "claude-code --user-dir /u --data-dir /d --root /p --root /q",
             "claude-code --user-dir /u --data-dir /d --live --live",
+            "claude-code --observe --observe",
             "claude-code --connect /s",
             "claude-code --connect unix:s",
             "claude-code --user-dir /u --data-dir /d --fail closed",

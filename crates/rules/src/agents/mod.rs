@@ -5,6 +5,7 @@
 //! A new agent is one new file and a row in `FILES`. Its dialect is made of its [`Speech`], unless
 //! it has one of its own.
 
+mod managed;
 mod speech;
 
 use globset::Glob;
@@ -17,6 +18,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+pub use managed::{Left, Managed};
 pub use speech::{Mcp, Moment, Pair, Reply, Say, Speech};
 
 /// The name of each agent, its file, and the text of its plug-in, which has the command in the line
@@ -182,6 +184,8 @@ pub struct Agent {
     pub silent_subagents: bool,
     /// How it runs one prompt against a model on this machine, if it can.
     pub headless: Option<Headless>,
+    /// Its settings of a machine.
+    pub managed: Managed,
 }
 
 /// How an agent runs one prompt. In the texts, `${url}` is the model's address and `${prompt}` the

@@ -1,0 +1,447 @@
+//! `hookwire install --managed`, on a machine of its own: a namespace with an /etc that is thrown
+//! away.
+
+use super::support::{in_our_world, is_there, skip};
+use hookwire::agents::{AGENTS, Agent, by_name};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// Where the programs are, for its users.
+const PROGRAMS: &str = "/opt/hookwire";
+/// A user who is nobody.
+const NOBODY: &str = "65534";
+
+/// A machine: mounts and processes of its own, which end with it.
+struct Machine {
+    process: Child,
+    first: u32,
+}
+
+impl Machine {
+    /// Nothing where none can be made.
+    fn new() -> Option<Machine> {
+        let built = Path::new(env!("CARGO_BIN_EXE_hookwire-host"));
+        let is_roots = rustix::process::geteuid().is_root()
+            && fs::metadata(built).is_ok_and(|about| about.uid() == 0);
+        if !is_roots {
+            skip("settings of a machine: it takes root, and programs that are root's");
+            return None;
+        }
+        if !["unshare", "nsenter", "setpriv"].into_iter().all(is_there) {
+            return None;
+        }
+        let setup = format!(
+            "mount -t tmpfs -o mode=755 etc /mnt && cp -a /etc/. /mnt && mount --move /mnt /etc \
+             && mount -t tmpfs -o mode=755 lib /var/lib && mount -t tmpfs -o mode=755 opt /opt \
+             && mount -t tmpfs -o mode=1777 tmp /tmp && mount -t tmpfs -o mode=755 home /home \
+             && mkdir -m 755 {PROGRAMS} && mount --bind {} {PROGRAMS} \
+             && chmod -R go+rX /opt && rm -rf /etc/hookwire && mkdir -m 755 /etc/hookwire && echo ready && exec cat",
+            built.parent().unwrap().display()
+        );
+        let process = Command::new("unshare")
+            .args(["-m", "-p", "--propagation", "private", "--fork"])
+            .args(["--kill-child", "--mount-proc", "sh", "-c", &setup])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut machine = Machine { process, first: 0 };
+        let mut said = String::new();
+        BufReader::new(machine.process.stdout.as_mut().unwrap())
+            .read_line(&mut said)
+            .unwrap();
+        if said != "ready\n" {
+            skip("settings of a machine: no mounts of its own can be made");
+            return None;
+        }
+        let children = format!("/proc/{0}/task/{0}/children", machine.process.id());
+        let first = fs::read_to_string(children).unwrap();
+        machine.first = first.trim().parse().unwrap();
+        Some(machine)
+    }
+
+    /// Where a path of its is for this process.
+    fn path(&self, path: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{path}", self.first))
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap_or_default()
+    }
+
+    fn mode(&self, path: &str) -> u32 {
+        fs::metadata(self.path(path)).unwrap().permissions().mode() & 0o7777
+    }
+
+    fn set_mode(&self, path: &str, mode: u32) {
+        fs::set_permissions(self.path(path), PermissionsExt::from_mode(mode)).unwrap();
+    }
+
+    /// A command there, of root or of nobody; programs of hookwire's are found by their names.
+    fn command(&self, is_root: bool, words: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &self.first.to_string(), "-m", "-p", "--wd=/tmp", "--"]);
+        if !is_root {
+            command.args([
+                "setpriv",
+                "--reuid",
+                NOBODY,
+                "--regid",
+                NOBODY,
+                "--clear-groups",
+            ]);
+        }
+        command.args([
+            "env",
+            &format!("PATH={PROGRAMS}:/usr/bin:/bin:/usr/sbin:/sbin"),
+        ]);
+        command.args(words);
+        let mut command = in_our_world(command);
+        for (variable, _) in std::env::vars_os() {
+            let is_kept = ["PATH", "LANG"].iter().any(|it| *it == variable);
+            if !is_kept {
+                command.env_remove(variable);
+            }
+        }
+        command
+    }
+
+    /// What a command of hookwire's says and ends with.
+    fn says(&self, is_root: bool, line: &str) -> (Option<i32>, String) {
+        let words: Vec<&str> = ["hookwire"].into_iter().chain(line.split(' ')).collect();
+        let output = self.command(is_root, &words).output().unwrap();
+        (output.status.code(), both(&output))
+    }
+
+    /// What an entry answers to an event of nobody's, by the command that the agent's file names.
+    fn asked(&self, words: &[&str], environment: &[(&str, &str)], event: &Value) -> Output {
+        let mut line = vec!["env".to_string()];
+        line.extend(
+            environment
+                .iter()
+                .map(|(name, value)| format!("{name}={value}")),
+        );
+        line.extend(words.iter().map(|it| it.to_string()));
+        let line: Vec<&str> = line.iter().map(String::as_str).collect();
+        let mut process = self
+            .command(false, &line)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = process.stdin.take().unwrap();
+        stdin.write_all(event.to_string().as_bytes()).unwrap();
+        drop(stdin);
+        process.wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn both(output: &Output) -> String {
+    let said = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it).into_owned());
+    said.concat()
+}
+
+/// The agents that have settings of a machine's.
+fn managed() -> Vec<&'static Agent> {
+    AGENTS.iter().filter(|it| it.managed.is_there()).collect()
+}
+
+fn names() -> String {
+    let names: Vec<&str> = managed().iter().map(|it| it.name).collect();
+    names.join(" ")
+}
+
+/// A call of the shell, in Claude Code's words.
+fn call(command: &str) -> Value {
+    json!({ "session_id": "s", "transcript_path": "/tmp/t", "cwd": "/tmp", "hook_event_name": "PreToolUse",
+        "permission_mode": "default", "tool_name": "Bash", "tool_input": { "command": command } })
+}
+
+/// A user's definitions that say the opposite of the guard, in every way that they have. The last
+/// one shows that they are in force.
+const LOOSE: &str = "
+policy: { allow: [Bash] }
+hooks:
+  - { name: no-force-push, on: PreToolUse, enabled: false, deny: off }
+  - { name: all, on: PreToolUse, priority: 1000000, allow: fine }
+  - { name: other, on: PreToolUse, if: Bash(git status), rewrite: { command: [git, push, --force] } }
+  - { name: own, on: PreToolUse, if: Bash(id), deny: Not even that. }
+";
+
+const PUSH: &str = "git push --force origin main";
+
+const GUARD: &str = "hooks:\n  - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off. }\n";
+
+#[test]
+fn managed_files_are_roots_and_open_to_readers_whatever_the_umask() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let line = format!("umask 077; hookwire install --managed {}", names());
+    let output = machine
+        .command(true, &["sh", "-c", &line])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", both(&output));
+    for agent in managed() {
+        let file = &agent.managed.file;
+        assert_eq!(machine.mode(file), 0o644, "{file}");
+        let dirs = Path::new(file).ancestors().skip(1);
+        for dir in dirs.take_while(|dir| *dir != Path::new("/etc")) {
+            assert_eq!(machine.mode(dir.to_str().unwrap()), 0o755, "{file}");
+        }
+        let text = machine.text(file);
+        assert!(
+            text.contains(&format!("{PROGRAMS}/hookwire")) && !text.contains("--user-dir"),
+            "{file}: {text}"
+        );
+        for (name, _) in &agent.managed.members {
+            assert!(
+                text.contains(name.rsplit('.').next().unwrap()),
+                "{file}: {name}"
+            );
+        }
+    }
+    let (_, again) = machine.says(true, &format!("install --managed {}", names()));
+    assert_eq!(
+        again.matches("is as it should be").count(),
+        managed().len(),
+        "{again}"
+    );
+    // Nothing is left, directories included.
+    machine.says(true, &format!("uninstall --managed {}", names()));
+    for path in managed()
+        .iter()
+        .map(|it| &*it.managed.file)
+        .chain(["/var/lib/hookwire"])
+    {
+        assert!(!machine.path(path).exists(), "{path}");
+    }
+    assert!(!machine.path("/etc/claude-code").exists());
+}
+
+#[test]
+fn what_others_wrote_into_a_managed_file_stays_byte_for_byte() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let file = &*by_name("codex").unwrap().managed.file;
+    let theirs = "# ours\nallowed_approval_policies = [\"never\"]\n\n[features]\nfoo = true # keep\n\n\
+                  [[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = \"/x\"\n";
+    machine.write(file, theirs);
+    for (line, has_own) in [
+        ("install --managed codex", true),
+        ("install --managed --observe codex", true),
+        ("install --managed codex", true),
+        ("uninstall --managed codex", false),
+    ] {
+        let (code, said) = machine.says(true, line);
+        let text = machine.text(file);
+        assert_eq!(
+            (code, text.contains("hookwire")),
+            (Some(0), has_own),
+            "{line}: {said}"
+        );
+        assert_eq!(text == theirs, !has_own, "{line}: {text}");
+        assert!(
+            text.starts_with("# ours\n") && text.contains("foo = true # keep"),
+            "{text}"
+        );
+    }
+    // What somebody adds later stays, too.
+    machine.says(true, "install --managed codex");
+    let added = "# later\n".to_string() + &machine.text(file);
+    machine.write(file, &added);
+    let (_, said) = machine.says(true, "uninstall --managed codex");
+    assert_eq!(machine.text(file), format!("# later\n{theirs}"), "{said}");
+    // What contradicts the entry is named by its place.
+    machine.write(file, "[features]\n# off for now\nhooks = false\n");
+    let (code, said) = machine.says(true, "install --managed claude-code codex");
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("requirements.toml:3:9: `features.hooks` is false there"),
+        "{said}"
+    );
+    assert!(!machine.path("/etc/claude-code").exists(), "all or nothing");
+    // Another file of that name isn't hookwire's.
+    let other = &*by_name("copilot").unwrap().managed.file;
+    machine.write(other, "{\"version\": 1}\n");
+    for line in ["install --managed copilot", "uninstall --managed copilot"] {
+        let (_, said) = machine.says(true, line);
+        assert_eq!(machine.text(other), "{\"version\": 1}\n", "{said}");
+    }
+}
+
+#[test]
+fn what_keeps_a_managed_entry_from_holding_is_refused() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let refused = |is_root, line: &str, expected: &str| {
+        let (code, said) = machine.says(is_root, line);
+        assert_eq!(code, Some(2), "{line}: {said}");
+        assert!(said.contains(expected), "{line}: {said}");
+        assert!(!machine.path("/etc/claude-code/managed-settings.d").exists());
+    };
+    let line = "install --managed claude-code";
+    refused(
+        false,
+        line,
+        &format!("`sudo {PROGRAMS}/hookwire-host install --managed claude-code`"),
+    );
+    for agent in AGENTS.iter().filter(|it| !it.managed.is_there()) {
+        let line = format!("install --managed claude-code {}", agent.name);
+        refused(
+            true,
+            &line,
+            &format!("`hookwire run -- {}` holds", agent.program),
+        );
+    }
+    machine.set_mode("/opt", 0o777);
+    refused(
+        true,
+        line,
+        "/opt can be changed by others than root (mode 0777): `chmod go-w /opt`",
+    );
+    machine.set_mode("/opt", 0o700);
+    refused(true, line, "/opt is closed to users (mode 0700)");
+    machine.set_mode("/opt", 0o755);
+    fs::create_dir(machine.path("/etc/claude-code")).unwrap();
+    machine.set_mode("/etc/claude-code", 0o700);
+    refused(true, line, "`chmod a+rx /etc/claude-code`");
+    rustix::fs::chown(
+        machine.path("/etc/claude-code"),
+        Some(rustix::process::Uid::from_raw(65534)),
+        None,
+    )
+    .unwrap();
+    refused(true, line, "/etc/claude-code belongs to user 65534");
+}
+
+#[test]
+fn a_managed_entry_denies_whatever_its_user_says_and_observes_when_it_is_to() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    machine.write("/etc/hookwire/guard.yaml", GUARD);
+    // The user's own definitions say the opposite, in every way that they have.
+    machine.write("/home/config/hookwire/allow.yaml", LOOSE);
+    let words = [&*format!("{PROGRAMS}/hookwire-run"), "hook", "claude-code"];
+    for (line, denies) in [
+        ("install --managed --observe claude-code", false),
+        ("install --managed claude-code", true),
+    ] {
+        let (_, said) = machine.says(true, line);
+        let text = machine.text("/etc/claude-code/managed-settings.d/10-hookwire.json");
+        assert_eq!(text.contains("--observe"), !denies, "{said}");
+        assert_eq!(text.contains("allowManagedHooksOnly"), denies, "{text}");
+        assert_eq!(text.contains("onFailure"), denies, "{text}");
+        let mut words = words.to_vec();
+        words.extend((!denies).then_some("--observe"));
+        for environment in [
+            &[("HOME", "/tmp")][..],
+            &[("HOME", "/tmp"), ("XDG_CONFIG_HOME", "/home/config")],
+            &[
+                ("XDG_RUNTIME_DIR", "/tmp"),
+                ("XDG_DATA_HOME", "/home/config"),
+            ],
+            &[
+                ("HOOKWIRE_LOG", "error"),
+                ("HOOKWIRE_MODEL", "anthropic:none"),
+            ],
+        ] {
+            let output = machine.asked(&words, environment, &call(PUSH));
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(
+                said.contains("Force pushes are off"),
+                denies,
+                "{environment:?}: {}",
+                both(&output)
+            );
+            assert!(
+                denies || output.status.success() && said.is_empty(),
+                "{}",
+                both(&output)
+            );
+        }
+    }
+    let environment = [("HOME", "/tmp"), ("XDG_CONFIG_HOME", "/home/config")];
+    for (command, told) in [
+        ("git status", "Force pushes are off"),
+        ("id", "Not even that"),
+    ] {
+        let said = both(&machine.asked(&words, &environment, &call(command)));
+        assert!(said.contains(told), "{command}: {said}");
+    }
+    // An entry that only observes lets a call go on also where it fails.
+    let observing = [
+        "hook",
+        "claude-code",
+        "--observe",
+        "--connect",
+        "unix:/tmp/nobody-listens",
+    ];
+    for program in ["hookwire-run", "hookwire-host"] {
+        let words: Vec<&str> = [program].into_iter().chain(observing).collect();
+        let output = machine.asked(&words, &[], &call(PUSH));
+        assert!(
+            output.status.success() && output.stdout.is_empty(),
+            "{}",
+            both(&output)
+        );
+    }
+}
+
+#[test]
+fn people_are_told_which_of_their_hooks_run_no_more() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let passwd = machine.text("/etc/passwd")
+        + "ann:x:2001:2001::/home/ann:/bin/sh\nbob:x:2002:2002::/home/bob:/bin/sh\n";
+    machine.write("/etc/passwd", &passwd);
+    let own = json!({ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "say \u{1b}[31mdone" }] }],
+        "PreToolUse": [{ "hooks": [{ "type": "command", "command": "/usr/bin/hookwire hook claude-code" }] }] } });
+    machine.write("/home/ann/.claude/settings.json", &own.to_string());
+    machine.write("/home/bob/.claude/settings.json", "{ broken");
+    let (_, said) = machine.says(true, "install --managed claude-code");
+    assert!(
+        said.contains("ann in /home/ann/.claude/settings.json: say "),
+        "{said}"
+    );
+    assert!(
+        said.contains("bob in /home/bob/.claude/settings.json: it can't be read"),
+        "{said}"
+    );
+    assert!(
+        !said.contains('\u{1b}') && !said.contains("/usr/bin/hookwire hook"),
+        "{said}"
+    );
+    assert!(
+        said.contains("`hookwire import claude-code --user`"),
+        "{said}"
+    );
+    let (_, said) = machine.says(true, "--format json install --managed claude-code");
+    let told: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(told["silenced"][0]["user"], "ann");
+    let (_, said) = machine.says(true, "install --managed --observe claude-code");
+    assert!(!said.contains("ann"), "its hooks run then: {said}");
+}
