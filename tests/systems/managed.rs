@@ -445,3 +445,210 @@ fn people_are_told_which_of_their_hooks_run_no_more() {
     let (_, said) = machine.says(true, "install --managed --observe claude-code");
     assert!(!said.contains("ann"), "its hooks run then: {said}");
 }
+
+/// What a doctor says of the machine's entries, and whether one that is to hold doesn't.
+fn doctor(machine: &Machine, is_root: bool, words: &str) -> (bool, String) {
+    let (code, said) = machine.says(is_root, format!("doctor --managed {words}").trim_end());
+    assert!(matches!(code, Some(0 | 1)), "{said}");
+    let is_bad = said.lines().any(|line| line.starts_with("  bad "));
+    assert_eq!(code == Some(1), is_bad, "{said}");
+    (is_bad, said)
+}
+
+#[test]
+fn a_doctor_sees_that_managed_entries_hold_as_root_and_as_a_user() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let (is_bad, said) = doctor(&machine, false, "");
+    assert!(
+        is_bad && said.contains("sudo hookwire install --managed AGENT"),
+        "{said}"
+    );
+    machine.says(true, &format!("install --managed {}", names()));
+    let (is_bad, said) = doctor(&machine, true, "");
+    assert!(
+        is_bad && said.contains("there are no hooks in /etc/hookwire"),
+        "{said}"
+    );
+    machine.write("/etc/hookwire/guard.yaml", GUARD);
+    for (is_root, who) in [(true, "nobody"), (false, "you")] {
+        let (is_bad, said) = doctor(&machine, is_root, "");
+        assert!(!is_bad, "{said}");
+        let asked = format!("asked as {who}");
+        for agent in managed() {
+            let section = said.split(&format!("{}\n", agent.name)).nth(1).unwrap();
+            let section = section.split("\n  look  not held").next().unwrap();
+            for expected in [
+                "root's alone, and every user can read it",
+                "as it was written",
+                &asked,
+            ] {
+                assert!(
+                    section.contains(expected),
+                    "{}: {expected}: {said}",
+                    agent.name
+                );
+            }
+            // Each way around it that isn't held is named with what closes it.
+            for left in &agent.managed.left {
+                assert!(
+                    said.contains(&left.how) && said.contains(&left.closes),
+                    "{said}"
+                );
+            }
+        }
+        assert!(said.contains("1 hook of the machine's in force"), "{said}");
+    }
+    machine.says(true, "install --managed --observe codex");
+    let (is_bad, said) = doctor(&machine, true, "codex");
+    assert!(
+        !is_bad && said.contains("only observe, so nothing is denied"),
+        "{said}"
+    );
+    let (is_bad, said) = doctor(&machine, true, "gemini");
+    assert!(is_bad && said.contains("`hooksConfig.disabled`"), "{said}");
+}
+
+/// What is done to a machine, and what a doctor says of it. The first word names the file of that
+/// agent's, or a path.
+const HARMS: &[(&str, &str, &str)] = &[
+    (
+        "claude-code",
+        "chmod 600 F",
+        "is closed to users (mode 0600), and an agent is one: `chmod a+r",
+    ),
+    (
+        "claude-code",
+        "chmod 666 F",
+        "can be changed by others than root (mode 0666)",
+    ),
+    (
+        "claude-code",
+        "chmod 700 D",
+        "`chmod a+rx /etc/claude-code/managed-settings.d`; Claude Code runs unguarded",
+    ),
+    ("claude-code", "chown 65534 D", "belongs to user 65534"),
+    (
+        "claude-code",
+        "sed -i s/block/ignore/ F",
+        "isn't as hookwire writes it at SessionStart",
+    ),
+    (
+        "claude-code",
+        "sed -i s/Only\":.true/Only\":false/ F",
+        "`allowManagedHooksOnly` isn't true",
+    ),
+    (
+        "claude-code",
+        "sed -i s/PreToolUse/PreToolUsed/ F",
+        "isn't as hookwire writes it at PreToolUse;",
+    ),
+    ("claude-code", "sed -i 1s/$/!/ F", "can't be read: line 1"),
+    (
+        "codex",
+        "sed -i s/hooks.=.true/hooks=false/ F",
+        "`features.hooks` isn't true",
+    ),
+    (
+        "codex",
+        "sed -i s/exit.2/exit/ F",
+        "isn't as hookwire writes it at UserPromptSubmit, PreToolUse",
+    ),
+    ("grok", "sed -i 1s/$/!/ F", "can't be read: line 1"),
+    (
+        "qwen",
+        "sed -i s/false/true/ F",
+        "`disableAllHooks` isn't false",
+    ),
+    (
+        "copilot",
+        "chmod 777 /opt",
+        "/opt can be changed by others than root (mode 0777)",
+    ),
+    (
+        "copilot",
+        "sed -i s#/opt/hookwire/#/opt/nowhere/# F",
+        "/opt/nowhere isn't there",
+    ),
+    (
+        "codex",
+        "chmod 600 /etc/hookwire/guard.yaml",
+        "`chmod a+r /etc/hookwire/guard.yaml`",
+    ),
+    (
+        "codex",
+        "sed -i s/deny/denie/ /etc/hookwire/guard.yaml",
+        "/etc/hookwire/guard.yaml:2",
+    ),
+];
+
+#[test]
+fn a_doctor_names_what_undoes_a_managed_entry() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let prepared = || {
+        machine.set_mode("/opt", 0o755);
+        machine.write("/etc/hookwire/guard.yaml", GUARD);
+        machine.set_mode("/etc/hookwire/guard.yaml", 0o644);
+        let (code, said) = machine.says(true, &format!("install --managed {}", names()));
+        assert_eq!(code, Some(0), "{said}");
+    };
+    for (agent, harm, expected) in HARMS {
+        prepared();
+        let file = &by_name(agent).unwrap().managed.file;
+        let dir = Path::new(file).parent().unwrap().to_str().unwrap();
+        let words: Vec<&str> = harm
+            .split(' ')
+            .map(|word| match word {
+                "F" => file,
+                "D" => dir,
+                word => word,
+            })
+            .collect();
+        let done = machine.command(true, &words).output().unwrap();
+        assert!(done.status.success(), "{harm}: {}", both(&done));
+        let (is_bad, said) = doctor(&machine, true, agent);
+        assert!(is_bad && said.contains(expected), "{harm}: {said}");
+        // What was done goes with the entry.
+        for agent in managed() {
+            let dir = Path::new(&agent.managed.file).parent().unwrap();
+            machine
+                .command(true, &["rm", "-rf", dir.to_str().unwrap()])
+                .output()
+                .unwrap();
+        }
+    }
+    // What others have written beside it, and what the user has set.
+    prepared();
+    machine.write(
+        "/etc/claude-code/managed-settings.json",
+        "{\"disableAllHooks\": true}",
+    );
+    let (is_bad, said) = doctor(&machine, false, "claude-code");
+    assert!(
+        is_bad && said.contains("`disableAllHooks` is true, which undoes the entry"),
+        "{said}"
+    );
+    fs::remove_file(machine.path("/etc/claude-code/managed-settings.json")).unwrap();
+    machine.write("/home/nobody/.codex/.env", "BASH_ENV=/tmp/x\n");
+    let words = [
+        "env",
+        "HOME=/home/nobody",
+        "BUN_OPTIONS=--preload=/x",
+        "hookwire",
+        "doctor",
+        "--managed",
+    ];
+    let said = both(&machine.command(false, &words).output().unwrap());
+    for expected in [
+        "/home/nobody/.codex/.env has `BASH_ENV`",
+        "`BUN_OPTIONS` is set",
+    ] {
+        assert!(
+            said.contains(&format!("this is so now: {expected}")),
+            "{said}"
+        );
+    }
+}

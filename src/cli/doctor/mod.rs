@@ -3,6 +3,7 @@
 
 mod canaries;
 mod driven;
+mod managed;
 mod probed;
 mod standing;
 pub(super) mod unasked_calls;
@@ -43,6 +44,11 @@ pub(super) struct DoctorArgs {
     /// This process is apart already: drive, and say nothing else.
     #[arg(long, hide = true, requires = "drive")]
     apart: bool,
+    /// Look at the settings of this machine that `install --managed` has written: whether they are
+    /// root's alone and as they were written, whether a deny arrives, and what of each agent's ways
+    /// around them holds. Anybody may ask. Exits with 1 if something that is to hold doesn't.
+    #[arg(long, conflicts_with_all = ["drive", "versions", "unasked"])]
+    managed: bool,
     /// Only compare the versions of the program and its protocol with the client's (`python -m
     /// hookwire doctor --versions`, `npx hookwire doctor --versions`) and with those of the hosts
     /// that run. Exits with 1 if one speaks another protocol.
@@ -116,6 +122,9 @@ impl Report<'_> {
 pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failure> {
     if args.versions {
         return versions::compare_versions(out);
+    }
+    if args.managed {
+        return managed::check_managed(&args.agents, out);
     }
     if args.apart {
         return driven::drive_apart(&args.agents, out);

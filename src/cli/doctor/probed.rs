@@ -38,6 +38,15 @@ pub(super) fn probes_for(
     root: &Path,
 ) -> Result<Vec<Probe>, Failure> {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    let always = always_denied(dialect, &root)?;
+    let runtime = make_runtime()?;
+    let own = runtime.block_on(own_case(dialect, host, &root));
+    runtime.shutdown_background();
+    Ok([Some(always), own].into_iter().flatten().collect())
+}
+
+/// A call that every entry denies.
+pub(super) fn always_denied(dialect: &'static Dialect, root: &Path) -> Result<Probe, Failure> {
     let event = json!({
         "event": "PreToolUse",
         "session": PROBE_SESSION,
@@ -45,15 +54,11 @@ pub(super) fn probes_for(
         "tool": { "name": PROBE, "input": {} },
     });
     let event = Event::from_json(event).map_err(|error| Failure(error.to_string()))?;
-    let always = Probe {
+    Ok(Probe {
         what: "a probe".into(),
         payload: (dialect.contract.payload)(&event),
         reason: PROBE_DENIED.into(),
-    };
-    let runtime = make_runtime()?;
-    let own = runtime.block_on(own_case(dialect, host, &root));
-    runtime.shutdown_background();
-    Ok([Some(always), own].into_iter().flatten().collect())
+    })
 }
 
 /// The first case of a tool call that is denied here without anything that has effects, if it is
@@ -137,11 +142,23 @@ impl Probe {
         arguments: &[String],
         root: &Path,
     ) -> Result<u128, String> {
-        let started = Instant::now();
-        let failed = |error: std::io::Error| format!("it doesn't run: {error}");
         // No shell: what runs is the very program that was looked at.
         let mut command = Command::new(program);
         command.args(arguments).current_dir(root);
+        self.try_command(dialect, command)
+    }
+
+    /// The same of a command.
+    ///
+    /// # Errors
+    /// It didn't deny the call for this reason; what it said, for people.
+    pub(super) fn try_command(
+        &self,
+        dialect: &Dialect,
+        mut command: Command,
+    ) -> Result<u128, String> {
+        let started = Instant::now();
+        let failed = |error: std::io::Error| format!("it doesn't run: {error}");
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
