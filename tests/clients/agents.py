@@ -4,7 +4,8 @@
 BIN is a directory with the agents' programs. Nothing leaves this machine: the model is a server of this program.
 Each agent has `hookwire install` done in a project of its own, or http hooks that ask a host; what counts is what the
 agent really did. A second table is of agents below `hookwire run`, whose programs do what no text of a call shows, and
-a third of what `hookwire doctor --unasked` finds in the agents' transcripts.
+a third of what `hookwire doctor --unasked` finds in the agents' transcripts. The last one is of agents that a machine
+guards, whose user tries to get out: see `managed.py`.
 """
 
 import contextlib
@@ -92,8 +93,10 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        # An agent that has heard enough closes the connection.
+        with contextlib.suppress(BrokenPipeError):
+            if self.command != "HEAD":
+                self.wfile.write(body)
 
 
 def events(*items, named=False, done=False):
@@ -899,9 +902,16 @@ def described():
             yield file.stem, by
 
 
+def table_managed(bin_dir, hookwire, names):
+    """Prints the table of agents that a machine guards; whether one isn't as it is to be."""
+    import managed
+
+    return managed.table_managed(bin_dir, hookwire, names)
+
+
 def main():
     bin_dir, hookwire = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ["HOOKWIRE"])
-    only = {"--below": table_below, "--unasked": table_unasked, "--broken": table_broken, "--missing": table_missing}
+    only = {"--below": table_below, "--unasked": table_unasked, "--broken": table_broken, "--missing": table_missing, "--managed": table_managed}
     names = [it for it in sys.argv[2:] if it not in only] or list(dict.fromkeys([*AGENTS, *BELOW]))
     for flag in set(sys.argv) & set(only):
         sys.exit(only[flag](bin_dir, hookwire, names))
@@ -919,6 +929,7 @@ def main():
     failed |= table_below(bin_dir, hookwire, names)
     failed |= table_unasked(bin_dir, hookwire, names)
     failed |= table_broken(bin_dir, hookwire, names)
+    failed |= table_managed(bin_dir, hookwire, names)
     for name, by in described() if not sys.argv[2:] else ():
         print(f"{name:<19}by description: {by}")
     sys.exit(failed)
