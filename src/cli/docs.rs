@@ -63,6 +63,7 @@ pages! {
     "approvals",
     "failure",
     "trust",
+    "managed",
     "testing",
     "watching",
     "unasked",

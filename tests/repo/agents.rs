@@ -5,7 +5,12 @@ use hookwire::agents::{AGENTS, Agent, Form, Unit};
 use std::fs;
 
 /// The files with generated parts: from a line with `generated: NAME` to one with `end of NAME`.
-const FILES: [&str; 3] = ["docs/agents.md", "docs/teams.md", ".ci/agents"];
+const FILES: [&str; 4] = [
+    "docs/agents.md",
+    "docs/managed.md",
+    "docs/teams.md",
+    ".ci/agents",
+];
 
 fn list<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
     texts
@@ -205,6 +210,21 @@ fn generated(name: &str) -> String {
             ],
             |agent| vec![mcp(agent)],
         ),
+        "managed" => table(
+            ["agent", "file", "broken, it", "closed to users, it"],
+            |agent| {
+                let managed = Some(&agent.managed).filter(|it| it.is_there());
+                let row = managed.map(|it| {
+                    [
+                        title(agent),
+                        list([&it.file]),
+                        it.broken.clone(),
+                        it.unreadable.clone(),
+                    ]
+                });
+                row.into_iter().collect()
+            },
+        ),
         "described" => table(["agent", "by"], |agent| {
             agent
                 .by_description
@@ -300,6 +320,17 @@ fn every_file_of_an_agent_is_read() {
             .iter()
             .all(|it| it.package.is_some() != it.by_description.is_some())
     );
+    // Whoever wants it guarded by the machine is told where, or why not.
+    for agent in AGENTS.iter() {
+        let managed = &agent.managed;
+        assert!(
+            managed.is_there() != !managed.instead.is_empty(),
+            "{}",
+            agent.name
+        );
+        let is_tried = !managed.held.is_empty() && !managed.left.is_empty();
+        assert_eq!(managed.is_there(), is_tried, "{}", agent.name);
+    }
 }
 
 /// Pages that list all agents.
