@@ -7,24 +7,27 @@ use super::output::say_on_stderr;
 use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
 use crate::http::{Address, Listener, Origin, Service, Token};
+use crate::rpc::askers::serve_askers;
 use crate::rpc::connection::{Connection, Next};
 use crate::rpc::serve::{AFTER_DRAIN, DRAIN, serve_stdin, serve_stream};
 use crate::rpc::session::{Session, Side};
 use hookwire_ask::limits;
 use hookwire_ask::peer::Peer;
+use hookwire_ask::socket::EVERYBODYS;
 use hookwire_base::support::file;
+use hookwire_base::support::os_error::in_words;
 use hookwire_base::transport::outbox::Outbox;
 use hookwire_base::transport::socket::{self, Socket};
 use hookwire_base::transport::stdio;
-use hookwire_engine::host::{Host, HostOptions, Purpose};
+use hookwire_engine::host::{Host, HostOptions, Projects, Purpose};
 use hookwire_engine::ledger::Ledger;
 use hookwire_handlers::handlers::process_tree;
 use std::io::IsTerminal;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -58,6 +61,10 @@ pub(super) struct ServeArgs {
     /// given several times.
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<Origin>,
+    /// Answer every user of this machine by the machine's definitions, at
+    /// unix:/run/hookwire/ask.sock: the users may ask, and nothing else. Run it as a user of its own.
+    #[arg(long, conflicts_with_all = ["listen", "pool", "idle_exit", "live", "isolated", "root", "hooks"])]
+    system: bool,
     /// Answer for a pool of the fleet, and not on stdin and stdout: hosts of a pool share the
     /// events of clients that have no host. A signal lets this one finish what it has begun.
     #[arg(long, value_name = "NAME", conflicts_with = "idle_exit")]
@@ -105,6 +112,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     if let Some(path) = &args.inherit {
         let listener = rustix::stdio::stdin().try_clone_to_owned()?;
         return listen_on(args, Socket::inherited(listener, path.clone())?);
+    }
+    if args.system {
+        return listen_on(args, bind_for_everybody()?);
     }
     if let Some(Listen::Http(address)) = &args.listen {
         return listen_http(args, address);
@@ -167,22 +177,60 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     })
 }
 
+/// The socket that every user of the machine may reach, in a directory of this user's.
+fn bind_for_everybody() -> Result<Socket, Failure> {
+    let path = Path::new(EVERYBODYS);
+    let problem = |why: String| Failure(format!("--system: {why}"));
+    if rustix::process::geteuid().is_root() {
+        return Err(problem(
+            "as root, what any user sends would be judged by a process of root's: run it as a user of its own, such as \
+             hookwire"
+                .into(),
+        ));
+    }
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let shown = directory.display();
+    let about = std::fs::symlink_metadata(directory)
+        .map_err(|error| problem(format!("{shown}: {}", in_words(&error))))?;
+    let is_own = about.is_dir() && about.uid() == rustix::process::geteuid().as_raw();
+    if !is_own || about.permissions().mode() & 0o022 != 0 {
+        return Err(problem(format!(
+            "{shown} must be this user's, and nobody else's to write: `RuntimeDirectory=hookwire` of a service makes it so"
+        )));
+    }
+    if UnixStream::connect(path).is_ok() {
+        return Err(problem(format!("another host listens at {EVERYBODYS}")));
+    }
+    Socket::bind_for_everybody(path.into())
+        .map_err(|error| problem(format!("{EVERYBODYS}: {}", in_words(&error))))
+}
+
 /// Serves whoever connects, and nobody else.
 fn listen_on(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     let (host, runtime, part) = start_host(args)?;
     let unfinished = begin_recording(args, &host, &runtime, part)?;
-    host.engine
-        .services
-        .socket
-        .get_or_init(|| socket.path().into());
-    socket.serve(serve_guests(&host, &runtime, args.max_message))?;
+    // Hooks' own commands say more than users may.
+    if !args.system {
+        host.engine
+            .services
+            .socket
+            .get_or_init(|| socket.path().into());
+    }
+    match args.system {
+        true => {
+            let runtime = runtime.handle().clone();
+            socket.serve(serve_askers(host.clone(), runtime, args.max_message))?;
+        }
+        false => socket.serve(serve_guests(&host, &runtime, args.max_message))?,
+    }
     // Where nobody looks for running hosts, it has another one there; what listens there doesn't
     // keep it up.
     let shared = match &args.listen {
         Some(_) if !args.no_share => share_socket(&host, &runtime, args.max_message),
-        _ => None,
+        None if args.system => share_socket(&host, &runtime, args.max_message),
+        Some(_) | None => None,
     };
-    if args.listen.is_some() {
+    if args.listen.is_some() || args.system {
         let path = socket.path().display();
         say_on_stderr(format_args!(
             "listening on {path}; an agent connects to it and sends JSON-RPC"
@@ -322,10 +370,15 @@ fn start_host(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Part), Failure> {
     } else {
         Purpose::Judge
     };
-    let options = HostOptions {
+    let mut options = HostOptions {
         purpose,
         ..args.hooks.options()?
     };
+    if args.system {
+        // Users' projects are theirs. What asks here is an agent, as for `hookwire hook`.
+        (options.root, options.projects) = ("/".into(), Projects::None);
+        options.self_defense = true;
+    }
     let joining = Joining::begin(
         args.hooks.fleet.as_deref(),
         options.system,

@@ -17,6 +17,7 @@ pub(crate) use access::{bearer_token, only_header};
 pub use listen::{Address, Listener};
 pub(crate) use listen::{Answers, Caller};
 
+use crate::rpc::session::Side;
 use crate::rpc::single;
 use access::{Access, Refused};
 use bytes::Bytes;
@@ -98,7 +99,9 @@ impl Service {
     async fn answer_rpc(&self, request: Request<Incoming>) -> Reply {
         match body::read_body(request.into_body(), self.max_message).await {
             Ok(message) => {
-                match single::answer_message(&self.host, &self.runtime, &message).await {
+                match single::answer_message(&self.host, &self.runtime, Side::Caller, &message)
+                    .await
+                {
                     replies if replies.is_empty() => reply::empty_reply(),
                     replies => reply::json_reply(replies),
                 }

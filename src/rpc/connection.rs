@@ -66,6 +66,10 @@ enum Called {
     Waits(BoxFuture<'static, Reply>),
 }
 
+/// What is said to a user who asks for more than every user may.
+const FOR_EVERYBODY: &str =
+    "over the socket for every user, `hooks/answer` is served, one request at a time";
+
 impl Connection {
     /// A connection of a session.
     pub fn new(session: Arc<Session>) -> Connection {
@@ -105,6 +109,11 @@ impl Connection {
     }
 
     fn receive_batch(&self, text: &str, out: &mut Vec<u8>) -> Next {
+        // A user's share is in connections, each with one question.
+        if self.session.asker().is_some() {
+            self.refuse_invalid(None, FOR_EVERYBODY, &ReplyTo::Client, out);
+            return Next::Read;
+        }
         let messages: Vec<&RawValue> = match serde_json::from_str(text) {
             Ok(messages) => messages,
             Err(error) => {
@@ -206,6 +215,9 @@ impl Connection {
     }
 
     fn take_notification(&self, name: &str, params: Option<&str>) -> Next {
+        if self.session.asker().is_some() {
+            return Next::Read;
+        }
         trace_received(&self.session, name, None);
         let Some(Run::Notification(run)) = find_method(name).map(|method| method.run) else {
             self.request_without_reply(name, params);
@@ -263,6 +275,10 @@ impl Connection {
             return self.refuse_invalid(None, "`id` is a string or a number", to, out);
         }
         let id = &*canonical_id(id);
+        let is_theirs = || find_method(name).is_some_and(|method| method.for_everybody);
+        if self.session.asker().is_some() && !is_theirs() {
+            return self.refuse_invalid(Some(id), FOR_EVERYBODY, to, out);
+        }
         match self.session.in_flight.admit_id(id) {
             Admission::Yes => {}
             Admission::Duplicate => {

@@ -3,6 +3,7 @@
 //! The router is jsonrpsee's; framing is `transport`'s matter, judging the engine's.
 
 mod aside;
+pub mod askers;
 pub mod connection;
 mod envelope;
 pub mod error;

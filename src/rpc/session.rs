@@ -72,6 +72,15 @@ pub enum Side {
     /// The same for one message only, over HTTP: the client takes the reply and can't be asked or
     /// told anything.
     Caller,
+    /// The same from any user of the machine, over the socket that is there for all of them.
+    Asker(u32),
+}
+
+impl Side {
+    /// Whether the client takes replies alone.
+    fn takes_replies_only(&self) -> bool {
+        matches!(self, Side::Caller | Side::Asker(_))
+    }
 }
 
 /// Changes of the definitions that were read and aren't done yet. They are made one after the
@@ -117,7 +126,7 @@ impl Session {
         runtime: tokio::runtime::Handle,
         side: Side,
     ) -> Arc<Session> {
-        let is_told = !matches!(side, Side::Caller);
+        let is_told = !side.takes_replies_only();
         let client = Arc::default();
         if is_told {
             let mut clients = host.clients.lock();
@@ -160,7 +169,7 @@ impl Session {
         capabilities: Option<HookCapabilities>,
     ) -> Result<Vec<String>, RpcError> {
         let mut capabilities = capabilities.unwrap_or_default();
-        if matches!(self.side, Side::Caller) {
+        if self.side.takes_replies_only() {
             (capabilities.requests, capabilities.notifications) = (Vec::new(), Vec::new());
         }
         let dialect =
@@ -276,6 +285,14 @@ impl Session {
     /// Which way the connection came.
     pub(super) fn side(&self) -> &Side {
         &self.side
+    }
+
+    /// The user who asks, where every user of the machine may.
+    pub(super) fn asker(&self) -> Option<u32> {
+        match self.side {
+            Side::Asker(uid) => Some(uid),
+            Side::Parent | Side::Guest(_) | Side::Caller => None,
+        }
     }
 
     /// Whether it is from a program that `hookwire run` holds, or may hold.
@@ -413,7 +430,7 @@ impl Session {
             Side::Guest(_) => Err(RpcError::request(
                 "over the shared socket only callbacks can be registered",
             )),
-            Side::Caller => Err(RpcError::request(
+            Side::Caller | Side::Asker(_) => Err(RpcError::request(
                 "hooks are registered over a connection that stays; this one ends with its reply",
             )),
         }

@@ -24,7 +24,12 @@ const LONG: usize = 64 * 1024;
 /// The reply to a message or a batch of them, without its end of line; empty if it is of
 /// notifications only. Returns when all of it is done, and cancels what isn't when it is dropped.
 /// To be called on the runtime.
-pub async fn answer_message(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u8> {
+pub async fn answer_message(
+    host: &Arc<Host>,
+    runtime: &Handle,
+    side: Side,
+    message: &[u8],
+) -> Vec<u8> {
     struct Cancel(Connection, bool);
     impl Drop for Cancel {
         fn drop(&mut self) {
@@ -34,7 +39,7 @@ pub async fn answer_message(host: &Arc<Host>, runtime: &Handle, message: &[u8]) 
         }
     }
     let outbox = Outbox::kept();
-    let session = Session::new(host.clone(), outbox.clone(), runtime.clone(), Side::Caller);
+    let session = Session::new(host.clone(), outbox.clone(), runtime.clone(), side);
     let in_flight = session.in_flight.clone();
     let mut connection = Cancel(Connection::new(session), false);
     let mut replies = Vec::new();

@@ -12,12 +12,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 from agents import AGENTS, PATIENCE, Model
 
 PROGRAMS = "/opt/hookwire"
 UID = 2001
+HOST_UID = 990
+ASK = "/run/hookwire/ask.sock"
 HOME = pathlib.Path("/home/agentuser")
 GUARD = """
 hooks:
@@ -191,6 +194,17 @@ def hookwire(*words, check=True, **how):
     return subprocess.run([f"{PROGRAMS}/hookwire", *words], check=check, capture_output=True, text=True, **how)
 
 
+def serve_system():
+    """Starts the machine's host, as a user of its own."""
+    os.makedirs(os.path.dirname(ASK), exist_ok=True)
+    os.chown(os.path.dirname(ASK), HOST_UID, HOST_UID)
+    host = subprocess.Popen([f"{PROGRAMS}/hookwire-host", "serve", "--system"], env={"HOME": "/tmp", "PATH": "/usr/bin:/bin"},
+                            stderr=subprocess.PIPE, text=True, user=HOST_UID, group=HOST_UID, extra_groups=[])
+    next(line for line in host.stderr if "listening on" in line)
+    threading.Thread(target=host.stderr.read, daemon=True).start()
+    return host
+
+
 def kill_hosts():
     subprocess.run(["pkill", "-KILL", "-U", str(UID), "hookwire-host"])
 
@@ -255,7 +269,7 @@ def table(bin_dir, names):
         rows = [("without it", nothing, "LOST")]
         rows += [(name, act, "held") for name, act in HELD[agent].items()]
         rows += [(name, act, "LOST") for name, act in LEFT.get(agent, {}).items()]
-        rows += [("--observe", nothing, "LOST"), ("taken back", nothing, "LOST")]
+        rows += [("machine's host", nothing, "held"), ("--observe", nothing, "LOST"), ("taken back", nothing, "LOST")]
         print(f"\n{agent}", flush=True)
         for name, act, expected in rows:
             match name:
@@ -264,7 +278,12 @@ def table(bin_dir, names):
                     doctored = hookwire("doctor", "--managed", agent, check=False, user=UID, group=UID, extra_groups=[], env={"HOME": "/tmp"})
                     failed |= doctored.returncode != 0
                     print("" if doctored.returncode == 0 else doctored.stdout, end="")
+                case "machine's host":
+                    host = serve_system()
+                    hookwire("install", "--managed", "--connect", f"unix:{ASK}", agent)
                 case "--observe":
+                    host.kill()
+                    host.wait()
                     hookwire("install", "--managed", "--observe", agent)
                 case "taken back":
                     hookwire("uninstall", "--managed", agent)
@@ -284,7 +303,7 @@ def main():
     bin_dir, built, *names = sys.argv[1:]
     script = (
         "mount -t tmpfs -o mode=755 etc /mnt && cp -a /etc/. /mnt && mount --move /mnt /etc && mount -t tmpfs -o mode=755 lib /var/lib"
-        " && mount -t tmpfs -o mode=755 opt /opt && mount -t tmpfs -o mode=1777 tmp /tmp && mount -t tmpfs -o mode=755 home /home"
+        " && mount -t tmpfs -o mode=755 opt /opt && mount -t tmpfs -o mode=1777 tmp /tmp && mount -t tmpfs -o mode=755 run /run && mount -t tmpfs -o mode=755 home /home"
         f" && mkdir {PROGRAMS} && mount --bind '{built}' {PROGRAMS} && rm -rf /etc/hookwire && mkdir -m 755 /etc/hookwire"
         f" && echo 'agentuser:x:{UID}:{UID}::{HOME}:/bin/bash' >> /etc/passwd && echo 'agentuser:x:{UID}:' >> /etc/group"
     )

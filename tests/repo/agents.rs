@@ -324,7 +324,7 @@ fn every_file_of_an_agent_is_read() {
     for agent in AGENTS.iter() {
         let managed = &agent.managed;
         assert!(
-            managed.is_there() != !managed.instead.is_empty(),
+            managed.is_there() == managed.instead.is_empty(),
             "{}",
             agent.name
         );

@@ -1,14 +1,16 @@
 //! `hookwire install --managed`, on a machine of its own: a namespace with an /etc that is thrown
 //! away.
 
-use super::support::{in_our_world, is_there, skip};
+use super::support::{PATIENCE, in_our_world, is_there, schema, skip};
 use hookwire::agents::{AGENTS, Agent, by_name};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Instant;
 
 /// Where the programs are, for its users.
 const PROGRAMS: &str = "/opt/hookwire";
@@ -37,7 +39,7 @@ impl Machine {
         let setup = format!(
             "mount -t tmpfs -o mode=755 etc /mnt && cp -a /etc/. /mnt && mount --move /mnt /etc \
              && mount -t tmpfs -o mode=755 lib /var/lib && mount -t tmpfs -o mode=755 opt /opt \
-             && mount -t tmpfs -o mode=1777 tmp /tmp && mount -t tmpfs -o mode=755 home /home \
+             && mount -t tmpfs -o mode=1777 tmp /tmp && mount -t tmpfs -o mode=755 run /run && mount -t tmpfs -o mode=755 home /home \
              && mkdir -m 755 {PROGRAMS} && mount --bind {} {PROGRAMS} \
              && chmod -R go+rX /opt && rm -rf /etc/hookwire && mkdir -m 755 /etc/hookwire && echo ready && exec cat",
             built.parent().unwrap().display()
@@ -651,4 +653,210 @@ fn a_doctor_names_what_undoes_a_managed_entry() {
             "{said}"
         );
     }
+}
+
+/// Where every user asks.
+const ASK: &str = "/run/hookwire/ask.sock";
+/// The user of the machine's host.
+const HOST: u32 = 990;
+
+const COUNTING: &str = "hooks:
+  - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off. }
+  - { name: first, on: PreToolUse, if: Bash(id *), once: true, deny: Once. }
+  - { name: twice, on: PreToolUse, if: Bash(date *), guard: { rate-limit: { max: 2, within: 1h, per: host } } }
+";
+
+impl Machine {
+    /// The machine's host, once it listens.
+    fn serve(&self) -> Child {
+        let listens = self.path(ASK);
+        let dir = listens.parent().unwrap();
+        fs::create_dir_all(dir).unwrap();
+        rustix::fs::chown(dir, Some(rustix::process::Uid::from_raw(HOST)), None).unwrap();
+        let line = "HOME=/tmp exec hookwire serve --system";
+        let uid = HOST.to_string();
+        let words = [
+            "setpriv",
+            "--reuid",
+            &uid,
+            "--regid",
+            &uid,
+            "--clear-groups",
+            "sh",
+            "-c",
+            line,
+        ];
+        let mut host = self
+            .command(true, &words)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(host.stderr.take().unwrap());
+        let mut lines = said.lines().map(Result::unwrap);
+        assert!(lines.any(|line| line.contains("listening on /run/hookwire/ask.sock")));
+        // What it says is read on, so that it never waits.
+        std::thread::spawn(move || lines.for_each(drop));
+        host
+    }
+
+    /// What a user's entry says of a command there.
+    fn asks(&self, uid: u32, command: &str) -> String {
+        let uid = uid.to_string();
+        let words = [
+            "setpriv",
+            "--reuid",
+            &uid,
+            "--regid",
+            &uid,
+            "--clear-groups",
+            "hookwire-run",
+            "hook",
+        ];
+        let words: Vec<&str> = words
+            .into_iter()
+            .chain(["claude-code", "--connect", "unix:/run/hookwire/ask.sock"])
+            .collect();
+        let mut process = self
+            .command(true, &words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = process.stdin.take().unwrap();
+        stdin
+            .write_all(call(command).to_string().as_bytes())
+            .unwrap();
+        drop(stdin);
+        both(&process.wait_with_output().unwrap())
+    }
+}
+
+#[test]
+fn every_user_asks_the_machines_host_and_does_nothing_else_there() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    machine.write("/etc/hookwire/guard.yaml", COUNTING);
+    let (_, said) = machine.says(true, "serve --system");
+    assert!(said.contains("run it as a user of its own"), "{said}");
+    let mut host = machine.serve();
+    assert_eq!(machine.mode(ASK), 0o666);
+    machine.says(
+        true,
+        "install --managed --connect unix:/run/hookwire/ask.sock claude-code",
+    );
+    let (is_bad, said) = doctor(&machine, true, "claude-code");
+    assert!(!is_bad && said.contains("asked as nobody"), "{said}");
+    // What one user has spent isn't spent for another, whatever the session is called.
+    for (uid, command, told) in [
+        (2001, PUSH, "Force pushes are off"),
+        (2001, "id -u", "Once."),
+        (2001, "id -u", ""),
+        (2002, "id -u", "Once."),
+        (2001, "date -u", ""),
+        (2001, "date -u", ""),
+        (2001, "date -u", "deny"),
+        (2002, "date -u", ""),
+    ] {
+        let said = machine.asks(uid, command);
+        let is_right = if told.is_empty() {
+            said.is_empty()
+        } else {
+            said.contains(told)
+        };
+        assert!(is_right, "{uid}: {command}: {said}");
+    }
+    // Every other request is refused, and what isn't one, too.
+    let stream = UnixStream::connect(machine.path(ASK)).unwrap();
+    let mut replies = BufReader::new(stream.try_clone().unwrap()).lines();
+    let mut ask = |message: &str| -> Value {
+        (&stream)
+            .write_all(format!("{message}\n").as_bytes())
+            .unwrap();
+        serde_json::from_str(&replies.next().unwrap().unwrap()).unwrap()
+    };
+    let known = schema("protocol");
+    let known = ["requests", "notifications"].map(|kind| known[kind].as_object().unwrap().clone());
+    let known = known
+        .iter()
+        .flat_map(|kind| kind.keys().map(String::as_str));
+    let others = known.filter(|method| *method != "hooks/answer");
+    for method in others.chain(["textDocument/hover", "workspace/executeCommand", "none"]) {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": {} });
+        let reply = ask(&message.to_string());
+        let problem = reply["error"]["message"].as_str().unwrap();
+        assert!(
+            problem.contains("`hooks/answer` is served"),
+            "{method}: {reply}"
+        );
+        let batch = ask(&json!([message]).to_string());
+        assert!(batch["error"].is_object(), "{batch}");
+        // A notification has no reply: the next one is of the request behind it.
+        let notification = json!({ "jsonrpc": "2.0", "method": method, "params": {} });
+        (&stream)
+            .write_all(format!("{notification}\n").as_bytes())
+            .unwrap();
+    }
+    for nonsense in ["nonsense", "{}", "[]", "null", "\u{0}"] {
+        assert!(ask(nonsense)["error"].is_object(), "{nonsense}");
+    }
+    let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "hooks/answer",
+        "params": { "agent": "claude-code", "sent": call(PUSH).to_string(), "deadlineMs": u64::MAX } });
+    assert!(
+        ask(&question.to_string())["result"]["stdout"]
+            .as_str()
+            .unwrap()
+            .contains("Force pushes")
+    );
+    // Connections of one user keep nobody else out, and end when they say nothing.
+    let began = Instant::now();
+    let idle: Vec<UnixStream> = (0..200)
+        .map(|_| UnixStream::connect(machine.path(ASK)).unwrap())
+        .collect();
+    assert!(machine.asks(2002, PUSH).contains("Force pushes are off"));
+    for mut stream in idle {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap_or_default(), 0);
+    }
+    assert!(began.elapsed() < PATIENCE);
+    // Without it, the act is denied.
+    let kill = ["pkill", "-KILL", "-U", "990", "hookwire-host"];
+    machine.command(true, &kill).status().unwrap();
+    host.wait().unwrap();
+    let said = machine.asks(2001, "ls");
+    assert!(
+        said.contains("hookwire failed, so this is denied"),
+        "{said}"
+    );
+}
+
+#[test]
+fn only_at_the_machines_socket_a_host_of_another_user_is_obeyed() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    machine.write("/etc/hookwire/guard.yaml", GUARD);
+    let mut host = machine.serve();
+    assert_eq!(machine.asks(2001, "ls"), "");
+    // Somebody else's socket in the directory, and a directory that others may write.
+    let user = |uid| Some(rustix::process::Uid::from_raw(uid));
+    let dir = machine.path("/run/hookwire");
+    rustix::fs::chown(&dir, user(2002), None).unwrap();
+    assert!(
+        machine
+            .asks(2001, "ls")
+            .contains("another user listens there")
+    );
+    rustix::fs::chown(&dir, user(HOST), None).unwrap();
+    machine.set_mode("/run/hookwire", 0o777);
+    assert!(
+        machine
+            .asks(2001, "ls")
+            .contains("another user listens there")
+    );
+    let (_, said) = machine.says(false, "serve --system");
+    assert!(said.contains("/run/hookwire must be this user's"), "{said}");
+    host.kill().unwrap();
+    host.wait().unwrap();
 }

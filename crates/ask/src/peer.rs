@@ -42,7 +42,7 @@ impl Peer {
     /// The kernel doesn't say it.
     pub fn from_stream(stream: &UnixStream) -> Result<Peer> {
         use rustix::time::{ClockId, clock_gettime};
-        let about = rustix::net::sockopt::socket_peercred(stream)?;
+        let about = linux::credentials_of_peer(stream)?;
         let process = match linux::pidfd_of_peer(stream) {
             Ok(Some(process)) => Process::Known(Arc::new(process)),
             Ok(None) => {
@@ -54,8 +54,8 @@ impl Peer {
             Err(_) => Process::Gone,
         };
         Ok(Peer {
-            pid: about.pid.as_raw_nonzero().get(),
-            uid: about.uid.as_raw(),
+            pid: about.pid,
+            uid: about.uid,
             process,
         })
     }
@@ -89,6 +89,15 @@ impl Peer {
             Process::Seen(_) | Process::Gone => None,
         }
     }
+}
+
+/// The user at the other end.
+///
+/// # Errors
+/// The kernel doesn't say it.
+#[cfg(target_os = "linux")]
+pub fn user_of_peer(stream: &UnixStream) -> Result<u32> {
+    linux::credentials_of_peer(stream).map(|about| about.uid)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -133,6 +142,35 @@ mod linux {
     use std::io::{Error, Result};
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     use std::os::unix::net::UnixStream;
+
+    /// Who is at the other end. Rustix has no number for a process that isn't seen from here, such as
+    /// one outside of a container, whose number is 0.
+    ///
+    /// # Errors
+    /// The kernel doesn't say it.
+    pub fn credentials_of_peer(stream: &UnixStream) -> Result<libc::ucred> {
+        let mut about = libc::ucred {
+            pid: 0,
+            uid: u32::MAX,
+            gid: u32::MAX,
+        };
+        let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+        #[expect(unsafe_code, reason = "rustix takes no process whose number is 0")]
+        // SAFETY: the kernel writes three numbers of `size` bytes, and the size.
+        let result = unsafe {
+            libc::getsockopt(
+                stream.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                (&raw mut about).cast(),
+                &raw mut size,
+            )
+        };
+        if result != 0 {
+            return Err(Error::last_os_error());
+        }
+        Ok(about)
+    }
 
     /// What stands for the process at the other end; none where the kernel is older than 6.5.
     ///

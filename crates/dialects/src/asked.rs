@@ -5,7 +5,7 @@ pub use hookwire_ask::refusal;
 use super::{Dialect, by_name};
 use hookwire_ask::members::{Named, find_text, has_members};
 use hookwire_ask::said::Said;
-use hookwire_base::event::{Event, NotAnEvent};
+use hookwire_base::event::{Event, NotAnEvent, PROBE_SESSION};
 use hookwire_base::support::json::parse_event;
 use hookwire_base::support::nearest::closest;
 use hookwire_base::support::visible::{safe, safe_lines};
@@ -35,6 +35,8 @@ pub struct Asked {
     pub time_limit: Duration,
     /// Whether a person can be asked where the agent runs, if that is known.
     pub attended: Option<bool>,
+    /// The user who asks, where every user of the machine may.
+    pub asker: Option<u32>,
 }
 
 /// What is known of the event that an agent asks about.
@@ -59,6 +61,7 @@ impl Asked {
             fails_open: false,
             time_limit: hookwire_ask::TIME_LIMIT,
             attended: None,
+            asker: None,
         }
     }
 
@@ -84,6 +87,15 @@ impl Asked {
         event.change(|data| data["deadlineMs"] = deadline_ms(time_limit).into());
         if let Some(original) = event.original.as_mut().and_then(Arc::get_mut) {
             original.attended = self.attended;
+            original.asker = self.asker;
+        }
+        // One user can't spend what is another's by the name of that one's session.
+        if let Some(uid) = self.asker.filter(|_| event.session() != PROBE_SESSION) {
+            let whose = match event.session() {
+                "" => event.cwd().unwrap_or_default().to_string(),
+                session => session.to_string(),
+            };
+            event.change(|data| data["session"] = format!("{uid}:{whose}").into());
         }
         Ok(event)
     }

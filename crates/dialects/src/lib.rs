@@ -933,6 +933,7 @@ impl Dialect {
             is_unknown_gate,
             tool,
             attended: None,
+            asker: None,
         }));
         Ok(event)
     }

@@ -4,6 +4,7 @@ use super::super::ending::make_runtime;
 use super::super::output::say_on_stderr;
 use super::super::{Failure, StandingArgs};
 use super::Joining;
+use crate::rpc::session::Side;
 use crate::rpc::single;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::said::Said;
@@ -127,7 +128,7 @@ async fn judge_request(
     time: Duration,
 ) -> Result<Vec<u8>, String> {
     let message = read_request(request, time)?;
-    let reply = single::answer_message(host, runtime, message.as_bytes()).await;
+    let reply = single::answer_message(host, runtime, Side::Caller, message.as_bytes()).await;
     if reply.is_empty() {
         Err("it has no reply to that".into())
     } else {

@@ -35,6 +35,9 @@ const MARKS: [&str; 2] = ["timestamp", "stepIdx"];
 /// reader.
 const LONG: usize = 64 * 1024;
 
+/// How long a question of any user's may take.
+const TIME_OF_USER: Duration = Duration::from_secs(60);
+
 /// An event that was sent, with its verdict.
 pub(crate) struct Judged {
     pub(crate) event: Arc<Event>,
@@ -103,6 +106,10 @@ pub(super) async fn answer(
     );
     (asked.fails_open, asked.attended) = (fails_open, attended);
     asked.time_limit = deadline_ms.map_or(asked.time_limit, Duration::from_millis);
+    asked.asker = session.asker();
+    if asked.asker.is_some() {
+        asked.time_limit = asked.time_limit.min(TIME_OF_USER);
+    }
     let judged = match asked.read_payload(sent.as_bytes(), asked::EVENT) {
         Ok(payload) => {
             let judged = judge_and_note(session, &asked, Via::Command, payload).await;
@@ -169,8 +176,10 @@ pub(crate) async fn judge_and_note(
         let own = agent.moment(&event);
         let moment = own.as_deref().unwrap_or(&text);
         let is_judged_here = AtomicBool::new(false);
+        // Nobody is told what another user was told.
+        let asker = asked.asker.map(|uid| uid.to_string()).unwrap_or_default();
         let verdict = repeated
-            .judge(&[agent.name(), &hooks.hash, moment], async {
+            .judge(&[agent.name(), &hooks.hash, moment, &asker], async {
                 is_judged_here.store(true, Ordering::Relaxed);
                 judge().await
             })
@@ -182,7 +191,10 @@ pub(crate) async fn judge_and_note(
                 let mut rewritten = Event::clone(&event);
                 rewritten.change(|data| data["tool"]["input"] = input.clone());
                 if let Some(moment) = agent.moment(&rewritten) {
-                    repeated.tell(&[agent.name(), &hooks.hash, &moment], verdict.clone());
+                    repeated.tell(
+                        &[agent.name(), &hooks.hash, &moment, &asker],
+                        verdict.clone(),
+                    );
                 }
                 verdict
             }

@@ -45,6 +45,8 @@ use std::sync::Arc;
 pub struct Method {
     /// Its name on the wire.
     pub name: &'static str,
+    /// Every user of the machine may call it, over the socket that is there for that.
+    pub for_everybody: bool,
     pub(super) run: Run,
     pub(super) schemas: fn(&mut SchemaGenerator) -> Schemas,
 }
@@ -92,12 +94,22 @@ pub enum Next {
 
 /// See [`METHODS`].
 macro_rules! methods {
-    ($($how:ident $name:literal $(($($params:tt)*))? $(-> $result:ty)? = $function:path;)*) => {
+    ($($how:ident $name:literal $(($($params:tt)*))? $(-> $result:ty)? = $function:path $(, $everybody:ident)?;)*) => {
         &[$(Method {
             name: $name,
+            for_everybody: is_for!($($everybody)?),
             run: run!($how $(($($params)*))? $(-> $result)? = $function),
             schemas: schemas!($(($($params)*))? $(-> $result)?),
         },)*]
+    };
+}
+
+macro_rules! is_for {
+    (everybody) => {
+        true
+    };
+    () => {
+        false
     };
 }
 
@@ -162,7 +174,7 @@ pub static METHODS: &[Method] = methods! {
     notification "$/cancelRequest" (CancelParams) = lifecycle::cancel_request;
     notification "$/setTrace" (SetTraceParams) = lifecycle::set_trace;
     direct "hooks/dispatch" (json DispatchParams) -> DispatchResult = events::dispatch;
-    direct "hooks/answer" (json AnswerParams) -> AnswerResult = events::answer;
+    direct "hooks/answer" (json AnswerParams) -> AnswerResult = events::answer, everybody;
     async "hooks/list" (ListParams) -> ListResult = hooks::list;
     async "hooks/explain" (json DispatchParams) -> ExplainResult = events::explain;
     async "hooks/check" (CheckParams) -> CheckResult = hooks::check;

@@ -352,7 +352,13 @@ pub struct Original {
     pub tool: Option<Box<str>>,
     /// Whether a person can be asked where the agent runs, if that is known and not in the payload.
     pub attended: Option<bool>,
+    /// The user who has asked, where every user of the machine may ask: what is counted and kept is
+    /// that user's alone.
+    pub asker: Option<u32>,
 }
+
+/// The session in which an agent's entry is asked only to see what it answers.
+pub const PROBE_SESSION: &str = "hookwire-doctor";
 
 /// Why a JSON value is not an event.
 #[derive(Debug, PartialEq, Eq)]
@@ -367,6 +373,11 @@ impl std::fmt::Display for NotAnEvent {
 impl std::error::Error for NotAnEvent {}
 
 impl Event {
+    /// The user who has asked, where every user of the machine may.
+    pub fn asker(&self) -> Option<u32> {
+        self.original.as_ref()?.asker
+    }
+
     /// Takes a native event apart.
     ///
     /// # Errors

@@ -60,6 +60,17 @@ impl Socket {
         Ok(Socket::new(listen_at(&path)?, path, MAX_AGENTS))
     }
 
+    /// Binds a socket that every user of the machine may reach. What is left there by a process that
+    /// was killed is removed.
+    ///
+    /// # Errors
+    /// The path can't be bound.
+    pub fn bind_for_everybody(path: PathBuf) -> Result<Socket> {
+        let listener = listen_at(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666))?;
+        Ok(Socket::new(listener, path, MAX_AGENTS))
+    }
+
     /// The socket that the process was given as its standard input, bound already.
     ///
     /// # Errors

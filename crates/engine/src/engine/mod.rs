@@ -31,6 +31,7 @@ mod verdict;
 
 use chain::Chain;
 pub use failure::JUDGED;
+pub use hookwire_base::event::PROBE_SESSION;
 use hookwire_base::verdict::Verdict;
 use hookwire_handlers::handlers;
 pub use intercept::{Interceptor, Judging, PassThrough};
@@ -42,7 +43,7 @@ pub use run::{NOT_RUN, panic_text};
 use select::Selection;
 pub use sessions::MAX_SEND_BACKS;
 pub use state::{DetachedEnd, Effects, Engine, Report};
-pub use trial::{PROBE_SESSION, Trial};
+pub use trial::Trial;
 
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's failure
 /// direction. Dropping the future cancels the hooks and ends their processes.

@@ -8,7 +8,7 @@ use super::question::{HooksInForce, Question, deadline};
 use super::run::NOT_RUN;
 use super::state::Engine;
 use super::{Within, judge_event};
-use hookwire_base::event::Event;
+use hookwire_base::event::{Event, PROBE_SESSION};
 use hookwire_base::verdict::{Decision, Status, Verdict};
 use hookwire_dialects::Dialect;
 use hookwire_rules::contract::Honours;
@@ -16,8 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The session in which an agent's entry is asked only to see what it answers.
-pub const PROBE_SESSION: &str = "hookwire-doctor";
 /// How long a trial may take, unless the event gives it less.
 const LIMIT: Duration = Duration::from_secs(2);
 

@@ -180,7 +180,11 @@ impl Memory {
             Per::Run => call.services.runs.durable(event),
             Per::Session if session.is_empty() => PROCESS.clone(),
             Per::Session => session.to_string(),
-            Per::Host => String::new(),
+            // Where every user may ask, one can't spend another's.
+            Per::Host => match event.asker() {
+                Some(uid) => uid.to_string(),
+                None => String::new(),
+            },
         };
         let by = self.by(call).await?;
         let per = match self.per {
