@@ -860,3 +860,44 @@ fn only_at_the_machines_socket_a_host_of_another_user_is_obeyed() {
     host.kill().unwrap();
     host.wait().unwrap();
 }
+
+#[test]
+fn a_user_of_a_managed_machine_is_told_that_it_guards() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    machine.write("/etc/hookwire/guard.yaml", GUARD);
+    machine.says(true, "install --managed claude-code codex");
+    let words = [
+        "env",
+        "HOME=/tmp/me",
+        "hookwire",
+        "doctor",
+        "claude-code",
+        "codex",
+    ];
+    for own in [None, Some("claude-code")] {
+        if let Some(agent) = own {
+            let words = [
+                "env",
+                "HOME=/tmp/me",
+                "hookwire",
+                "install",
+                agent,
+                "--user",
+            ];
+            let output = machine.command(false, &words).output().unwrap();
+            assert!(output.status.success(), "{}", both(&output));
+        }
+        let output = machine.command(false, &words).output().unwrap();
+        let said = both(&output);
+        assert!(output.status.success(), "{said}");
+        for expected in [
+            "10-hookwire.json asks hookwire for every user",
+            "requirements.toml asks hookwire for every user",
+        ] {
+            assert!(said.contains(expected), "{said}");
+        }
+        assert!(!said.contains("switches hookwire's hooks off"), "{said}");
+    }
+}

@@ -97,6 +97,17 @@ pub(super) fn check_managed(
     })
 }
 
+/// Whether a machine's settings have the agent ask hookwire, and can be read.
+pub(super) fn is_asking(agent: &Agent) -> bool {
+    let managed = &agent.managed;
+    managed.is_there()
+        && read_file(Path::new(&managed.file))
+            .ok()
+            .flatten()
+            .and_then(|text| value_of(&text, format_of(Path::new(&managed.file))).ok())
+            .is_some_and(|settings| !own_handlers(agent, &settings).is_empty())
+}
+
 /// Whether a file has an entry of hookwire's, or may have one.
 fn asks(agent: &Agent, text: &Result<Option<String>, Failure>) -> bool {
     match text {

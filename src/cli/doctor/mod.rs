@@ -161,7 +161,9 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
             .collect();
         let program = on_path(&agent.program);
         let is_wanted = args.agents.iter().any(|it| it.name == agent.name);
-        if !is_wanted && (!args.agents.is_empty() || found.is_empty() && program.is_none()) {
+        let by_machine = managed::is_asking(agent);
+        let is_there = !found.is_empty() || program.is_some() || by_machine;
+        if !is_wanted && (!args.agents.is_empty() || !is_there) {
             continue;
         }
         report.begin_section(agent.name);
@@ -188,7 +190,17 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
                 &format!("hookwire was not tried with it, and goes by {source}"),
             );
         }
-        if found.is_empty() {
+        if by_machine {
+            n_asking += 1;
+            report.say_health(
+                Health::Fine,
+                &format!(
+                    "{} asks hookwire for every user of this machine: `hookwire doctor --managed {}` says whether it holds",
+                    agent.managed.file, agent.name
+                ),
+            );
+        }
+        if found.is_empty() && !by_machine {
             let health = if is_wanted {
                 Health::Bad
             } else {
@@ -200,7 +212,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
             );
         }
         if !found.is_empty() {
-            n_asking += 1;
+            n_asking += usize::from(!by_machine);
             standing::check_settings(agent, &places, &mut report);
         }
         if let Some(problem) = without_git(agent, &found, &settings_root) {

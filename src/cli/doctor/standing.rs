@@ -1,5 +1,6 @@
 //! What stands between an agent and its entry here: where it looks for one, and whom it trusts.
 
+use super::managed;
 use super::{Health, Report, run_within};
 use crate::cli::drive::apart;
 use crate::cli::ending::make_runtime;
@@ -227,7 +228,9 @@ pub(super) fn switched_off(agent: &Agent, places: &[InstallArgs]) -> Vec<String>
                 ));
             }
         }
-        for (switch, _) in agent.switched_off(&settings, is_system) {
+        // Hookwire's own file of the machine's silences all others, and asks in their place.
+        let is_managed = path == Path::new(&agent.managed.file) && managed::is_asking(agent);
+        for (switch, _) in agent.switched_off(&settings, is_system && !is_managed) {
             let path = path.display();
             told.push(format!("{path}: `{switch}` switches hookwire's hooks off"));
         }
