@@ -143,7 +143,7 @@ impl Wish {
         let told: Vec<String> = troubles.iter().map(Trouble::told).collect();
         Err(Failure(format!(
             "--managed: {program} runs for every user, so it must be root's alone: {}; or install hookwire into a directory of \
-             root's, such as /usr/lib/hookwire; nothing was written",
+             root's, such as /usr/bin; nothing was written",
             told.join("; ")
         )))
     }
