@@ -1,7 +1,7 @@
 //! `hookwire install --managed`, on a machine of its own: a namespace with an /etc that is thrown
 //! away.
 
-use super::support::{PATIENCE, in_our_world, is_there, schema, skip};
+use super::support::{PATIENCE, in_our_world, is_there, schema, skip, tried_elsewhere};
 use hookwire::agents::{AGENTS, Agent, by_name};
 use serde_json::{Value, json};
 use std::fs;
@@ -27,22 +27,30 @@ impl Machine {
     /// Nothing where none can be made.
     fn new() -> Option<Machine> {
         let built = Path::new(env!("CARGO_BIN_EXE_hookwire-host"));
-        let is_roots = rustix::process::geteuid().is_root()
-            && fs::metadata(built).is_ok_and(|about| about.uid() == 0);
-        if !is_roots {
-            skip("settings of a machine: it takes root, and programs that are root's");
+        if !rustix::process::geteuid().is_root() {
+            tried_elsewhere("settings of a machine take root; .ci/run tries them by sudo");
             return None;
         }
         if !["unshare", "nsenter", "setpriv"].into_iter().all(is_there) {
             return None;
         }
+        // What nobody but root can change: copies, where the built programs are somebody else's.
+        let built = built.parent().unwrap().display();
+        let put = match fs::metadata(env!("CARGO_BIN_EXE_hookwire-host"))
+            .unwrap()
+            .uid()
+        {
+            0 => format!("mount --bind {built} {PROGRAMS}"),
+            _ => format!(
+                "for it in hookwire hookwire-host hookwire-run; do cp {built}/$it {PROGRAMS}; done && chown -R 0:0 {PROGRAMS}"
+            ),
+        };
         let setup = format!(
             "mount -t tmpfs -o mode=755 etc /mnt && cp -a /etc/. /mnt && mount --move /mnt /etc \
              && mount -t tmpfs -o mode=755 lib /var/lib && mount -t tmpfs -o mode=755 opt /opt \
              && mount -t tmpfs -o mode=1777 tmp /tmp && mount -t tmpfs -o mode=755 run /run && mount -t tmpfs -o mode=755 home /home \
-             && mkdir -m 755 {PROGRAMS} && mount --bind {} {PROGRAMS} \
-             && chmod -R go+rX /opt && rm -rf /etc/hookwire && mkdir -m 755 /etc/hookwire && echo ready && exec cat",
-            built.parent().unwrap().display()
+             && mkdir -m 755 {PROGRAMS} && {put} \
+             && chmod go+rx {PROGRAMS} {PROGRAMS}/hookwire {PROGRAMS}/hookwire-host {PROGRAMS}/hookwire-run && rm -rf /etc/hookwire && mkdir -m 755 /etc/hookwire && echo ready && exec cat"
         );
         let process = Command::new("unshare")
             .args(["-m", "-p", "--propagation", "private", "--fork"])
