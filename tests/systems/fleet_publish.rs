@@ -242,7 +242,7 @@ impl Canary {
 #[test]
 fn hosts_read_what_is_newer_in_definitions_and_say_so() {
     let Some(program) = program() else { return };
-    let mut scene = Scene::new(&program);
+    let scene = Scene::new(&program);
     let located = "
 hooks:
   - { name: a, on: PreToolUse, if: Bash(git commit *), where: { branch: main }, deny: no }
