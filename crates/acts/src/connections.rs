@@ -1,9 +1,11 @@
 //! Which hosts a text would connect to, as the table of [programs](super::programs) says.
 
+use super::judge::exports;
 use super::names::base_name;
 use super::programs::{self, To};
 use super::word::Openness;
 use super::{Doubt, Script, Span};
+use compact_str::CompactString;
 use std::cell::OnceCell;
 use std::fmt;
 use std::sync::OnceLock;
@@ -72,8 +74,25 @@ impl Script {
             });
         }
         for (n, command) in self.commands.iter().enumerate() {
-            let found = programs::connects(&command.words);
+            let mut found = programs::connects(&command.words);
             let is_told = found.is_some();
+            if let Some(found) = &mut found {
+                let exported = self.commands[..n].iter().filter(|it| exports(it));
+                let exported = exported.flat_map(|it| &it.words[1..]);
+                let own = command.settings.iter().flat_map(|it| it.iter());
+                found.extend(
+                    exported
+                        .chain(own)
+                        .filter_map(programs::connects_by_setting),
+                );
+                // Set by itself, it may be exported by who started the shell.
+                let is_place = |name: &CompactString| programs::connects_by_variable(name);
+                if self.assigned.iter().any(is_place) {
+                    found.push(To::Unclear(
+                        "a variable that the text sets says where it connects",
+                    ));
+                }
+            }
             let is_new = |to: &To| all.iter().all(|it| it.to != *to || it.by != Some(n));
             let mut new: Vec<To> = Vec::new();
             for to in found.into_iter().flatten().filter(is_new) {
@@ -180,7 +199,7 @@ fn hosts_in_code(code: &str) -> impl Iterator<Item = To> {
             let is_url = part.find("://").is_some_and(|at| {
                 let scheme = &part[..at];
                 let is_web = ["http", "https", "ftp", "ssh", "git", "ws", "wss", "tcp"];
-                is_web.iter().any(|it| scheme.ends_with(it))
+                is_web.contains(&scheme.rsplit(['+', ':']).next().unwrap_or_default())
             });
             let names_host = is_program && part.contains('.') && !part.starts_with(['-', '.', '/']);
             is_program |= programs::connect(base_name(part));

@@ -26,6 +26,7 @@ pub use hits::hits;
 use hits::may_run_what_flows_in;
 pub(super) use reading::denotes;
 use reading::{Reading, part_of, spellings};
+pub(super) use settings::exports;
 use std::ops::Range;
 
 /// The inside of `Bash(...)`, compiled.

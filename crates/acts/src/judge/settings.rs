@@ -149,7 +149,7 @@ impl Stage {
 }
 
 /// Whether a command gives variables to the commands behind it.
-pub(super) fn exports(command: &Command) -> bool {
+pub(in super::super) fn exports(command: &Command) -> bool {
     let head = command.words.first().and_then(Word::as_constant);
     matches!(head, Some("export" | "declare" | "typeset"))
 }

@@ -1,7 +1,7 @@
 //! Which hosts a program connects to, as the table `connects.txt` says.
 
 use super::super::names::base_name;
-use super::super::word::{Openness, Word};
+use super::super::word::{Openness, Word, tail};
 use super::clause::OfColumn;
 use super::parsed::Item;
 use super::sheet::Sheet;
@@ -140,6 +140,82 @@ pub(in super::super) fn connects(words: &[Word]) -> Option<Vec<To>> {
         all.retain(|to| !matches!(to, To::Unclear(COMPUTED)));
     }
     Some(all)
+}
+
+/// Variables by which programs are sent elsewhere, in small letters; `*` is any text.
+const VARIABLES: [(&str, Place); 30] = [
+    ("*_proxy", Place::Url),
+    ("aws_endpoint_url*", Place::Url),
+    ("cargo_registries_*_index", Place::Url),
+    ("curl_home", Place::Unclear),
+    ("docker_context", Place::Unclear),
+    ("docker_host", Place::Host),
+    ("gh_host", Place::Host),
+    ("git_config*", Place::Unclear),
+    ("git_dir", Place::Unclear),
+    ("git_proxy_command", Place::Unclear),
+    ("git_ssh", Place::Unclear),
+    ("git_ssh_command", Place::Unclear),
+    ("gitlab_host", Place::Url),
+    ("goproxy", Place::Hosts),
+    ("home", Place::Unclear),
+    ("kubeconfig", Place::Unclear),
+    ("mysql_host", Place::Host),
+    ("npm_config_*registry", Place::Url),
+    ("npm_config_userconfig", Place::Unclear),
+    ("pghost", Place::Host),
+    ("pghostaddr", Place::Host),
+    ("pgservice*", Place::Unclear),
+    ("pip_config_file", Place::Unclear),
+    ("pip_*index_url", Place::Url),
+    ("pip_find_links", Place::Package),
+    ("uv_*index*", Place::Url),
+    ("rsync_rsh", Place::Unclear),
+    ("wgetrc", Place::Unclear),
+    ("xdg_config_home", Place::Unclear),
+    ("yarn_*registry*", Place::Url),
+];
+
+/// Whether a variable says where programs connect to.
+pub(in super::super) fn connects_by_variable(name: &str) -> bool {
+    place_of(name).is_some()
+}
+
+fn place_of(name: &str) -> Option<Place> {
+    let name = name.to_ascii_lowercase();
+    let is_one = |pattern: &str| match pattern.split_once('*') {
+        // Of two, the second stands at the end.
+        Some((before, after)) => {
+            name.strip_prefix(before)
+                .is_some_and(|rest| match after.strip_suffix('*') {
+                    Some(part) => rest.contains(part),
+                    None => rest.ends_with(after),
+                })
+        }
+        None => name == pattern,
+    };
+    let found = VARIABLES.iter().find(|(pattern, _)| is_one(pattern));
+    found
+        .map(|(_, place)| *place)
+        .filter(|_| name != "no_proxy")
+}
+
+/// Where `NAME=value` before a command has it connect to.
+pub(in super::super) fn connects_by_setting(word: &Word) -> Option<To> {
+    let (name, value) = word.text.split_once('=')?;
+    let place = place_of(name).filter(|_| !value.is_empty())?;
+    let mut found = Vec::new();
+    let value = tail(word, name.len() + 1);
+    match place {
+        // A path of a cache may be among them.
+        Place::Hosts => {
+            let lists = value.text.split([',', '|']);
+            let hosts = lists.filter(|it| !matches!(*it, "direct" | "off"));
+            found.extend(hosts.filter_map(|it| url(it, value.is_constant())));
+        }
+        place => add(place, &value, &mut found),
+    }
+    found.into_iter().next()
 }
 
 /// A word as far as it is told, and whether that is all of it.

@@ -36,7 +36,9 @@ mod tests;
 mod twins;
 
 pub use connects::To;
-pub(super) use connects::{connect, connecting, connects};
+pub(super) use connects::{
+    connect, connecting, connects, connects_by_setting, connects_by_variable,
+};
 pub(super) use kept::kept;
 pub(super) use options::{Does, Known, has_files, known, program_names, runs, same_program};
 pub(super) use parsed::Parsed;
