@@ -271,6 +271,8 @@ impl Covered {
 
 /// Programs that need no rule: they only print, or pass on what flows in, or are what runs a text.
 const NEED_NONE: &[&str] = &["bash", "sh", "dash", "zsh"];
+/// Settings that change nothing of what runs.
+const PLAIN: &[&str] = &["CI", "LANG", "LC_ALL", "NO_COLOR", "TZ"];
 const FILTERS: &[&str] = &["cat", "grep", "head", "sort", "wc", "sed"];
 
 /// What a text did that its list doesn't name.
@@ -279,7 +281,7 @@ fn beyond(grant: &Grant, done: &Done) -> Option<String> {
         Some(begin) => word.starts_with(begin),
         None => own == word,
     };
-    let is_named = |argv: &Vec<String>| {
+    let is_named = |argv: &[String]| {
         let begins = |command: &&[&str]| {
             command.len() <= argv.len() && command.iter().zip(argv).all(is_word)
         };
@@ -296,7 +298,23 @@ fn beyond(grant: &Grant, done: &Done) -> Option<String> {
             || needs_none(NEED_NONE)
             || needs_none(FILTERS) && reads_no_file()
     };
-    if let Some(argv) = done.ran.iter().find(|argv| !is_named(argv)) {
+    // `env LC_ALL=C command` does what `LC_ALL=C command` does.
+    let is_plain = |word: &&String| {
+        let name = word.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| PLAIN.contains(&name))
+    };
+    let is_named_behind = |argv: &[String]| match argv.split_first() {
+        Some((env, rest)) if env == "env" => {
+            let command = &rest[rest.iter().take_while(is_plain).count()..];
+            command.len() < rest.len() && is_named(command)
+        }
+        _ => false,
+    };
+    if let Some(argv) = done
+        .ran
+        .iter()
+        .find(|argv| !is_named(argv) && !is_named_behind(argv))
+    {
         return Some(format!("ran {argv:?}"));
     }
     let may_write = |file: &&String| {
