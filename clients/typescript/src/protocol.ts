@@ -594,6 +594,8 @@ export interface ListResult {
   /** In the order in which the client has them run at `event`; without one, in that of an event
    * that opens something. */
   hooks: HookInfo[];
+  /** The policies in force, outermost first. */
+  policies?: PolicyBrief[];
   /** The generation of the connection's registered hooks. */
   sessionGeneration?: number | null;
 }
@@ -699,6 +701,14 @@ export interface Outcome {
   stopSignals?: StopSignal[];
   /** What it did step by step, for the kinds that record it: sub-agents and judges. */
   transcript?: unknown[];
+}
+
+/** A policy in force. */
+export interface PolicyBrief {
+  /** What it holds, for people: `allows only what 4 rules cover`. */
+  says: string;
+  /** Where it is written. */
+  source: Source;
 }
 
 /** What a policy says of a tool call. Limits are not looked at. */

@@ -602,6 +602,8 @@ class ListResult(TypedDict):
     # In the order in which the client has them run at `event`; without one, in that of an event
     # that opens something.
     hooks: list[HookInfo]
+    # The policies in force, outermost first.
+    policies: NotRequired[list[PolicyBrief]]
     # The generation of the connection's registered hooks.
     sessionGeneration: NotRequired[int | None]
 
@@ -709,6 +711,15 @@ class Outcome(TypedDict):
     stopSignals: NotRequired[list[StopSignal]]
     # What it did step by step, for the kinds that record it: sub-agents and judges.
     transcript: NotRequired[list[Any]]
+
+
+class PolicyBrief(TypedDict):
+    """A policy in force."""
+
+    # What it holds, for people: `allows only what 4 rules cover`.
+    says: str
+    # Where it is written.
+    source: Source
 
 
 class PolicyExplanation(TypedDict):
