@@ -119,10 +119,20 @@ impl<'r> Asked<'r> {
     fn holds_with_patch(&self, reading: Reading) -> Truth {
         let own = self.holds_for_call(reading);
         let own = match reading {
-            Reading::Hits => own
-                .or(|| self.if_shell())
-                .or(|| self.by_other_means().0)
-                .or(|| self.by_connections().0),
+            Reading::Hits => own.or(|| self.if_shell()).or(|| self.by_other_means().0),
+            Reading::Covers => own,
+        };
+        let own = match reading {
+            // Few rules are about hosts.
+            _ if !self
+                .rules
+                .iter()
+                .chain(&self.unless)
+                .any(|rule| rule.is_about_hosts()) =>
+            {
+                own
+            }
+            Reading::Hits => own.or(|| self.by_connections().0),
             Reading::Covers => own
                 .or(|| self.covers_connections())
                 .and(|| self.excepted_by_connections().not()),
