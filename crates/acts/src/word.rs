@@ -11,6 +11,9 @@ pub(super) const DIRECTORY: &str = "${PWD}";
 /// How a word stands that is the branch that is checked out.
 pub(super) const BRANCH: &str = "$(git branch --show-current)";
 
+/// How a word stands that is a file or a directory that `mktemp` has just made.
+pub(super) const SCRATCH: &str = "$(mktemp)";
+
 /// How much of a word the text decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Openness {
@@ -165,6 +168,11 @@ impl Word {
     /// Whether it is the branch that is checked out, which git calls HEAD, too.
     pub(super) fn is_branch(&self) -> bool {
         self.openness == Openness::Operand(0) && self.text == BRANCH
+    }
+
+    /// Whether it is what `mktemp` has made, and nothing before or behind it.
+    pub fn is_scratch(&self) -> bool {
+        self.openness == Openness::Operand(0) && self.text == SCRATCH
     }
 
     /// Makes it what only the run tells.

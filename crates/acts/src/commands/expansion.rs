@@ -9,7 +9,7 @@ use super::super::grammar::{
     self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Tilde, Word as Written,
 };
 use super::super::names::tells_what_ran;
-use super::super::word::{BRANCH, DIRECTORY, Globs};
+use super::super::word::{BRANCH, DIRECTORY, Globs, SCRATCH};
 use super::super::{Shell, Span};
 use super::{Directories, Input, MAX_ALTERNATIVES, Walk};
 use compact_str::{CompactString, format_compact};
@@ -250,6 +250,11 @@ impl Walk {
                 Next::Open(text.unwrap_or_else(|| "$(…)".into()), Openness::Operand(0))
             }
             Output::Branch => Next::Open(BRANCH.into(), Openness::Operand(0)),
+            // Where a shell splits at other signs, it is more than one name.
+            Output::Scratch if !self.variables.splits_oddly() => {
+                Next::Open(SCRATCH.into(), Openness::Operand(0))
+            }
+            Output::Scratch => Next::Open("$(…)".into(), Openness::Operand(0)),
             // Where it is another directory, the path isn't told.
             Output::Directory => {
                 let is_first =
@@ -368,7 +373,7 @@ impl Walk {
                 Part::Arithmetic { .. } => known("0", Openness::Operand(0)),
                 Part::Command { list, .. } => match self.output(list) {
                     Output::Constant(text) => known(&text, Openness::Constant),
-                    Output::Operands | Output::Branch | Output::Directory => {
+                    Output::Operands | Output::Branch | Output::Directory | Output::Scratch => {
                         known(OPERAND, Openness::Operand(0))
                     }
                     Output::Perhaps(_) | Output::Anything => Resolved::computed(),
@@ -425,7 +430,9 @@ impl Walk {
             return values;
         }
         let begins_known = |value: &Resolved| {
-            value.openness.from() != Some(0) || value.text.starts_with(DIRECTORY)
+            value.openness.from() != Some(0)
+                || value.text.starts_with(DIRECTORY)
+                || value.text.starts_with(SCRATCH)
         };
         if !values.is_empty() && !self.set_names.has(name) && values.iter().all(begins_known) {
             values.push(Resolved::operand(format_compact!("${{{name}}}")));

@@ -36,9 +36,10 @@ impl Walk {
                             self.flowing_into = from;
                             match self.output(list) {
                                 Output::Constant(text) => Input::Text(format!("{text}\n").into()),
-                                Output::Operands | Output::Branch | Output::Directory => {
-                                    Input::Operands
-                                }
+                                Output::Operands
+                                | Output::Branch
+                                | Output::Directory
+                                | Output::Scratch => Input::Operands,
                                 Output::Perhaps(_) | Output::Anything => Input::Computed,
                             }
                         }

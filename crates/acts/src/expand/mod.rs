@@ -10,7 +10,7 @@ use super::grammar::{
 use super::meeting::{self, Token};
 use super::names::{is_of_name, tells_what_ran};
 use super::programs::{self, Names};
-use super::word::{BRANCH, DIRECTORY};
+use super::word::{BRANCH, DIRECTORY, SCRATCH};
 pub(super) use super::word::{Openness, Word, join};
 use super::{Environment, GIVEN, Shell};
 use compact_str::{CompactString, format_compact};
@@ -903,6 +903,10 @@ impl Variables {
                                 Output::Directory if self.stays() => vec![Resolved::directory()],
                                 Output::Directory => operand(),
                                 Output::Branch => vec![Resolved::operand(BRANCH)],
+                                Output::Scratch if !self.splits_oddly() => {
+                                    vec![Resolved::operand(SCRATCH)]
+                                }
+                                Output::Scratch => operand(),
                                 Output::Anything => computed(),
                             }
                         }
@@ -924,6 +928,7 @@ impl Variables {
                                 | Output::Perhaps(_)
                                 | Output::Branch
                                 | Output::Directory
+                                | Output::Scratch
                                 | Output::Anything => computed(),
                             }
                         }

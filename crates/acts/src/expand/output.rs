@@ -9,7 +9,7 @@ use super::super::names::base_name;
 use super::super::programs::options::Column;
 use super::super::programs::parsed::{Given, Item};
 use super::super::programs::{self, Parsed, running};
-use super::super::word::{Openness, Word};
+use super::super::word::{Openness, SCRATCH, Word};
 use super::{
     Resolved, Variables, begins_option_if_cut, edit_of, is_positional, is_short_constant,
     is_variable, puts_in_more_than_a_name,
@@ -29,6 +29,8 @@ pub(in super::super) enum Output {
     Branch,
     /// The working directory.
     Directory,
+    /// A file or a directory that `mktemp` makes, or nothing where it fails.
+    Scratch,
     Anything,
 }
 
@@ -210,14 +212,19 @@ pub(in super::super) fn of(list: &List, known: Known<'_>) -> Output {
     };
     // `git describe || echo v0`
     let is_operand = |it: &Pipeline| match of_stages(&it.stages, known) {
-        Output::Operands | Output::Branch | Output::Directory => true,
+        Output::Operands | Output::Branch | Output::Directory | Output::Scratch => true,
         Output::Constant(text) | Output::Perhaps(text) => {
             !text.is_empty() && begins_no_option(&text)
         }
         Output::Anything => false,
     };
     if !rest.is_empty() && list.0.iter().all(is_operand) {
-        return Output::Operands;
+        // `mktemp -d || mktemp -d -t x`
+        let is_scratch = |it: &Pipeline| of_stages(&it.stages, known) == Output::Scratch;
+        return match list.0.iter().all(is_scratch) {
+            true => Output::Scratch,
+            false => Output::Operands,
+        };
     }
     // `cd x && pwd`: the last one prints.
     let is_quiet = |it: &Pipeline| {
@@ -409,9 +416,34 @@ impl Known<'_> {
         };
         let is_told = ["TZ", "TMPDIR", "VIRTUAL_ENV"].iter().any(is_told);
         match assigns.is_empty() && !is_told && readings.iter().all(is_producer) {
+            true if self.makes_scratch(&readings) => Output::Scratch,
             true => Output::Operands,
             false => Output::Anything,
         }
+    }
+
+    /// Whether commands are `mktemp` that makes what it prints, by a name that no shell takes apart.
+    fn makes_scratch(self, readings: &[Vec<(Word, bool)>]) -> bool {
+        let is_plain = |text: &str| {
+            text.chars()
+                .all(|c| c.is_alphanumeric() || "._-+=@/".contains(c))
+        };
+        let makes = |reading: &Vec<(Word, bool)>| {
+            let words: Vec<Word> = reading.iter().map(|(word, _)| word.clone()).collect();
+            let Some((head, args)) = words.split_first() else {
+                return false;
+            };
+            let parsed = Parsed::new(args, programs::options::any_row("mktemp"));
+            program(head) == Some("mktemp")
+                && !parsed.has("-u")
+                && args
+                    .iter()
+                    .all(|word| word.as_constant().is_some_and(is_plain))
+        };
+        readings.iter().all(makes)
+            && (self.values)("TMPDIR")
+                .iter()
+                .all(|it| it.openness == Openness::Constant && is_plain(&it.text))
     }
 
     /// What a stage prints that reads what the one before it has printed.
@@ -442,7 +474,7 @@ impl Known<'_> {
             {
                 Output::Operands
             }
-            Output::Operands | Output::Branch | Output::Directory
+            Output::Operands | Output::Branch | Output::Directory | Output::Scratch
                 if running::passes_lines(&words) =>
             {
                 Output::Operands
@@ -527,6 +559,7 @@ impl Known<'_> {
                     let values = match of(list, self) {
                         Output::Constant(text) => constant(&text),
                         Output::Perhaps(text) => [constant(&text), constant("")].concat(),
+                        Output::Scratch => operand(SCRATCH),
                         Output::Operands | Output::Branch | Output::Directory => operand("$(…)"),
                         Output::Anything => vec![Resolved {
                             text: "$(…)".into(),

@@ -1,6 +1,7 @@
 //! Whether a word of a command is an option or an operand of a rule.
 
 use super::super::programs::parsed::{Given, takes_value};
+use super::super::word::SCRATCH;
 use super::*;
 use std::ops::Range;
 
@@ -130,6 +131,9 @@ impl Operand {
         let word = item.word;
         if self.names.iter().any(|name| item.names.contains(name)) {
             return true;
+        }
+        if self.glob == SCRATCH {
+            return word.is_scratch();
         }
         if self.is_path() {
             // `feature/x:main` is two names.
