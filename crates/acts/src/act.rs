@@ -45,6 +45,8 @@ pub enum Reach {
     /// Those of the files that it stands for that are there and no rule leaves out: a search reads
     /// them by their names.
     Sought,
+    /// Some of the files that it stands for, whether they are there or not: a program makes them.
+    Begun,
     /// Any file: nothing tells which.
     Any,
 }
@@ -934,6 +936,7 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
         Kind::Fill => certain(Access::Write, Reach::Below),
         Kind::Into | Kind::IntoTree => copied(it, uses),
         Kind::Prefix => begun(word),
+        Kind::Key => key(word),
         Kind::Aim => aimed(word, uses),
         Kind::PerhapsRead => {
             // `git show HEAD:x`
@@ -1144,15 +1147,33 @@ fn begun(word: &Word) -> Vec<Done> {
         .rfind('/')
         .map_or(Word::constant("."), |at| beginning(word, at + 1));
     let begin = word.beginning().trim_end_matches('X');
-    let name = Word {
+    let write = |reach, word| (Access::Write, reach, word, Certainty::Certain);
+    let open = Word {
         openness: Openness::Operand(begin.len()),
         text: format_compact!("{begin}…"),
         ..word.clone()
     };
-    vec![
-        (Access::Write, Reach::Below, place, Certainty::Certain),
-        (Access::Write, Reach::File, name, Certainty::Certain),
-    ]
+    // Of such a name nothing is told but where it is.
+    if begin.is_empty() || begin.ends_with('/') {
+        return vec![write(Reach::Below, place), write(Reach::File, open)];
+    }
+    let pattern = Word {
+        openness: Openness::Files(begin.len()),
+        text: format_compact!("{begin}*"),
+        ..word.clone()
+    };
+    vec![write(Reach::Begun, pattern), write(Reach::File, open)]
+}
+
+/// A key is made, and its public half beside it.
+fn key(word: &Word) -> Vec<Done> {
+    let public = Word {
+        text: format_compact!("{}.pub", word.text),
+        ..word.clone()
+    };
+    [word.clone(), public]
+        .map(|word| (Access::Write, Reach::File, word, Certainty::Certain))
+        .into()
 }
 
 /// A link leads there, and is made here if no place is named. A relative path counts from where the

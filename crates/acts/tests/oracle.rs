@@ -347,7 +347,7 @@ impl Judged<'_> {
     fn includes(&self, act: &FileAct, path: &str) -> bool {
         let reaches = |pattern: &String| match act.reach {
             Reach::Any => true,
-            Reach::File | Reach::Sought => watched::matches(pattern, path),
+            Reach::File | Reach::Sought | Reach::Begun => watched::matches(pattern, path),
             Reach::Below | Reach::Perhaps | Reach::All => {
                 watched::matches(pattern, path) || watched::matches(&format!("{pattern}/**"), path)
             }

@@ -20,6 +20,7 @@ words_of_table! {
         Into = "into",
         IntoTree = "into-tree",
         Prefix = "prefix",
+        Key = "key",
         Aim = "aim",
         PerhapsRead = "perhaps-read",
         PerhapsChange = "perhaps-change",

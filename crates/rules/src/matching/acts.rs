@@ -476,6 +476,19 @@ impl Facts {
                     .map(|from| views(&at(&path, from)))
                     .collect()
             }
+            // In the directory, wherever a link of its name leads.
+            Named::Pattern(pattern) if act.reach == Reach::Begun => {
+                let (above, name) = pattern.rsplit_once('/').unwrap_or((".", &pattern));
+                let above = if above.is_empty() { "/" } else { above };
+                for from in &directories {
+                    let views = views(&at(above, from));
+                    let resolved = [&views.resolved, &views.tidied].into_iter().flatten();
+                    let made = [&views.lexical].into_iter().chain(resolved);
+                    own.patterns.extend(
+                        made.map(|it| NamePattern::new(name, it, paths::lexical(base, base))),
+                    );
+                }
+            }
             Named::Pattern(pattern) => {
                 // The directory's own name is no pattern.
                 let pattern = paths::of_home(&pattern).unwrap_or(pattern);
@@ -696,7 +709,7 @@ impl Act {
         let is_file =
             |views: &PathViews| self.reach == Reach::File || !paths::is_directory(&views.lexical);
         if !self.patterns.is_empty() {
-            return self.reach == Reach::File
+            return matches!(self.reach, Reach::File | Reach::Begun)
                 && self.patterns.iter().all(|it| it.is_within(pattern));
         }
         if !self.sought.is_empty() {
@@ -754,7 +767,7 @@ impl Act {
         for views in &self.paths {
             let told = match reach {
                 _ if pattern.matches_any(views) => Some(shown(views)),
-                Reach::File | Reach::Sought | Reach::Any => None,
+                Reach::File | Reach::Sought | Reach::Begun | Reach::Any => None,
                 Reach::Below | Reach::Perhaps => {
                     let is_within = !self.are_found && pattern.stands(views) == Standing::Within;
                     (is_within && (reach == Reach::Below || paths::is_directory(&views.lexical)))
@@ -782,6 +795,14 @@ impl Act {
         }
         if let Some(views) = self.patterns.iter().find(|it| it.is_within(pattern)) {
             return self.met(format!("`{}`", views.text));
+        }
+        if reach == Reach::Begun
+            && let Some(made) = self.patterns.iter().find(|it| it.may_meet(pattern))
+        {
+            return Met::Perhaps(
+                "files are made whose names begin so",
+                format!("`{}`", made.text),
+            );
         }
         let sights = self.sought.iter().map(|it| (it.sees(pattern), it));
         match sights.max_by_key(|(sight, _)| *sight) {

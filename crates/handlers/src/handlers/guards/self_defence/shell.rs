@@ -152,7 +152,8 @@ impl<'a> Text<'a> {
             "mount" => words.iter().any(|word| word.text.contains("remount")),
             // What it comes across is looked for on the disk.
             "find" => act.reach == Reach::All,
-            _ => false,
+            // What mktemp has just made was none of these before.
+            _ => act.word.is_scratch(),
         };
         match (act.access, act.reach) {
             _ if is_harmless => None,
@@ -162,7 +163,7 @@ impl<'a> Text<'a> {
             // Who can't enter a directory has nothing of what it holds.
             (_, Reach::File | Reach::Perhaps) if name == "chmod" => Some(Change::Taken),
             _ if OWNING.contains(&name) => Some(Change::Filled),
-            (_, Reach::File | Reach::Perhaps) => Some(Change::File),
+            (_, Reach::File | Reach::Perhaps | Reach::Begun) => Some(Change::File),
             (_, Reach::Below) if self.tells_below(act) => Some(Change::File),
             (_, Reach::Below) => Some(Change::Filled),
             (_, Reach::All | Reach::Any) => Some(Change::Taken),
