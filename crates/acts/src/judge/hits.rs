@@ -167,6 +167,9 @@ impl Stage {
             }
         }
         let mut held = self.parsed_hits(&parsed);
+        if held != Held::No && self.is_about_act() && self.only_shows(command, &parsed) {
+            return Held::No;
+        }
         if self.dashes
             && !command
                 .words
@@ -188,6 +191,66 @@ impl Stage {
             Held::No if self.program == "git" => self.git_doubt(command),
             held => held,
         }
+    }
+
+    /// Whether the pattern is about what a program does, and not about the program.
+    fn is_about_act(&self) -> bool {
+        self.operands.iter().any(|it| it.glob != "*")
+            || self.row.is_some_and(|row| !row.has_commands)
+    }
+
+    /// Whether a command is certain to do nothing but show what it would do, by an option that the
+    /// pattern doesn't name.
+    fn only_shows(&self, command: &Command, parsed: &Reading) -> bool {
+        static SHOWING: programs::Names = programs::Names::new("only-shows");
+        let program = command.words.first().and_then(Word::as_constant);
+        let Some(program) = program.map(base_name).filter(|_| parsed.open.is_none()) else {
+            return false;
+        };
+        let verb = parsed.operands.first().and_then(|it| it.word.as_constant());
+        let shows = |option: &str| {
+            let of = |owner: &str| SHOWING.has(&format!("{owner}:{option}"));
+            of(program) || verb.is_some_and(|verb| of(&format!("{program}.{verb}")))
+        };
+        let words = command.words.get(1..).unwrap_or_default();
+        let ends = words
+            .iter()
+            .position(|word| word.as_constant() == Some("--"))
+            .unwrap_or(words.len());
+        // The last one of several counts, and some programs have a word for its opposite.
+        let is_undone = |item: &Item, name: &str| {
+            let plain = name.trim_start_matches('-');
+            let others = parsed.options.iter().filter(|it| it.at != item.at);
+            let mut beginnings = others.map(|it| it.word.beginning().trim_start_matches('-'));
+            let next = words.get(item.at + 1).map(|it| it.text.as_str());
+            beginnings.any(|it| it.strip_prefix("no-").unwrap_or(it).starts_with(plain))
+                || matches!(next, Some("false" | "0" | "no" | "off" | "none" | "null"))
+        };
+        // Behind an option that isn't known, it may be that one's value.
+        let is_value = |item: &Item| {
+            let before = item.at.checked_sub(1).and_then(|at| words.get(at));
+            item.unsure && before.is_some_and(|word| word.beginning().starts_with('-'))
+        };
+        parsed.options.iter().any(|item| {
+            let Some(text) = item.word.as_constant() else {
+                return false;
+            };
+            let given = item.given();
+            let letters = given.iter().filter(|it| it.value.is_none());
+            let mut names = letters.flat_map(|it| it.option.names.iter().copied());
+            let Some(text) = std::iter::once(text)
+                .filter(|text| shows(text))
+                .chain(names.find(|name| shows(name) && !text.contains('=')))
+                .next()
+            else {
+                return false;
+            };
+            let name = text.split('=').next().unwrap_or_default();
+            item.at < ends
+                && !is_value(item)
+                && !is_undone(item, name)
+                && !self.options.iter().any(|it| it.is(name, self.deepest()))
+        })
     }
 
     /// Git does another command's work by its settings, aliases and plumbing.
