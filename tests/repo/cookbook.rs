@@ -88,7 +88,8 @@ impl Rule {
     /// Whether it judges commands one by one: others are about other tools, count, or stop all but
     /// a few.
     fn judges_commands(&self) -> bool {
-        self.text.contains("Bash") && !self.is_act("")
+        let is_about = |it: &&str| self.text.contains(it);
+        ["Bash", "Read|"].iter().any(is_about) && !self.is_act("")
     }
 }
 
