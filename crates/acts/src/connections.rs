@@ -140,6 +140,9 @@ impl Script {
             return made;
         };
         let words = &command.words;
+        if !is_told && programs::may_be_alias_of_git(words) {
+            made.push((To::Unclear("an alias of git may connect"), None));
+        }
         // What it runs is listed itself.
         let mut later = self.commands[n + 1..].iter().take(MOST_WORDS);
         if is_told || later.any(|it| !it.words.is_empty() && words.ends_with(&it.words)) {

@@ -176,6 +176,17 @@ impl Policy {
         }
     }
 
+    /// All of its rules.
+    pub fn rules(&self) -> impl Iterator<Item = &ToolRule> {
+        let allowed = self.allow.iter().flatten();
+        self.deny.iter().chain(allowed).map(|rule| &**rule)
+    }
+
+    /// Whether it has a reason for whoever is denied.
+    pub fn has_reason(&self) -> bool {
+        self.reason.is_some()
+    }
+
     /// The rules that deny.
     pub fn denied(&self) -> impl Iterator<Item = &ToolRule> {
         self.deny.iter().map(|it| &**it)

@@ -73,6 +73,25 @@ impl To {
 const COMPUTED: &str = "the host that it connects to is computed";
 const ELSEWHERE: &str = "what it connects to is written elsewhere";
 
+/// Whether a command of git is none that git or the table knows, and may stand for anything.
+pub(in super::super) fn may_be_alias_of_git(words: &[Word]) -> bool {
+    let is_git = words
+        .first()
+        .is_some_and(|head| base_name(&head.text) == "git");
+    let verb = || {
+        super::git_verb(words)
+            .0
+            .and_then(|at| words[at].as_constant())
+    };
+    is_git
+        && verb().is_some_and(|verb| {
+            let runs = super::git_runs(verb);
+            !["own", "named", "instead", "again"]
+                .iter()
+                .any(|it| runs.has(it))
+        })
+}
+
 /// Whether the table has a program by this name.
 pub(in super::super) fn connect(name: &str) -> bool {
     SHEET.has(name)

@@ -37,7 +37,7 @@ mod twins;
 
 pub use connects::To;
 pub(super) use connects::{
-    connect, connecting, connects, connects_by_setting, connects_by_variable,
+    connect, connecting, connects, connects_by_setting, connects_by_variable, may_be_alias_of_git,
 };
 pub(super) use kept::kept;
 pub(super) use options::{Does, Known, has_files, known, program_names, runs, same_program};

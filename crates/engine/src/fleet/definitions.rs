@@ -87,7 +87,14 @@ fn signed_set(digest: String, files: &Files, dir: &Path) -> Arc<SignedSet> {
 
 /// What this version reads in definitions that others may not: a host says so in its report, because
 /// one that doesn't know a word denies every call by it.
-const READS: [&str; 2] = ["where", "Connect"];
+const READS: [&str; 6] = [
+    "where",
+    "Connect",
+    "policy.reason",
+    "NAME=value",
+    "[-o value]",
+    "$(mktemp)",
+];
 
 /// The words of [`READS`] that definitions use.
 ///
@@ -95,14 +102,31 @@ const READS: [&str; 2] = ["where", "Connect"];
 /// The directory has no whole path.
 pub fn words_needed(files: &Files, dir: &Path) -> std::io::Result<Vec<&'static str>> {
     let loaded = load(files, &std::path::absolute(dir)?);
-    let uses = |word: &&str| {
-        loaded.hooks.hooks.iter().any(|hook| match *word {
-            "where" => hook.tools.located.is_some(),
-            _ => {
-                let mut rules = hook.tools.rules.iter().chain(&hook.tools.unless);
-                rules.any(ToolRule::is_about_hosts)
-            }
-        })
+    let (hooks, policies) = (&loaded.hooks.hooks, &loaded.hooks.policies);
+    let rules = || {
+        let of_hooks = hooks
+            .iter()
+            .flat_map(|hook| hook.tools.rules.iter().chain(&hook.tools.unless));
+        of_hooks.chain(policies.iter().flat_map(|policy| policy.rules()))
+    };
+    let any_pattern = |is_one: fn(&str) -> bool| {
+        let mut patterns = rules().filter(|rule| rule.is_about("Bash"));
+        patterns.any(|rule| rule.pattern().is_some_and(is_one))
+    };
+    let uses = |word: &&str| match *word {
+        "where" => hooks.iter().any(|hook| hook.tools.located.is_some()),
+        "Connect" => rules().any(ToolRule::is_about_hosts),
+        "policy.reason" => policies.iter().any(|policy| policy.has_reason()),
+        "NAME=value" => any_pattern(|pattern| {
+            let first = pattern.split_whitespace().next().unwrap_or_default();
+            let name = first.split_once('=').map_or("", |(name, _)| name);
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|c| c.is_alphanumeric() || c == '_' || c == '*')
+        }),
+        "[-o value]" => any_pattern(|pattern| pattern.contains(" [-")),
+        _ => any_pattern(|pattern| pattern.contains("$(mktemp)")),
     };
     Ok(READS.into_iter().filter(uses).collect())
 }
