@@ -263,15 +263,20 @@ const ASTRAY: &str = "it may be in any directory";
 const PATTERN: &str = "a pattern of file names may name it";
 const REVISION: &str = "it may be a revision or a file";
 
-/// The acts of a script, once somebody has asked for them: rules and guards of one event ask, and
+/// What is found of a script once somebody has asked for it: rules and guards of one event ask, and
 /// so does the next event with the same text.
-#[derive(Default)]
-pub(super) struct FoundActs(OnceLock<Vec<FileAct>>);
+pub(super) struct Found<T>(pub(super) OnceLock<Vec<T>>);
+
+impl<T> Default for Found<T> {
+    fn default() -> Found<T> {
+        Found(OnceLock::new())
+    }
+}
 
 /// Two readings of a text are the same whatever they were asked.
-impl fmt::Debug for FoundActs {
+impl<T> fmt::Debug for Found<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FoundActs")
+        f.write_str("Found")
     }
 }
 

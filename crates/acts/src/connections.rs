@@ -7,8 +7,6 @@ use super::word::Openness;
 use super::{Doubt, Script, Span};
 use compact_str::CompactString;
 use std::cell::OnceCell;
-use std::fmt;
-use std::sync::OnceLock;
 
 /// So many connections of one text are told apart.
 const MOST: usize = 256;
@@ -32,17 +30,6 @@ const MOST_WORDS: usize = 64;
 const MOST_CODE: usize = 64 << 10;
 const BY_CODE: &str = "code that runs names this host";
 const BY_ANOTHER: &str = "a program that isn't known may run it";
-
-/// The connections of a script, once somebody has asked for them.
-#[derive(Default)]
-pub(super) struct FoundConnections(OnceLock<Vec<Connection>>);
-
-/// Two readings of a text are the same whatever they were asked.
-impl fmt::Debug for FoundConnections {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FoundConnections")
-    }
-}
 
 impl Script {
     /// The hosts that the text would connect to. Programs of which nothing is known aren't among
@@ -73,18 +60,18 @@ impl Script {
                 by: None,
             });
         }
+        let mut exported: Vec<To> = Vec::new();
         for (n, command) in self.commands.iter().enumerate() {
+            if exports(command) && exported.len() < MOST {
+                let set = command.words.iter().skip(1);
+                exported.extend(set.filter_map(programs::connects_by_setting));
+            }
             let mut found = programs::connects(&command.words);
             let is_told = found.is_some();
             if let Some(found) = &mut found {
-                let exported = self.commands[..n].iter().filter(|it| exports(it));
-                let exported = exported.flat_map(|it| &it.words[1..]);
                 let own = command.settings.iter().flat_map(|it| it.iter());
-                found.extend(
-                    exported
-                        .chain(own)
-                        .filter_map(programs::connects_by_setting),
-                );
+                found.extend(exported.iter().cloned());
+                found.extend(own.filter_map(programs::connects_by_setting));
                 // Set by itself, it may be exported by who started the shell.
                 let is_place = |name: &CompactString| programs::connects_by_variable(name);
                 if self.assigned.iter().any(is_place) {
@@ -117,6 +104,20 @@ impl Script {
                     doubt: None,
                 });
                 break;
+            }
+        }
+        let texts = self.texts.iter().filter(|_| self.runs_constants);
+        for (text, at) in texts.take(MOST_WORDS) {
+            for to in hosts_in_code(text) {
+                // A command may say the same for certain.
+                if all.iter().all(|it| it.to != to) {
+                    all.push(Connection {
+                        to,
+                        at: at.clone(),
+                        by: None,
+                        doubt: Some(BY_CODE),
+                    });
+                }
             }
         }
         // What isn't read, or is computed for a shell, may connect to any.
@@ -179,9 +180,6 @@ impl Script {
                 let url = if url.contains("://") { url } else { text };
                 made.extend(hosts_in_code(url).map(|to| (to, None)));
             }
-        }
-        for (text, _) in self.texts.iter().filter(|_| n == 0) {
-            made.extend(hosts_in_code(text).map(|to| (to, Some(BY_CODE))));
         }
         made
     }

@@ -174,10 +174,22 @@ impl GitAct {
         }
     }
 
-    /// The words that are no options.
+    /// The words that are no options, and no values of those that have one behind them.
+    pub fn operands_but(&self, with_value: &[&str]) -> Vec<&str> {
+        let mut operands = Vec::new();
+        let mut words = self.words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                _ if with_value.contains(&word) => drop(words.next()),
+                _ if word.starts_with('-') => {}
+                _ => operands.push(word),
+            }
+        }
+        operands
+    }
+
     fn operands(&self) -> Vec<&str> {
-        let words = self.words.iter().map(String::as_str);
-        words.filter(|word| !word.starts_with('-')).collect()
+        self.operands_but(&[])
     }
 
     /// What `rebase` checks out: the branch that it is told to move.
@@ -193,18 +205,8 @@ impl GitAct {
             "-C",
             "--empty",
         ];
-        let (mut operands, mut is_root) = (Vec::new(), false);
-        let mut words = self.words.iter().map(String::as_str);
-        while let Some(word) = words.next() {
-            match word {
-                _ if WITH_VALUE.contains(&word) => {
-                    words.next();
-                }
-                "--root" => is_root = true,
-                _ if word.starts_with('-') => {}
-                _ => operands.push(word),
-            }
-        }
+        let is_root = self.words.iter().any(|word| word == "--root");
+        let operands = self.operands_but(&WITH_VALUE);
         match operands.as_slice() {
             [name] if is_root => Moves::To((*name).to_string()),
             [] | [_] => Moves::Stays,

@@ -135,13 +135,13 @@ pub struct Script {
     run_files: Vec<RunFile>,
     /// The files that redirections open.
     redirected: Vec<act::Redirected>,
-    connections: connections::FoundConnections,
+    connections: act::Found<Connection>,
     /// Code runs that the text computes.
     computed: Option<Doubt>,
     /// What isn't read at all: it may do anything.
     refused: Option<Doubt>,
     judged: judged::Judged,
-    acts: act::FoundActs,
+    acts: act::Found<FileAct>,
 }
 
 /// A file that is run as a script.

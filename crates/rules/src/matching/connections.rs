@@ -6,7 +6,7 @@ use super::hosts::Peer;
 use super::located::directories_of;
 use super::repository::{Head, Repository, Settings};
 use super::shell::{self, Command, GitAct, Script, To, UNKNOWN};
-use super::{Asker, Facts, paths, patience, urls};
+use super::{Asker, Facts, noted, paths, patience, urls};
 use serde_json::Value;
 use smallvec::SmallVec;
 use std::path::PathBuf;
@@ -54,14 +54,14 @@ impl Facts {
     /// What the call connects to, as a definition reads it. Nothing where there is no time to look.
     pub(super) fn connections(&self, asker: Asker) -> Option<&[Connection]> {
         let known = &self.connections[usize::from(self.declared(asker.layer).is_some())];
-        if let Some(known) = known.get() {
-            return Some(known);
+        if let Some((connections, grounds)) = known.get() {
+            grounds.note();
+            return Some(connections);
         }
-        if self.unread.is_some() {
-            return None;
-        }
-        let found = self.look_for_connections(asker);
-        patience::was_enough().then(|| &**known.get_or_init(|| found))
+        let found = (self.unread.is_none())
+            .then(|| noted::found_by(|| self.look_for_connections(asker)))
+            .filter(|_| patience::was_enough())?;
+        Some(&known.get_or_init(|| found).0)
     }
 
     /// The shell texts of a call.
@@ -541,26 +541,12 @@ fn values_of(words: &[String], options: &[&str]) -> Vec<String> {
     values
 }
 
-/// The words of a command of git that are no options.
-fn operands<'a>(act: &'a GitAct, with_value: &[&str]) -> Vec<&'a str> {
-    let mut operands = Vec::new();
-    let mut words = act.words.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        match word {
-            _ if with_value.contains(&word) => drop(words.next()),
-            _ if word.starts_with('-') => {}
-            _ => operands.push(word),
-        }
-    }
-    operands
-}
-
 /// What `git config NAME VALUE` sets, in whichever file.
 fn setting_of(act: &GitAct) -> Option<(String, String)> {
     if act.verb != "config" {
         return None;
     }
-    let mut words = operands(act, &["-f", "--file", "--type", "--blob", "--comment"]);
+    let mut words = act.operands_but(&["-f", "--file", "--type", "--blob", "--comment"]);
     words.retain(|word| *word != "set");
     match words.as_slice() {
         [name, value, ..] => Some((small(name), (*value).to_string())),
@@ -573,7 +559,10 @@ fn remote_of(act: &GitAct) -> Option<(String, String)> {
     if act.verb != "remote" {
         return None;
     }
-    match operands(act, &["-t", "--track", "-m", "--master"]).as_slice() {
+    match act
+        .operands_but(&["-t", "--track", "-m", "--master"])
+        .as_slice()
+    {
         ["add" | "set-url", name, address, ..] => Some(((*name).into(), (*address).into())),
         _ => None,
     }

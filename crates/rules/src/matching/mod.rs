@@ -209,7 +209,7 @@ pub struct Facts {
     may_hold_patch: OnceLock<bool>,
     /// Without and with what definition files say of the tool.
     file_acts: [OnceLock<(Vec<acts::Act>, Grounds)>; 2],
-    connections: [OnceLock<Vec<connections::Connection>>; 2],
+    connections: [OnceLock<(Vec<connections::Connection>, Grounds)>; 2],
     has_panicked: AtomicBool,
 }
 

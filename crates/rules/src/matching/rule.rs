@@ -73,7 +73,7 @@ enum Argument {
 }
 
 /// The name of the rules over what a call connects to by any means.
-const CONNECT: &str = "Connect";
+pub const CONNECT: &str = "Connect";
 
 /// What a rule over files is about.
 #[derive(Clone, Copy, Debug)]

@@ -325,15 +325,18 @@ impl<'r> Asked<'r> {
                 });
             let cause = short(&connection.cause);
             let told = format!("connects to {}, at `{cause}`", connection.peer);
-            let why = match (&connection.peer, located) {
-                (_, Located::Elsewhere) => continue,
-                (_, Located::Unclear(why)) => why,
-                _ if connection.doubt.is_some() => connection.doubt.unwrap_or_default(),
-                (_, Located::Here) if fits == Fits::Yes && !may_be_excepted() => {
+            let why = match located {
+                Located::Elsewhere => continue,
+                Located::Unclear(why) => Some(why),
+                Located::Here => connection.doubt,
+            };
+            let why = match (why, &connection.peer) {
+                (Some(why), _) => why,
+                (None, _) if fits == Fits::Yes && !may_be_excepted() => {
                     return (Truth::Yes, Some(told));
                 }
-                (Peer::Unclear(why), Located::Here) => why,
-                (_, Located::Here) => "it may connect to another host",
+                (None, Peer::Unclear(why)) => why,
+                (None, _) => "it may connect to another host",
             };
             if doubt.is_none() {
                 let told = format!("{why}, at `{cause}`");
