@@ -9,7 +9,7 @@ use hookwire_base::support::nearest::{closest, differ_in_number};
 use hookwire_base::syntax::fix::{Edit, Fix};
 use hookwire_base::syntax::node::{Node, NodeValue, Span};
 use hookwire_base::syntax::problem::Problem;
-use hookwire_rules::matching::rule::{Reading, ToolRule};
+use hookwire_rules::matching::rule::{CONNECT, Reading, ToolRule};
 use hookwire_rules::matching::shell::{CommandRule, Name};
 use hookwire_rules::matching::tools::{self, ArgumentKind, DeclaredTool, TOOLS, Tool};
 use hookwire_rules::matching::urls::UrlPattern;
@@ -180,8 +180,8 @@ pub(super) fn of_tool(
         .iter()
         .find(|known| known.name.eq_ignore_ascii_case(tool))
     else {
-        let nearest =
-            nearly_known(tool).or_else(|| otherwise_written(tool).filter(|_| is_shared))?;
+        let nearest = nearly_known(tool, is_shared)
+            .or_else(|| otherwise_written(tool).filter(|_| is_shared))?;
         return Some(Slip::new(
             "unknown-tool",
             format!("no agent is known to have a tool `{tool}`"),
@@ -209,9 +209,10 @@ pub(super) fn of_tool_in_text(tool: &str, vocabulary: Vocabulary<'_>) -> Option<
 }
 
 /// The family whose name is nearly one that no agent is known to use.
-fn nearly_known(tool: &str) -> Option<&'static str> {
+fn nearly_known(tool: &str, is_shared: bool) -> Option<&'static str> {
     // Tools of an MCP server are called whatever their author likes.
-    if tools::known(tool).is_some() || tool == tools::PATCH || tool.starts_with("mcp__") {
+    let is_known = tools::known(tool).is_some() || [tools::PATCH, CONNECT].contains(&tool);
+    if is_known || tool.starts_with("mcp__") {
         return None;
     }
     // So short a name is a word of its own, unless a letter is missing.
@@ -220,7 +221,8 @@ fn nearly_known(tool: &str) -> Option<&'static str> {
         3 => it.len() == 4 && it.starts_with(tool.get(..1).unwrap_or_default()),
         length => it.len().abs_diff(length) < 2,
     };
-    closest(tool, TOOLS.iter().map(|it| it.name)).filter(is_near)
+    let of_hosts = is_shared.then_some(CONNECT);
+    closest(tool, TOOLS.iter().map(|it| it.name).chain(of_hosts)).filter(is_near)
 }
 
 /// The family that agents know by a name of the same words: `WriteFile` and `FileWrite` are
