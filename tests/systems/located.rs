@@ -67,3 +67,34 @@ fn a_rule_holds_where_it_says() {
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{said}");
 }
+
+/// What a call connects to is looked up anew where it depends on more than its text.
+#[test]
+fn a_remote_that_changes_is_another_host() {
+    if !is_there("git") {
+        return;
+    }
+    let rule = "hooks: [{ name: a, on: PreToolUse, if: Connect(evil.example), deny: no }]";
+    let directory = hooks(&[("hooks/guard.yaml", rule), ("work/x", "")]);
+    let work = directory.path().join("work");
+    let git = |args: &[&str]| {
+        let status = std::process::Command::new("git")
+            .args(args)
+            .current_dir(&work)
+            .status();
+        assert!(status.unwrap().success());
+    };
+    git(&["init", "-q"]);
+    git(&["remote", "add", "origin", "https://good.example/x"]);
+    let mut command = in_our_world(hookwire());
+    command
+        .args(["serve", "--isolated", "--hooks"])
+        .arg(directory.path().join("hooks"));
+    let mut host = TestHost::start(command.arg("--root").arg(&work));
+    for _ in 0..3 {
+        assert_eq!(brief(&host.bash("git push")), "allow");
+    }
+    git(&["remote", "set-url", "origin", "https://evil.example/x"]);
+    assert!(brief(&host.bash("git push")).starts_with("deny by a"));
+    host.close();
+}

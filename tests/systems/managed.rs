@@ -143,8 +143,13 @@ impl Machine {
         );
         line.extend(words.iter().map(|it| it.to_string()));
         let line: Vec<&str> = line.iter().map(String::as_str).collect();
+        self.told(false, &line, event)
+    }
+
+    /// What a command says that is given an event.
+    fn told(&self, is_root: bool, words: &[&str], event: &Value) -> Output {
         let mut process = self
-            .command(false, &line)
+            .command(is_root, words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -724,19 +729,7 @@ impl Machine {
             .into_iter()
             .chain(["claude-code", "--connect", "unix:/run/hookwire/ask.sock"])
             .collect();
-        let mut process = self
-            .command(true, &words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = process.stdin.take().unwrap();
-        stdin
-            .write_all(call(command).to_string().as_bytes())
-            .unwrap();
-        drop(stdin);
-        both(&process.wait_with_output().unwrap())
+        both(&self.told(true, &words, &call(command)))
     }
 }
 
