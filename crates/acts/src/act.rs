@@ -6,6 +6,7 @@ use super::finds::Finds;
 use super::names::base_name;
 use super::programs::files::{Kind, Use, Uses};
 use super::programs::{Names, is_plain_sed, options};
+use super::whole_environment::{self, ENVIRONMENT_FILE};
 use super::word::{Globs, Openness, Word, from_here, tail};
 use super::{Command, Doubt, GIVEN, Script, Span};
 use compact_str::format_compact;
@@ -349,6 +350,10 @@ impl Script {
         if may_run {
             for (text, at) in &self.texts {
                 let directories = Directories::First;
+                if whole_environment::is_read_in_code(text) {
+                    let doubt = Certainty::Doubt(NAMED_IN_CODE);
+                    acts.push(reads_environment(at.clone(), doubt));
+                }
                 acts.extend(
                     tokens(text).map(|it| named_in_code(it, directories.clone(), at.clone())),
                 );
@@ -812,6 +817,18 @@ fn named_in_code((word, reach): (Word, Reach), directories: Directories, at: Spa
     }
 }
 
+fn reads_environment(at: Span, certainty: Certainty) -> FileAct {
+    FileAct {
+        access: Access::Read,
+        reach: Reach::File,
+        word: Word::constant(ENVIRONMENT_FILE),
+        certainty,
+        at,
+        by: None,
+        directories: Directories::First,
+    }
+}
+
 /// Whether it is no file but a device that everybody may write: `/dev/null`, a terminal, what is
 /// open already.
 fn is_device(word: &Word) -> bool {
@@ -838,6 +855,9 @@ fn add(command: &Command, mut uses: Uses<'_>, acts: &mut Vec<FileAct>) -> bool {
     if uses.finds {
         acts.extend(found(command));
         return false;
+    }
+    if whole_environment::is_read_by(command, &uses) {
+        acts.push(reads_environment(command.span.clone(), Certainty::Certain));
     }
     let runs_code = uses.words.iter().any(|it| match it.kind {
         Kind::Code => true,

@@ -41,6 +41,7 @@ mod started;
 #[cfg(test)]
 mod tests;
 mod told;
+mod whole_environment;
 mod word;
 
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_shell_text, named_in_text};
@@ -54,6 +55,7 @@ pub use started::{
     Starter, is_step, program_names, programs_of_files, programs_of_hosts, starts_of, text_of_shell,
 };
 pub use told::{Ends, Told};
+pub use whole_environment::{ENVIRONMENT_FILE, is_read_in_code};
 pub use word::Word;
 
 use std::path::Path;

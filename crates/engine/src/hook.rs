@@ -34,7 +34,7 @@ pub struct Hook {
     /// `if` and `unless`.
     pub tools: ToolCondition,
     /// A CEL expression.
-    pub when: Option<When>,
+    pub when: Option<Arc<When>>,
     /// Which agents, by name; empty means all.
     pub agents: Vec<GlobMatcher>,
     /// How it is carried out.
@@ -258,7 +258,8 @@ impl Hook {
                 Truth::No | Truth::Delegates(_) => return Err(Condition::Rule),
             }
         }
-        if let Some(when) = &self.when {
+        // What is about acts, `if` has asked.
+        if let Some(when) = self.when.as_ref().filter(|when| !when.is_about_acts()) {
             let holds = match facts.why_unread() {
                 Some(why) => Truth::in_doubt("when", why),
                 None => facts.holds(|| "when", || when.holds(event.data())),
@@ -422,9 +423,17 @@ impl Hook {
             unseen: None,
         };
         if taken.is_none() && is_hit && self.tools.located.is_some() {
+            let when = self.when.as_ref().filter(|when| when.is_about_acts());
+            let (test, why) = match when {
+                Some(when) => (
+                    "when",
+                    format!("`{}` is false for what `if` names", when.source()),
+                ),
+                None => ("where", "what `if` names happens elsewhere".into()),
+            };
             return Miss {
-                test: "where".into(),
-                why: "what `if` names happens elsewhere".into(),
+                test: test.into(),
+                why,
                 unseen: None,
             };
         }

@@ -166,7 +166,12 @@ impl Stage {
                 Held::Yes => {}
             }
         }
-        let mut held = self.parsed_hits(&parsed);
+        let mut held = self.parsed_hits(&parsed, 0);
+        if held == Held::No && self.begins_with_any() {
+            // `grep -e x /etc/passwd`: an option takes the place of an operand.
+            let left = programs::files::operands_left_out(&command.words);
+            held = (1..=left).fold(held, |held, n| held.max(self.parsed_hits(&parsed, n)));
+        }
         if held != Held::No && self.is_about_act() && self.only_shows(command, &parsed) {
             return Held::No;
         }
@@ -319,7 +324,7 @@ impl Stage {
                 &self.operands[..self.commands],
                 &command.directories,
             );
-            if self.parsed_hits(&parsed) != Held::No {
+            if self.parsed_hits(&parsed, 0) != Held::No {
                 return Held::Doubt("a command of git that may run another one");
             }
         }
@@ -333,7 +338,14 @@ impl Stage {
         Held::No
     }
 
-    fn parsed_hits(&self, parsed: &Reading) -> Held {
+    /// Whether its first operand behind sub-commands may be anything, and others follow.
+    fn begins_with_any(&self) -> bool {
+        let own = self.operands.get(self.commands..).unwrap_or_default();
+        own.len() > 1 && own[0].glob == "*"
+    }
+
+    /// `left_out`: so many of its first operands the command has otherwise.
+    fn parsed_hits(&self, parsed: &Reading, left_out: usize) -> Held {
         let with = |held: Held, option| {
             if held == Held::No {
                 held
@@ -341,14 +353,22 @@ impl Stage {
                 held.min(parsed.has(option))
             }
         };
-        self.options.iter().fold(self.operands_hit(parsed), with)
+        self.options
+            .iter()
+            .fold(self.operands_hit(parsed, left_out), with)
     }
 
-    fn operands_hit(&self, parsed: &Reading) -> Held {
+    fn operands_hit(&self, parsed: &Reading, left_out: usize) -> Held {
         let is_open = self.open || !self.options.is_empty();
         let mut held = Held::Yes;
         let mut at = 0;
+        let is_left_out = |index: usize, operand: &Operand| {
+            (self.commands..self.commands + left_out).contains(&index) && operand.glob == "*"
+        };
         for (index, operand) in self.operands.iter().enumerate() {
+            if is_left_out(index, operand) {
+                continue;
+            }
             let is_command = index < self.commands
                 || index == 0 && self.row.is_some_and(|row| row.habits.has("first"));
             if operand.is_optional {

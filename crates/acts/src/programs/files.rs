@@ -42,6 +42,23 @@ pub(in super::super) struct Uses<'w> {
     pub(in super::super) may_run: bool,
 }
 
+/// How many of its first operands a command is given by an option instead, as grep its pattern by
+/// `-e`.
+pub(in super::super) fn operands_left_out(words: &[Word]) -> usize {
+    let found = || {
+        let (program, args) = words.split_first()?;
+        let name = base_name(program.as_constant()?);
+        let given = Parsed::new(args, Some(options::any_row(name)?));
+        let clauses = given.rows.iter().rev().find_map(|row| row.files.as_ref())?;
+        let own = clauses
+            .iter()
+            .find(|it| given.meets(&it.conditions, &[name]))?;
+        let usual = clauses.last()?;
+        usual.before.len().checked_sub(own.before.len())
+    };
+    found().unwrap_or(0)
+}
+
 impl<'w> Uses<'w> {
     /// Reads a command's words.
     pub(in super::super) fn of(words: &'w [Word]) -> Uses<'w> {

@@ -16,6 +16,7 @@ use crate::hook::{BEFORE_ALL, Hook};
 use crate::hook_set::Untrusted;
 use globset::GlobMatcher;
 use hookwire_base::event::On;
+use hookwire_base::support::nearest::closest;
 use hookwire_base::syntax::diagnostic::{LineIndex, Position, Severity};
 use hookwire_base::syntax::fix::{Edit, Fix, Place};
 use hookwire_base::syntax::node::{Entry, Node, NodeValue, Span};
@@ -31,7 +32,7 @@ use hookwire_rules::matching::Matcher;
 use hookwire_rules::matching::located::{Key, Where};
 use hookwire_rules::matching::rule::{Condition, ToolRule};
 use hookwire_rules::matching::tools::{self, DeclaredTool};
-use hookwire_rules::matching::when::When;
+use hookwire_rules::matching::when::{ACT_MEMBERS, When};
 use hookwire_rules::policy::Policy;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -581,7 +582,7 @@ impl Compiler<'_> {
                         None
                     }
                 });
-        let tools = Condition {
+        let mut tools = Condition {
             rules: rules(raw.r#if.as_ref(), node.get("if").unwrap_or(node), mistakes),
             unless: rules(
                 raw.unless.as_ref(),
@@ -594,7 +595,7 @@ impl Compiler<'_> {
                 .map(|raw_where| located(raw_where, raw.r#if.is_some(), node, mistakes)),
         };
         let when = raw.when.as_deref().and_then(|text| match When::new(text) {
-            Ok(when) => Some(when),
+            Ok(when) => Some(Arc::new(when)),
             Err(error) => {
                 let value = node.get("when").unwrap_or(node);
                 let span = value.part(&(error.at.start..text.len()), self.lines.text());
@@ -610,6 +611,29 @@ impl Compiler<'_> {
                 None
             }
         });
+        if let Some(when) = when.as_ref().filter(|when| when.is_about_acts()) {
+            if raw.r#if.is_none() {
+                let value = node.get("when").unwrap_or(node);
+                let message = "`act` is what `if` has named, and there is no `if`";
+                let problem = Problem::error(&value.span, "bad-when", message);
+                let help = "add what it is about, such as `if: Bash(git commit *)`";
+                mistakes.push(problem.help(help));
+            }
+            for (member, at) in when.unknown_of_act() {
+                let value = node.get("when").unwrap_or(node);
+                let span = value.part(&at, self.lines.text());
+                let message = format!("`act` has no `{member}`");
+                let problem = Problem::error(&span, "bad-when", message);
+                let meant = closest(&member, ACT_MEMBERS);
+                let known = format!("it has {}", ACT_MEMBERS.join(", "));
+                mistakes.push(match meant {
+                    Some(_) => problem.did_you_mean(&member, meant),
+                    None => problem.help(known),
+                });
+            }
+            let located = tools.located.get_or_insert_default();
+            located.add_when(when.clone());
+        }
         let agents = raw.agents.clone().or_else(|| self.defaults.agents.clone());
         Conditions {
             matcher,
@@ -775,7 +799,7 @@ pub(super) fn deny_tools(
 struct Conditions {
     matcher: Option<Matcher>,
     tools: Condition,
-    when: Option<When>,
+    when: Option<Arc<When>>,
     agents: Vec<GlobMatcher>,
 }
 

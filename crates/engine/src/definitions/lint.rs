@@ -18,7 +18,7 @@ use hookwire_rules::contract::{Composition, Fail, NATIVE};
 use hookwire_rules::matching::cel::Held;
 use hookwire_rules::matching::rule::{Reading, ToolRule};
 use hookwire_rules::matching::tools::{self, ArgumentKind, DeclaredTool, TOOLS, Tool};
-use hookwire_rules::matching::when::When;
+use hookwire_rules::matching::when::{ACT, When};
 use hookwire_rules::matching::{Matcher, MatcherRule, ToolNaming};
 use std::cell::LazyCell;
 use std::sync::Arc;
@@ -502,7 +502,7 @@ impl<'a> Lint<'a> {
                     .iter()
                     .any(|(it, _)| it.starts_with("tool."))
         };
-        let when = ("when", self.hook.when.as_ref().is_some_and(of_tool));
+        let when = ("when", self.hook.when.as_deref().is_some_and(of_tool));
         let rules = ("if", !self.hook.tools.rules.is_empty());
         for (key, _) in [matcher, rules, when]
             .into_iter()
@@ -951,10 +951,21 @@ impl<'a> Lint<'a> {
         let mut slips = Vec::new();
         for (node, paths) in named {
             for (path, at) in paths {
+                let span = node.part(&at, self.text);
+                if path.split('.').next() == Some(ACT) {
+                    if self
+                        .node
+                        .get("when")
+                        .is_none_or(|when| !std::ptr::eq(when, node))
+                    {
+                        let message = "only `when` has `act`: it is empty here";
+                        self.warn(Problem::warning(&span, "unknown-name", message));
+                    }
+                    continue;
+                }
                 let Some((wrong, meant)) = slips::slip(&path, is_about_tool) else {
                     continue;
                 };
-                let span = node.part(&at, self.text);
                 let problem =
                     Problem::warning(&span, "unknown-name", format!("no event has `{wrong}`"));
                 self.warn(problem.did_you_mean(&wrong, Some(&meant)));

@@ -87,8 +87,9 @@ fn signed_set(digest: String, files: &Files, dir: &Path) -> Arc<SignedSet> {
 
 /// What this version reads in definitions that others may not: a host says so in its report, because
 /// one that doesn't know a word denies every call by it.
-const READS: [&str; 6] = [
+const READS: [&str; 7] = [
     "where",
+    "act",
     "Connect",
     "policy.reason",
     "NAME=value",
@@ -115,6 +116,10 @@ pub fn words_needed(files: &Files, dir: &Path) -> std::io::Result<Vec<&'static s
     };
     let uses = |word: &&str| match *word {
         "where" => hooks.iter().any(|hook| hook.tools.located.is_some()),
+        "act" => hooks
+            .iter()
+            .filter_map(|hook| hook.when.as_ref())
+            .any(|when| when.is_about_acts()),
         "Connect" => rules().any(ToolRule::is_about_hosts),
         "policy.reason" => policies.iter().any(|policy| policy.has_reason()),
         "NAME=value" => any_pattern(|pattern| {

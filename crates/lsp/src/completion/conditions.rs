@@ -9,6 +9,7 @@ use hookwire_base::syntax::node::Step;
 use hookwire_base::syntax::node::{Node, NodeValue, Span};
 use hookwire_rules::matching::rule::ToolRule;
 use hookwire_rules::matching::tools::TOOLS;
+use hookwire_rules::matching::when::{ACT, ACT_MEMBERS};
 use ls_types::CompletionItemKind as ItemKind;
 use regex::RegexBuilder;
 use serde_json::Value;
@@ -307,7 +308,12 @@ impl Writer<'_> {
                 }
             }
         }
-        let known = shape.iter().map(|it| it.name);
+        let of_act = match path {
+            [ACT] => &ACT_MEMBERS[..],
+            [] if self.here.hook.is_some_and(|hook| hook.get("if").is_some()) => &[ACT],
+            _ => &[],
+        };
+        let known = shape.iter().map(|it| it.name).chain(of_act.iter().copied());
         let known = known.chain(MEMBERS.iter().copied().filter(|_| path.is_empty()));
         // Arguments of calls that no host has told of yet.
         let is_for_tool = self.tools_of_hook();

@@ -880,6 +880,17 @@ impl Act {
         let Some(code) = &self.code else {
             return Vec::new();
         };
+        let environment = shell::ENVIRONMENT_FILE;
+        let views = || paths::lexical(Path::new(environment), &code.base);
+        if patterns.iter().any(|it| it.matches_any(&views())) && shell::is_read_in_code(&code.text)
+        {
+            return vec![Act {
+                paths: vec![views()],
+                doubt: self.doubt,
+                of_shell: self.of_shell,
+                ..Act::new(Access::Read, Reach::File, &self.cause)
+            }];
+        }
         let literals: Vec<&str> = patterns.iter().map(|it| it.literal()).collect();
         let is_about = |text: &str| literals.iter().any(|literal| text.contains(literal));
         if !is_about(&code.text) {

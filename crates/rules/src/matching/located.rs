@@ -1,12 +1,16 @@
-//! `where`: the directory, the repository, the branch and the remote of what a rule hits.
+//! `where`, and `act` of `when`: the directory, the repository, the branch and the remote of what a
+//! rule hits.
 
 use super::call::{Subject, Thing};
 use super::paths::{self, PathPattern};
 use super::repository::{Head, Repository};
 use super::shell::{Command, Exchange, GitAct, Located, Moves, Script, UNKNOWN};
+use super::when::When;
 use super::{Facts, Reading, patience, text_glob};
 use globset::GlobMatcher;
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What `branch: default` stands for.
 const DEFAULT: &str = "default";
@@ -24,6 +28,10 @@ pub struct Where {
     directories: Vec<PathPattern>,
     repositories: Vec<PathPattern>,
     remotes: Vec<GlobMatcher>,
+    /// An expression about the act.
+    when: Option<Arc<When>>,
+    /// The expression asks what only a repository tells.
+    when_asks_repository: bool,
 }
 
 #[derive(Debug)]
@@ -62,6 +70,13 @@ impl Where {
         Ok(())
     }
 
+    /// Adds an expression that names the act.
+    pub fn add_when(&mut self, when: Arc<When>) {
+        let of_repository = ["repository", "branch", "remote"];
+        self.when_asks_repository = of_repository.iter().any(|it| when.reads_of_act(it));
+        self.when = Some(when);
+    }
+
     /// Whether a command of a text is there.
     pub(super) fn has_command(
         &self,
@@ -89,7 +104,8 @@ impl Where {
             return Located::Unclear("the directory is computed");
         };
         let of_directory = |directory: PathBuf| {
-            self.has(facts, &directory, reading, || {
+            let normal = self.when.as_ref().map(|_| command.normal());
+            self.has(facts, (normal, &directory), reading, || {
                 Happening::of_command(facts, (script, text), at, act.as_ref(), &directory)
             })
         };
@@ -109,7 +125,9 @@ impl Where {
         // A file may be made with its directory.
         let there = directory.ancestors().find(|it| it.is_dir());
         let directory = there.unwrap_or(directory);
-        self.has(facts, directory, reading, || Happening::at(directory))
+        self.has(facts, (None, directory), reading, || {
+            Happening::at(directory)
+        })
     }
 
     /// Whether some, or all, of a call is there.
@@ -170,7 +188,7 @@ impl Where {
     fn has(
         &self,
         facts: &Facts,
-        directory: &Path,
+        (command, directory): (Option<String>, &Path),
         reading: Reading,
         happening: impl FnOnce() -> Result<Option<Happening>, &'static str>,
     ) -> Located {
@@ -185,36 +203,116 @@ impl Where {
         if !fits(&self.directories, directory) {
             return Located::Elsewhere;
         }
-        if self.repositories.is_empty() && self.branches.is_empty() && self.remotes.is_empty() {
-            return Located::Here;
-        }
-        let happening = match happening() {
-            Ok(Some(happening)) => happening,
-            Ok(None) => return Located::Elsewhere,
-            Err(why) => return Located::Unclear(why),
+        let names_place =
+            !self.repositories.is_empty() || !self.branches.is_empty() || !self.remotes.is_empty();
+        let happening = match names_place || self.when_asks_repository {
+            true => happening(),
+            false => Ok(None),
         };
+        let placed = match &happening {
+            _ if !names_place => Located::Here,
+            Ok(Some(happening)) => self.has_place(happening, fits, reading),
+            Ok(None) => Located::Elsewhere,
+            Err(why) => Located::Unclear(why),
+        };
+        let by_expression = || match &self.when {
+            Some(when) => holds_for(when, facts, (command, directory), &happening, reading),
+            None => Located::Here,
+        };
+        both(placed, by_expression)
+    }
+
+    /// Whether something happens where all keys say that are about repositories.
+    fn has_place(
+        &self,
+        happening: &Happening,
+        fits: impl Fn(&[PathPattern], &Path) -> bool,
+        reading: Reading,
+    ) -> Located {
         let root = happening.repository.as_ref().map(|it| &*it.root);
         if !self.repositories.is_empty() && !root.is_some_and(|root| fits(&self.repositories, root))
         {
             return Located::Elsewhere;
         }
-        let of_branch = || match self.branches.is_empty() {
-            true => Located::Here,
-            false => happening.is_on(&self.branches, reading),
-        };
         let of_remote = match self.remotes.is_empty() {
             true => Located::Here,
             false => happening.is_with(&self.remotes),
         };
-        match of_remote {
+        both(of_remote, || match self.branches.is_empty() {
+            true => Located::Here,
+            false => happening.is_on(&self.branches, reading),
+        })
+    }
+}
+
+/// It takes both.
+fn both(first: Located, second: impl FnOnce() -> Located) -> Located {
+    match first {
+        Located::Elsewhere => Located::Elsewhere,
+        Located::Here => second(),
+        unclear => match second() {
             Located::Elsewhere => Located::Elsewhere,
-            Located::Here => of_branch(),
-            unclear => match of_branch() {
-                Located::Elsewhere => Located::Elsewhere,
-                _ => unclear,
-            },
+            _ => unclear,
+        },
+    }
+}
+
+/// Whether an expression holds for an act. A member that can't be told isn't there, so that only
+/// an expression that needs it is in doubt.
+fn holds_for(
+    when: &When,
+    facts: &Facts,
+    (command, directory): (Option<String>, &Path),
+    happening: &Result<Option<Happening>, &'static str>,
+    reading: Reading,
+) -> Located {
+    let text = |path: &Path| Value::from(path.to_string_lossy());
+    let mut act = Map::new();
+    act.insert("command".into(), command.into());
+    act.insert("directory".into(), text(&paths::normalise(directory)));
+    let (mut branches, mut doubt) = (vec![None], None);
+    match happening {
+        Err(why) => {
+            doubt = Some(*why);
+            branches = Vec::new();
+        }
+        Ok(None) => {
+            for name in ["repository", "remote"] {
+                act.insert(name.into(), Value::Null);
+            }
+        }
+        Ok(Some(happening)) => {
+            let root = happening.repository.as_ref().map(|it| text(&it.root));
+            act.insert("repository".into(), root.into());
+            match happening.remote_name() {
+                Ok(name) => drop(act.insert("remote".into(), name.into())),
+                Err(why) => doubt = Some(why),
+            }
+            let names = happening.branch_names();
+            let is_known = |name: &&str| !name.contains(UNKNOWN) && !name.contains('*');
+            let known = names.iter().copied().filter(is_known).map(Some);
+            branches = known.collect();
+            doubt = match names.iter().all(is_known) {
+                true => happening.or_else.or(doubt),
+                false => Some("the branch is computed"),
+            };
         }
     }
+    let holds = |act: Map<String, Value>| {
+        when.holds_for_act(facts.event.data(), &Value::Object(act))
+            .map_or_else(
+                || Located::Unclear(doubt.unwrap_or("`when` can't be told of the act")),
+                here_if,
+            )
+    };
+    let of_branch = |branch: Option<&str>| {
+        let mut act = act.clone();
+        act.insert("branch".into(), branch.into());
+        holds(act)
+    };
+    let of_unknown = (doubt.is_some() || branches.is_empty()).then(|| holds(act.clone()));
+    let each = branches.into_iter().map(of_branch);
+    among(reading, each.chain(of_unknown))
 }
 
 /// A pattern of directories: a relative one names them wherever they are.
@@ -575,21 +673,33 @@ impl Happening {
 
     /// Whether it is about one of these branches.
     fn is_on(&self, wanted: &[Branch], reading: Reading) -> Located {
+        let places = self.branch_names().into_iter().map(|name| {
+            match self.named.is_some() && name.contains('*') {
+                true => self.may_be_one(name, wanted),
+                false => self.is_one(name, wanted),
+            }
+        });
+        self.settle(places, reading)
+    }
+
+    /// The branches that it is about: the text may leave several.
+    fn branch_names(&self) -> Vec<&str> {
         let heads = || {
             self.heads.iter().map(|head| match head {
                 Head::Branch(name) => &**name,
                 Head::Detached => NO_BRANCH,
             })
         };
-        let Some(named) = &self.named else {
-            return self.settle(heads().map(|name| self.is_one(name, wanted)), reading);
-        };
-        let places = named.iter().flat_map(|name| match &**name {
-            NO_BRANCH => heads().map(|name| self.is_one(name, wanted)).collect(),
-            name if name.contains('*') => vec![self.may_be_one(name, wanted)],
-            name => vec![self.is_one(name, wanted)],
-        });
-        self.settle(places, reading)
+        match &self.named {
+            None => heads().collect(),
+            Some(named) => named
+                .iter()
+                .flat_map(|name| match &**name {
+                    NO_BRANCH => heads().collect(),
+                    name => vec![name],
+                })
+                .collect(),
+        }
     }
 
     /// Whether a pattern of branches holds for one of those that are wanted.
@@ -663,28 +773,45 @@ impl Happening {
 
     /// Whether it is with one of these remotes.
     fn is_with(&self, wanted: &[GlobMatcher]) -> Located {
-        let Some(remote) = &self.remote else {
-            return Located::Elsewhere;
+        let name = match self.remote_name() {
+            Ok(Some(name)) => name,
+            Ok(None) => return Located::Elsewhere,
+            Err(why) => return Located::Unclear(why),
         };
         let fits = |name: &str| wanted.iter().any(|glob| glob.is_match(name));
-        let settings = match self.repository.as_ref().map(Repository::settings) {
-            Some(Ok(settings)) => settings,
-            Some(Err(why)) => return Located::Unclear(why),
-            None => Vec::new(),
+        let settings = match self.settings() {
+            Ok(settings) => settings,
+            Err(why) => return Located::Unclear(why),
         };
-        let value = |name: &str| {
-            let found = settings.iter().rev().find(|(it, _)| it == name);
-            found.map(|(_, value)| &**value)
-        };
-        let of_branch = || {
-            self.heads.iter().find_map(|head| match head {
-                Head::Branch(branch) => value(&format!("branch.{branch}.remote")),
-                Head::Detached => None,
-            })
-        };
-        let name = remote.as_deref().or_else(of_branch).unwrap_or("origin");
-        let address = value(&format!("remote.{name}.pushurl"))
-            .or_else(|| value(&format!("remote.{name}.url")));
-        here_if(fits(name) || address.is_some_and(fits))
+        let address = value_of(&settings, &format!("remote.{name}.pushurl"))
+            .or_else(|| value_of(&settings, &format!("remote.{name}.url")));
+        here_if(fits(&name) || address.is_some_and(fits))
     }
+
+    /// The remote that it is with, by the name that the text or the repository's settings give.
+    fn remote_name(&self) -> Result<Option<String>, &'static str> {
+        let Some(remote) = &self.remote else {
+            return Ok(None);
+        };
+        if let Some(name) = remote {
+            return Ok(Some(name.clone()));
+        }
+        let settings = self.settings()?;
+        let of_branch = self.heads.iter().find_map(|head| match head {
+            Head::Branch(branch) => value_of(&settings, &format!("branch.{branch}.remote")),
+            Head::Detached => None,
+        });
+        Ok(Some(of_branch.unwrap_or("origin").to_string()))
+    }
+
+    fn settings(&self) -> Result<Vec<(String, String)>, &'static str> {
+        let repository = self.repository.as_ref();
+        repository.map_or(Ok(Vec::new()), Repository::settings)
+    }
+}
+
+/// The last value of a setting.
+fn value_of<'s>(settings: &'s [(String, String)], name: &str) -> Option<&'s str> {
+    let found = settings.iter().rev().find(|(it, _)| it == name);
+    found.map(|(_, value)| &**value)
 }

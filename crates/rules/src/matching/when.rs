@@ -10,9 +10,17 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+/// The name of what the rules of `if` have hit.
+pub const ACT: &str = "act";
+/// Its members.
+pub const ACT_MEMBERS: [&str; 5] = ["command", "directory", "repository", "branch", "remote"];
+
 /// A compiled expression.
 #[derive(Debug)]
-pub struct When(Program);
+pub struct When {
+    program: Program,
+    is_about_acts: bool,
+}
 
 /// Members that are texts in every event.
 const TEXTS: [&str; 7] = [
@@ -31,18 +39,23 @@ impl When {
     /// # Errors
     /// The first mistake and its place, a bad literal regex in `matches()` included.
     pub fn new(source: &str) -> Result<When, CelError> {
-        Program::new(source).map(When)
+        let program = Program::new(source)?;
+        let mut named = program.references().into_iter();
+        Ok(When {
+            is_about_acts: named.any(|it| it.path.split('.').next() == Some(ACT)),
+            program,
+        })
     }
 
     /// The expression as written.
     pub fn source(&self) -> &str {
-        self.0.source()
+        self.program.source()
     }
 
     /// Whether the expression holds for an event's data.
     pub fn holds(&self, data: &Value) -> Truth {
         let doubt = |why: &str| Truth::in_doubt("when", why.to_string());
-        match self.0.run(data, &MEMBERS) {
+        match self.program.run(data, &MEMBERS) {
             Ok(Outcome::Bool(true)) => Truth::Yes,
             Ok(Outcome::Bool(false)) => Truth::No,
             Ok(other) => doubt(&format!("it gave {}, not a boolean", type_name(&other))),
@@ -51,12 +64,46 @@ impl When {
         }
     }
 
+    /// Whether it names [`ACT`], and so is about what the rules hit.
+    pub fn is_about_acts(&self) -> bool {
+        self.is_about_acts
+    }
+
+    /// The members of [`ACT`] that it names and that no act has, each with its place.
+    pub fn unknown_of_act(&self) -> Vec<(String, Range<usize>)> {
+        let references = self.program.references().into_iter();
+        let unknown = references.filter_map(|reference| {
+            let member = reference.path.strip_prefix(ACT)?.strip_prefix('.')?;
+            let is_known = ACT_MEMBERS.contains(&member);
+            (!is_known).then(|| (member.to_string(), reference.at))
+        });
+        unknown.collect()
+    }
+
+    /// Whether it reads a member of [`ACT`], by name or with the whole of it.
+    pub(super) fn reads_of_act(&self, member: &str) -> bool {
+        let is_read = |path: &str| match path.strip_prefix(ACT) {
+            Some(rest) => rest.is_empty() || rest.strip_prefix('.') == Some(member),
+            None => false,
+        };
+        let references = self.program.references();
+        references.iter().any(|reference| is_read(&reference.path))
+    }
+
+    /// Whether it holds for an event's data and one of its acts; nothing if it can't be told.
+    pub(super) fn holds_for_act(&self, data: &Value, act: &Value) -> Option<bool> {
+        match self.program.run_beside(data, &MEMBERS, (ACT, act)) {
+            Ok(Outcome::Bool(holds)) => Some(holds),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
     /// The expression's value as a text to tell things apart by. What the event lacks is empty.
     ///
     /// # Errors
     /// Says what the expression did instead: `failed: ...`, `gave a list`.
     pub fn key(&self, data: &Value) -> Result<String, String> {
-        match self.0.run(data, &MEMBERS) {
+        match self.program.run(data, &MEMBERS) {
             Ok(Outcome::Text(text)) => Ok(text),
             Ok(Outcome::Number(text)) => Ok(text),
             Ok(Outcome::Bool(value)) => Ok(value.to_string()),
@@ -70,7 +117,7 @@ impl When {
     /// written.
     pub fn references(&self) -> Vec<(String, Range<usize>)> {
         let mut first: BTreeMap<String, Range<usize>> = BTreeMap::new();
-        for reference in self.0.references() {
+        for reference in self.program.references() {
             first.entry(reference.path).or_insert(reference.at);
         }
         let is_part = |path: &String| {
@@ -89,7 +136,7 @@ impl When {
     /// lack: on such an event the expression errs.
     pub fn unguarded(&self) -> Vec<String> {
         let (mut read, mut guarded) = (BTreeSet::new(), BTreeSet::new());
-        for reference in self.0.references() {
+        for reference in self.program.references() {
             let is_of_event = reference
                 .path
                 .split_once('.')
@@ -101,7 +148,7 @@ impl When {
         }
         // Where an event has none, even `has()` of a member errs.
         let of_metadata = |reference: &Reference| reference.path.starts_with("metadata.");
-        if self.0.references().iter().any(of_metadata) && !guarded.contains("metadata") {
+        if self.program.references().iter().any(of_metadata) && !guarded.contains("metadata") {
             read.insert("metadata".to_string());
         }
         let always = ["tool.name", "tool.input", "agent.name"];
@@ -122,7 +169,7 @@ impl When {
     /// What can never be decided, with its place: members of texts, and what is no truth where one
     /// is needed.
     pub fn undecidable(&self) -> Vec<(Range<usize>, String)> {
-        let references = self.0.references().into_iter();
+        let references = self.program.references().into_iter();
         let of_texts = references.filter_map(|reference| {
             let text = TEXTS[1..]
                 .iter()
@@ -133,7 +180,7 @@ impl When {
             ))
         });
         let untrue = self
-            .0
+            .program
             .truths()
             .into_iter()
             .filter_map(|(at, what)| match what {
@@ -151,13 +198,13 @@ impl When {
 
     /// Where it holds members against constant texts.
     pub fn comparisons(&self) -> Vec<Comparison> {
-        self.0.comparisons()
+        self.program.comparisons()
     }
 
     /// A member that would have to be two texts at once, and the place of the second.
     pub fn contradiction(&self) -> Option<(String, Range<usize>)> {
         let required: Vec<_> = self
-            .0
+            .program
             .comparisons()
             .into_iter()
             .filter(|it| it.how == Held::Required)
@@ -186,7 +233,7 @@ impl When {
         ];
         let is_text = |path: &str| TEXTS.contains(&path) || ARGUMENTS.contains(&path);
         let of_texts = self
-            .0
+            .program
             .looked_into()
             .into_iter()
             .filter(|(path, ..)| is_text(path));
@@ -206,12 +253,12 @@ impl When {
 
     /// Whether it is false for certain at an event of this name.
     pub fn excludes_event(&self, name: &str) -> bool {
-        self.0.excludes("event", name)
+        self.program.excludes("event", name)
     }
 
     /// Whether it asks `has()` for a member of the event.
     pub fn asks_for(&self, member: &str) -> bool {
-        self.0
+        self.program
             .references()
             .iter()
             .any(|reference| reference.is_asked_for && reference.path == member)
@@ -219,7 +266,7 @@ impl When {
 
     /// Whether it names exactly this member: `tool`, but not `tool.name`.
     pub fn names(&self, path: &str) -> bool {
-        self.0
+        self.program
             .references()
             .iter()
             .any(|reference| reference.path == path)

@@ -88,7 +88,21 @@ impl Program {
     /// # Errors
     /// There is no value.
     pub fn run(&self, data: &Json, absent: &[&str]) -> Result<Outcome, Failure> {
+        self.run_beside(data, absent, ("", &Json::Null))
+    }
+
+    /// Evaluates it likewise, with a value of another name, which no member hides.
+    ///
+    /// # Errors
+    /// There is no value.
+    pub fn run_beside(
+        &self,
+        data: &Json,
+        absent: &[&str],
+        (other, beside): (&str, &Json),
+    ) -> Result<Outcome, Failure> {
         let names = |name: &str| match data.get(name) {
+            _ if name == other => Some(Value::from_json(beside)),
             Some(value) => Some(Value::from_json(value)),
             None => absent.contains(&name).then_some(Value::Null),
         };
