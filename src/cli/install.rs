@@ -1451,6 +1451,9 @@ pub(super) fn write_handler(
     handler
 }
 
+/// Members of an entry that only say something to people.
+const SAID_FOR_PEOPLE: [&str; 4] = ["name", "description", "statusMessage", "comment"];
+
 /// What of an entry isn't as it was written, so that the agent doesn't ask or doesn't obey.
 fn describe_edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> {
     let written = write_handler(file, "", TIMEOUT, &Started::Shell(String::new()));
@@ -1461,11 +1464,12 @@ fn describe_edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> 
         .map(|it| format!("its entry is only for `{it}`"))
         .into_iter()
         .collect();
+    let is_arguments = |key: &String| file.exec_form.as_ref().is_some_and(|it| it.member == *key);
     for (key, value) in found
         .as_object()
         .into_iter()
         .flatten()
-        .filter(|(key, value)| written[key] != **value)
+        .filter(|(key, value)| written[key] != **value && !is_arguments(key))
     {
         // So little time may be over before the answer is there.
         told.extend(match (key.as_str(), value) {
@@ -1487,6 +1491,9 @@ fn describe_edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> 
                     "its entry is given up too early: `{key}` is {limit}"
                 ))
             }
+            (key, value) if written.get(key).is_none() && !SAID_FOR_PEOPLE.contains(&key) => Some(
+                format!("its entry has `{key}: {value}`, and it isn't known what that changes"),
+            ),
             _ => None,
         });
     }
