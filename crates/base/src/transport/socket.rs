@@ -7,6 +7,7 @@
 pub use hookwire_ask::socket::{directory, key, path_beside};
 
 use super::guests::{Guests, MAX_AGENTS};
+use hookwire_ask::file::open_as;
 use hookwire_ask::socket::{EXTENSION, connect};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -223,11 +224,9 @@ pub fn connect_or_start(
 
 /// Held while a shared socket comes or goes.
 fn lock(path: &Path) -> Result<File> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path.with_extension("lock"))?;
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    let file = open_as(&mut options, &path.with_extension("lock"))?;
     let until = Instant::now() + LOCK_PATIENCE;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -53,12 +53,9 @@ impl Instance {
                 .recursive(true)
                 .mode(0o700)
                 .create(&place)?;
-            let lock = OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .mode(0o600)
-                .open(place.join("lock"))?;
+            let mut options = OpenOptions::new();
+            options.create(true).truncate(false).write(true).mode(0o600);
+            let lock = file::open_as(&mut options, &place.join("lock"))?;
             match lock.try_lock() {
                 Ok(()) => {
                     let instance = name.parse().map_err(io::Error::other)?;
