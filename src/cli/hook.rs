@@ -16,7 +16,7 @@ use super::{Failure, StandingArgs, asking_agent};
 use clap::ValueEnum;
 use hookwire_ask::attended::is_attended;
 use hookwire_ask::exchange::{Question, Unanswered};
-use hookwire_ask::project::foreign_projects;
+use hookwire_ask::project::{foreign_projects, has_own};
 use hookwire_ask::said::Said;
 use hookwire_ask::socket;
 use hookwire_ask::{MAX_EVENT, OBSERVE, said_of_option};
@@ -35,6 +35,7 @@ use serde_json::Value;
 use std::any::Any;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read};
+use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -399,8 +400,23 @@ fn ask_there(args: &HookArgs, socket: &Path, question: &Question<'_>) -> Result<
     if let Some(problem) = &args.lost {
         return Err(Failure(problem.clone()));
     }
-    let answered = question.ask_host(socket, || socket::connect(socket));
+    let answered = match socket == Path::new(socket::EVERYBODYS) {
+        true => question.ask_both(socket, || connect_own(args)),
+        false => question.ask_host(socket, || socket::connect(socket)),
+    };
     answered.map_err(|unanswered| Failure(unanswered.describe_for(socket)))
+}
+
+/// The user's own host, where the machine's judges first.
+fn connect_own(args: &HookArgs) -> std::io::Result<UnixStream> {
+    let hooks = for_agents(&args.hooks, !args.no_self_defense);
+    let mut hooks = hooks.map_err(|Failure(problem)| std::io::Error::other(problem))?;
+    let root = &hooks.host.definitions.root;
+    if !has_own(root, places::user_dirs(), places::data_dirs()) {
+        return Err(std::io::Error::other("the user has no definitions"));
+    }
+    hooks.without_machine = true;
+    WarmHost::new(&hooks, args.idle_exit)?.connect()
 }
 
 fn make_question<'a>(args: &'a HookArgs, sent: &'a str, time_limit: Duration) -> Question<'a> {

@@ -291,6 +291,9 @@ struct HostArgs {
     ask_elsewhere: Option<Duration>,
 }
 
+/// The machine's definitions are left out.
+const WITHOUT_MACHINE: &str = hookwire_ask::WITHOUT_MACHINE;
+
 /// One that stays.
 #[derive(Args, Clone, Default)]
 struct StandingArgs {
@@ -303,6 +306,9 @@ struct StandingArgs {
     /// no inputs.
     #[arg(long)]
     log_verdicts: bool,
+    /// Leave out what is the machine's (/etc/hookwire), because its own host judges by that.
+    #[arg(long, hide = true)]
+    without_machine: bool,
     /// Join a fleet: its settings file, or its servers as nats://HOST[,HOST]. Without it, the
     /// machine's or your own fleet.conf counts, if there is one; the machine's always does.
     #[arg(long, value_name = "FILE|nats://HOST")]
@@ -315,6 +321,7 @@ impl StandingArgs {
         let options = self.host.options()?;
         Ok(HostOptions {
             poll: self.poll,
+            without_machine: self.without_machine,
             last_good: options.last_good.and_kept(),
             ..options
         })
@@ -356,7 +363,11 @@ impl StandingArgs {
                 },
             );
         }
-        for (flag, is_set) in [("--poll", self.poll), ("--log-verdicts", self.log_verdicts)] {
+        for (flag, is_set) in [
+            ("--poll", self.poll),
+            ("--log-verdicts", self.log_verdicts),
+            (WITHOUT_MACHINE, self.without_machine),
+        ] {
             more.extend(is_set.then(|| flag.into()));
         }
         let DefinitionArgs {

@@ -3,6 +3,7 @@
 //! Nobody there is trusted: a connection has one question at a time, each user has so many
 //! connections, and who sends or reads nothing loses the connection.
 
+use super::guarded::Asker;
 use super::session::Side;
 use super::single::answer_message;
 use hookwire_ask::peer::Peer;
@@ -68,9 +69,9 @@ pub fn serve_askers(
             )));
         };
         stream.set_write_timeout(Some(PATIENCE))?;
-        let mut read = Vec::new();
+        let (mut read, asker) = (Vec::new(), Asker::new(uid));
         while let Some(message) = read_line(&mut stream, &mut read, max_message)? {
-            let answer = answer_message(&host, &runtime, Side::Asker(uid), &message);
+            let answer = answer_message(&host, &runtime, Side::Asker(asker.clone()), &message);
             let mut reply = runtime.block_on(answer);
             // A notification has none.
             if !reply.is_empty() {

@@ -67,8 +67,7 @@ enum Called {
 }
 
 /// What is said to a user who asks for more than every user may.
-const FOR_EVERYBODY: &str =
-    "over the socket for every user, `hooks/answer` is served, one request at a time";
+const FOR_EVERYBODY: &str = "over the socket for every user, `hooks/answer`, `guard/begin` and `guard/finish` are served, one request at a time";
 
 impl Connection {
     /// A connection of a session.

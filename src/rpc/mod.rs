@@ -8,6 +8,7 @@ pub mod connection;
 mod envelope;
 pub mod error;
 mod explained;
+mod guarded;
 mod in_flight;
 pub mod methods;
 pub mod outgoing;

@@ -246,6 +246,32 @@ pub(crate) struct DialectReply {
     verdict: Verdict,
 }
 
+/// The reply to `guard/begin`.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum BeginReply {
+    /// The verdict is there: what the command is to do.
+    Said(AnswerResult),
+    /// The user's own host may be asked about this event. Then `guard/finish` comes on the same
+    /// connection.
+    Theirs {
+        /// The event in hookwire's own vocabulary, with the time that there is for it.
+        event: Value,
+    },
+}
+
+/// `guard/finish`: what the user's own host has said of an event, or why it says nothing.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FinishParams {
+    /// Its verdict, as `hooks/dispatch` replies.
+    #[serde(default)]
+    pub verdict: Option<Value>,
+    /// Why there is none.
+    #[serde(default)]
+    pub problem: Option<String>,
+}
+
 // The reply to `hooks/dispatch`: its parts have their descriptions in the schema.
 #[derive(JsonSchema)]
 #[serde(untagged)]

@@ -2,6 +2,7 @@
 //! flight, and the way to call the client.
 
 use super::error::{RpcError, RpcResult};
+use super::guarded::Asker;
 use super::in_flight::InFlight;
 use super::outgoing::{NotificationKind, RequestKind};
 use super::protocol::{Honour, HookCapabilities, Trace};
@@ -73,7 +74,7 @@ pub enum Side {
     /// told anything.
     Caller,
     /// The same from any user of the machine, over the socket that is there for all of them.
-    Asker(u32),
+    Asker(Asker),
 }
 
 impl Side {
@@ -288,9 +289,9 @@ impl Session {
     }
 
     /// The user who asks, where every user of the machine may.
-    pub(super) fn asker(&self) -> Option<u32> {
-        match self.side {
-            Side::Asker(uid) => Some(uid),
+    pub(super) fn asker(&self) -> Option<&Asker> {
+        match &self.side {
+            Side::Asker(asker) => Some(asker),
             Side::Parent | Side::Guest(_) | Side::Caller => None,
         }
     }

@@ -782,13 +782,13 @@ fn every_user_asks_the_machines_host_and_does_nothing_else_there() {
     let known = known
         .iter()
         .flat_map(|kind| kind.keys().map(String::as_str));
-    let others = known.filter(|method| *method != "hooks/answer");
+    let others = known.filter(|it| !["hooks/answer", "guard/begin", "guard/finish"].contains(it));
     for method in others.chain(["textDocument/hover", "workspace/executeCommand", "none"]) {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": {} });
         let reply = ask(&message.to_string());
         let problem = reply["error"]["message"].as_str().unwrap();
         assert!(
-            problem.contains("`hooks/answer` is served"),
+            problem.contains("`guard/finish` are served"),
             "{method}: {reply}"
         );
         let batch = ask(&json!([message]).to_string());
@@ -830,6 +830,92 @@ fn every_user_asks_the_machines_host_and_does_nothing_else_there() {
         said.contains("hookwire failed, so this is denied"),
         "{said}"
     );
+}
+
+const OF_MACHINE: &str = "hooks:
+  - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off. }
+  - { name: twice, on: PreToolUse, if: Bash(date *), guard: { rate-limit: { max: 2, within: 1h, per: host } } }
+  - { name: after, on: PostToolUse, if: Bash(uptime), script: \"return { additionalContext: ['m ' + event.tool.output] }\" }
+";
+/// `REWRITE` stands for what the act is rewritten to.
+const OF_USER: &str = "hooks:
+  - { name: no-cat, on: PreToolUse, if: Bash(cat *), deny: Not here. }
+  - { name: ask-ls, on: PreToolUse, if: Bash(ls *), ask: Sure? }
+  - { name: allows, on: PreToolUse, if: Bash(git push *), allow: '' }
+  - { name: other, on: PreToolUse, if: Bash(id *), rewrite: { command: [whoami] } }
+  - { name: forces, on: PreToolUse, if: Bash(true *), rewrite: { command: [git, push, --force] } }
+  - { name: counted, on: PreToolUse, if: Bash(false *), rewrite: { command: [date, -u] } }
+  - { name: told, on: PreToolUse, if: Bash(pwd), script: \"return { additionalContext: ['mine'] }\" }
+  - { name: mine, on: PostToolUse, if: Bash(uptime), script: \"return { subject: 'less' }\" }
+";
+
+#[test]
+fn a_users_own_hooks_add_to_the_machines_and_loosen_nothing() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    machine.write("/etc/hookwire/guard.yaml", OF_MACHINE);
+    let mut host = machine.serve();
+    let home = "/tmp/user";
+    machine.write("/tmp/user/.config/hookwire/own.yaml", OF_USER);
+    let owned = ["chown", "-R", "2001:2001", home];
+    assert!(machine.command(true, &owned).status().unwrap().success());
+    let ask = |event: &Value| {
+        let line = format!(
+            "cd {home} && HOME={home} exec hookwire-run hook claude-code --connect unix:{ASK} --user-dir {home}/.config/hookwire --data-dir {home}/.local/share/hookwire"
+        );
+        let words = [
+            "setpriv",
+            "--reuid",
+            "2001",
+            "--regid",
+            "2001",
+            "--clear-groups",
+            "sh",
+            "-c",
+            &line,
+        ];
+        both(&machine.told(true, &words, event))
+    };
+    // The first one starts the user's host.
+    for (command, told) in [
+        ("cat x", r#""deny""#),
+        ("cat x", "Not here."),
+        ("ls x", r#""ask""#),
+        (PUSH, "Force pushes are off"),
+        ("git push", ""),
+        ("id -u", "whoami"),
+        ("true x", "Force pushes are off"),
+        ("false x", "can't judge it twice"),
+        ("pwd", "mine"),
+        ("date -u", ""),
+        ("date -u", ""),
+        ("date -u", "deny"),
+    ] {
+        let said = ask(&call(command));
+        let is_right = match told.is_empty() {
+            true => said.is_empty(),
+            false => said.contains(told),
+        };
+        assert!(is_right, "{command}: {said}");
+    }
+    // Behind an act, the user's hooks come first.
+    let mut after = call("uptime");
+    after["hook_event_name"] = "PostToolUse".into();
+    after["tool_response"] = "more".into();
+    let said = ask(&after);
+    assert!(
+        said.contains("m less") && said.contains("updatedToolOutput"),
+        "{said}"
+    );
+    // What breaks there changes nothing of what the machine's say.
+    machine.write("/tmp/user/.config/hookwire/own.yaml", "hooks: [{ broken");
+    assert!(ask(&call(PUSH)).contains("Force pushes are off"));
+    let kill = ["pkill", "-KILL", "-U", "2001", "hookwire-host"];
+    machine.command(true, &kill).status().unwrap();
+    assert!(ask(&call(PUSH)).contains("Force pushes are off"));
+    host.kill().unwrap();
+    host.wait().unwrap();
 }
 
 #[test]

@@ -120,6 +120,9 @@ export interface ApprovalsChanged {
   waiting: number;
 }
 
+/** The reply to `guard/begin`. */
+export type BeginReply = AnswerResult | { [name: string]: unknown };
+
 /** What the client is told. */
 export interface CallbackCall {
   /** What the registration gave as `callback`. */
@@ -452,6 +455,14 @@ export interface FailedCase {
   line: number;
   /** Its name, else its command, path or event. */
   name: string;
+}
+
+/** `guard/finish`: what the user's own host has said of an event, or why it says nothing. */
+export interface FinishParams {
+  /** Why there is none. */
+  problem?: string | null;
+  /** Its verdict, as `hooks/dispatch` replies. */
+  verdict?: unknown;
 }
 
 /** `programs/have`: the client asks about programs that start by these definitions from now on. */

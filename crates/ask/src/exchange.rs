@@ -112,6 +112,48 @@ impl<'a> Question<'a> {
         Question::read_answer(answer.map_err(Unanswered::Lost)?)
     }
 
+    /// Asks the machine's host, and beside it the user's own if the machine's lets it say
+    /// something. What the user's own host doesn't say changes nothing.
+    ///
+    /// # Errors
+    /// The machine's host hasn't answered the question.
+    pub fn ask_both(
+        &self,
+        machine: &Path,
+        own: impl FnOnce() -> Result<UnixStream>,
+    ) -> std::result::Result<Said, Unanswered> {
+        let until = Instant::now() + self.time_limit;
+        let mut line = Line::open(socket::connect(machine)).map_err(Unanswered::Unreached)?;
+        let begin = write_request("guard/begin", &self.params());
+        let mut begun = line.ask(&begin, until).map_err(Unanswered::Lost)?;
+        if begun["error"]["code"] == NOT_UNDERSTOOD[0] {
+            // While hookwire is replaced, the host may be of before.
+            return self.ask_host(machine, || socket::connect(machine));
+        }
+        let event = begun["result"]["event"].take();
+        if !event.is_object() {
+            return Question::read_answer(begun);
+        }
+        let left = Duration::from_millis(event["deadlineMs"].as_u64().unwrap_or_default());
+        let can = json!({ "hooks": { "decisions": ["allow", "deny", "ask", "rewrite"] } });
+        let about = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "capabilities": can } });
+        let dispatch = format!("{about}\n{}", write_request("hooks/dispatch", &event));
+        let answered = Line::open(own())
+            .and_then(|mut own| own.ask(&dispatch, until.min(Instant::now() + left)));
+        let finish = match answered {
+            Ok(mut reply) if reply["result"].is_object() => {
+                json!({ "verdict": reply["result"].take() })
+            }
+            Ok(reply) => {
+                let problem = reply["error"]["message"].as_str();
+                json!({ "problem": problem.unwrap_or("it gives no verdict") })
+            }
+            Err(error) => json!({ "problem": error.to_string() }),
+        };
+        let answer = line.ask(&write_request("guard/finish", &finish), until);
+        Question::read_answer(answer.map_err(Unanswered::Lost)?)
+    }
+
     /// The request with its end of line, for whoever carries it to a host another way.
     pub fn request(&self) -> String {
         write_request("hooks/answer", &self.params())
@@ -193,6 +235,22 @@ struct Line {
 }
 
 impl Line {
+    /// A connection that gives up on a host which reads nothing.
+    fn open(stream: Result<UnixStream>) -> Result<Line> {
+        let stream = stream?;
+        stream.set_write_timeout(Some(STUCK))?;
+        Ok(Line {
+            stream,
+            read: Vec::new(),
+        })
+    }
+
+    /// The reply to a request.
+    fn ask(&mut self, request: &str, until: Instant) -> Result<Value> {
+        self.stream.write_all(request.as_bytes())?;
+        self.read_reply(until)
+    }
+
     /// The reply to the one request, if it comes in time.
     fn read_reply(&mut self, until: Instant) -> Result<Value> {
         let mut bytes = vec![0; 16 * 1024];

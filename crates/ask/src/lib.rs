@@ -29,6 +29,8 @@ pub const TIME_LIMIT: std::time::Duration = std::time::Duration::from_secs(50);
 
 /// The option with which an event is judged and the agent is told nothing of it.
 pub const OBSERVE: &str = "--observe";
+/// The option by which a host leaves out what is the machine's, because that has one of its own.
+pub const WITHOUT_MACHINE: &str = "--without-machine";
 
 /// Why an agent whose hook failed is denied what it is about to do.
 pub fn refusal(problem: &str) -> String {

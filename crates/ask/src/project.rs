@@ -3,6 +3,7 @@
 use crate::hex;
 use sha2::{Digest, Sha256};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The directory of a project's definitions, below its root.
@@ -88,6 +89,16 @@ pub fn is_approved(data_dirs: &[PathBuf], root: &Path) -> bool {
     data_dirs
         .iter()
         .any(|dir| fs::symlink_metadata(current(&dir.join(TRUST), root)).is_ok())
+}
+
+/// Whether anything is a user's own: definitions in one of these directories, or a project at the
+/// root that was approved. What can't be listed may be something.
+pub fn has_own(root: &Path, user_dirs: &[PathBuf], data_dirs: &[PathBuf]) -> bool {
+    let is_used = |dir: &PathBuf| match fs::read_dir(dir) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    };
+    user_dirs.iter().any(is_used) || is_approved(data_dirs, root)
 }
 
 /// Whether a project has definitions of its own that aren't loaded: nothing names them, and nobody

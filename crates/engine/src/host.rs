@@ -52,6 +52,8 @@ pub struct HostOptions {
     pub projects: Projects,
     /// Load the machine's and the user's definitions.
     pub system: bool,
+    /// The machine's own host judges by what is the machine's and a fleet's: leave both out.
+    pub without_machine: bool,
     /// What a fleet has published, between the machine's and the user's.
     pub fleet: Option<Signed>,
     /// Whether a definition that is broken when the host starts is judged by what an earlier host
@@ -155,10 +157,11 @@ impl HostOptions {
                 kept,
             })
         };
-        if self.system {
+        let outer = |signed: &Option<Signed>| signed.clone().filter(|_| !self.without_machine);
+        if self.system && !self.without_machine {
             add(Layer::Managed, places::MACHINE.into(), Kept::AsItIs);
         }
-        if let Some(signed) = &self.fleet {
+        if let Some(signed) = outer(&self.fleet) {
             add(
                 Layer::Fleet,
                 signed.place().into(),

@@ -11,13 +11,14 @@ use super::start_large;
 use hookwire_ask::attended::is_attended;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::said::Said;
+use hookwire_ask::socket::EVERYBODYS;
 use hookwire_ask::{MAX_EVENT, OBSERVE, TIME_LIMIT, said_of_option, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, SeekFrom};
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Read, Result as IoResult, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -177,7 +178,18 @@ fn answer_agent(args: &[OsString], sent: &Sent, began: Instant) -> Result<Said, 
             str::from_utf8(&sent).map_err(|_| unjudged(None))?,
         )
     };
-    let lost = match question.ask_host(&socket, || socket::connect(&socket)) {
+    let answered = match options.connect.as_deref() == Some(Path::new(EVERYBODYS)) {
+        true => {
+            // Whoever has to start the user's own host asks both.
+            let own = options.meant.host_beside_machine();
+            let own = own.map_err(|()| unjudged(None))?;
+            let stream = own.map(|own| socket::connect(&own.socket)).transpose();
+            let stream = stream.map_err(|_| unjudged(None))?;
+            question.ask_both(&socket, || stream.ok_or(ErrorKind::NotFound.into()))
+        }
+        false => question.ask_host(&socket, || socket::connect(&socket)),
+    };
+    let lost = match answered {
         Ok(_) if options.observes => return Ok(Said::default()),
         Ok(said) => return Ok(said),
         Err(unanswered) if options.connect.is_some() => Some(unanswered.describe_for(&socket)),

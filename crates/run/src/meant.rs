@@ -1,8 +1,9 @@
 //! Which host of a project is meant, by the options that the large program has for it.
 
+use hookwire_ask::WITHOUT_MACHINE;
 use hookwire_ask::places::{DATA_DIR, Places, Settled, USER_DIR};
 use hookwire_ask::programs::large_program;
-use hookwire_ask::project::{find_project, for_agents, foreign_projects, is_left_out};
+use hookwire_ask::project::{find_project, for_agents, foreign_projects, has_own, is_left_out};
 use hookwire_ask::warm::{Wanted, Warm};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -88,6 +89,21 @@ impl Meant {
         )
     }
 
+    /// The user's own host, where the machine's judges first; nothing if the user has nothing of
+    /// their own.
+    ///
+    /// # Errors
+    /// It can't be told.
+    pub fn host_beside_machine(&self) -> Result<Option<Warm>, ()> {
+        let (root, home) = (self.root(), self.home().ok_or(())?);
+        let projects = foreign_projects(&root);
+        let is_foreign = |place: &Path| projects.iter().any(|project| place.starts_with(project));
+        let places = Settled::for_agent(self.named_places(), is_foreign, || home).read;
+        let more = vec![WITHOUT_MACHINE.into()];
+        let host = self.wanted_host(&root, &places, more).ok_or(())?;
+        Ok(has_own(&host.root, &places.user, &places.data).then_some(host))
+    }
+
     /// The host that `hookwire run` would ask, if it would say nothing of its definitions.
     pub fn host_of_run(&self) -> Option<Warm> {
         let home = self.home()?;
@@ -118,13 +134,17 @@ impl Meant {
     }
 
     fn warm_host(&self, root: &Path, places: &Places) -> Option<Warm> {
+        self.wanted_host(root, places, Vec::new())
+    }
+
+    fn wanted_host(&self, root: &Path, places: &Places, more: Vec<OsString>) -> Option<Warm> {
         let wanted = Wanted {
             root: for_agents(root, !self.project && !self.isolated, &places.data).ok()?,
             hooks: self.hooks.clone(),
             project: self.project,
             isolated: self.isolated,
             self_defense: !self.no_self_defense,
-            more: Vec::new(),
+            more,
         };
         Warm::new(large_program().ok()?, wanted, places).ok()
     }

@@ -92,6 +92,13 @@ pub(super) async fn answer(
     _: &str,
     out: &mut Vec<u8>,
 ) -> RpcResult<()> {
+    let (asked, sent) = read_question(session, &sent)?;
+    let answered = answer_question(session, asked, &sent).await;
+    json_writer::write(out, &answered).map_err(RpcError::internal)
+}
+
+/// What a hook's command asks, and what the agent has sent.
+pub(super) fn read_question(session: &Session, sent: &Value) -> RpcResult<(Asked, String)> {
     let AnswerParams {
         agent,
         event,
@@ -99,17 +106,26 @@ pub(super) async fn answer(
         deadline_ms,
         attended,
         sent,
-    } = decode_params(&sent)?;
+    } = decode_params(sent)?;
     let mut asked = Asked::new(
         asked::agent_dialect(&agent).map_err(RpcError::params)?,
         event,
     );
     (asked.fails_open, asked.attended) = (fails_open, attended);
     asked.time_limit = deadline_ms.map_or(asked.time_limit, Duration::from_millis);
-    asked.asker = session.asker();
+    asked.asker = session.asker().map(|asker| asker.uid);
     if asked.asker.is_some() {
         asked.time_limit = asked.time_limit.min(TIME_OF_USER);
     }
+    Ok((asked, sent))
+}
+
+/// Judges an event, and says what the hook's command is to do.
+pub(super) async fn answer_question(
+    session: &Session,
+    mut asked: Asked,
+    sent: &str,
+) -> AnswerResult {
     let judged = match asked.read_payload(sent.as_bytes(), asked::EVENT) {
         Ok(payload) => {
             let judged = judge_and_note(session, &asked, Via::Command, payload).await;
@@ -133,15 +149,11 @@ pub(super) async fn answer(
         stderr,
         exit,
     } = said;
-    json_writer::write(
-        out,
-        &AnswerResult {
-            stdout,
-            stderr,
-            exit,
-        },
-    )
-    .map_err(RpcError::internal)
+    AnswerResult {
+        stdout,
+        stderr,
+        exit,
+    }
 }
 
 /// Judges an event that came as an agent sends it, in its words. What two entries of the agent ask

@@ -10,6 +10,7 @@
 
 mod approvals;
 pub(super) mod events;
+mod guard;
 mod hooks;
 mod lifecycle;
 mod programs;
@@ -21,11 +22,12 @@ use super::envelope::Reply;
 use super::error::{RpcError, RpcResult};
 use super::params;
 use super::protocol::{
-    AnswerParams, AnswerResult, ApprovalAnswer, ApprovalList, CancelParams, CheckParams,
-    CheckResult, DispatchParams, DispatchResult, ExplainResult, Have, InitializeParams,
-    InitializeResult, ListParams, ListResult, RecentParams, RecentReply, RegisterParams,
-    RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet, StateDeleted, StateIncrement,
-    StateItems, StateKey, StateList, StateSet, StateValue, UnaskedReply, UnregisterParams,
+    AnswerParams, AnswerResult, ApprovalAnswer, ApprovalList, BeginReply, CancelParams,
+    CheckParams, CheckResult, DispatchParams, DispatchResult, ExplainResult, FinishParams, Have,
+    InitializeParams, InitializeResult, ListParams, ListResult, RecentParams, RecentReply,
+    RegisterParams, RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet, StateDeleted,
+    StateIncrement, StateItems, StateKey, StateList, StateSet, StateValue, UnaskedReply,
+    UnregisterParams,
 };
 use super::session::Session;
 use futures_util::future::BoxFuture;
@@ -175,6 +177,8 @@ pub static METHODS: &[Method] = methods! {
     notification "$/setTrace" (SetTraceParams) = lifecycle::set_trace;
     direct "hooks/dispatch" (json DispatchParams) -> DispatchResult = events::dispatch;
     direct "hooks/answer" (json AnswerParams) -> AnswerResult = events::answer, everybody;
+    async "guard/begin" (json AnswerParams) -> BeginReply = guard::begin, everybody;
+    async "guard/finish" (json FinishParams) -> AnswerResult = guard::finish, everybody;
     async "hooks/list" (ListParams) -> ListResult = hooks::list;
     async "hooks/explain" (json DispatchParams) -> ExplainResult = events::explain;
     async "hooks/check" (CheckParams) -> CheckResult = hooks::check;

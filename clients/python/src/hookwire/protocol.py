@@ -485,6 +485,15 @@ class FailedCase(TypedDict):
     name: str
 
 
+class FinishParams(TypedDict):
+    """`guard/finish`: what the user's own host has said of an event, or why it says nothing."""
+
+    # Why there is none.
+    problem: NotRequired[str | None]
+    # Its verdict, as `hooks/dispatch` replies.
+    verdict: NotRequired[Any]
+
+
 class Have(TypedDict):
     """`programs/have`: the client asks about programs that start by these definitions from now on."""
 
@@ -1227,6 +1236,9 @@ class Verdict(TypedDict):
 
 # Yes or no.
 Approval = Literal["approve", "deny"]
+
+# The reply to `guard/begin`.
+BeginReply = Union["AnswerResult", "dict[str, Any]"]
 
 # What may happen next. The order is that of strength: a later one wins over an earlier one.
 Decision = Literal["allow", "ask", "defer", "deny"]
