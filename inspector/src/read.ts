@@ -90,7 +90,7 @@ const MAIN = ["command", "file_path", "path", "filePath", "url", "pattern", "que
 
 /** The event in its own vocabulary: the payload of a dialect's, or the event itself. */
 export function payloadOf(record: Record): Members | undefined {
-  return members(record.params?.["payload"]) ?? record.params;
+  return members(record.params?.["payload"]) ?? record.params ?? record.beginning;
 }
 
 /** The value that hooks may rewrite, as far as the page can tell. */

@@ -67,6 +67,8 @@ export interface Record {
   /** How an agent's hook asked; absent where a client sent `hooks/dispatch`. */
   via?: "command" | "http";
   params?: { [name: string]: Json };
+  /** Of an event that was too large to be kept whole. */
+  beginning?: { [name: string]: Json };
   verdict: Verdict;
   truncated?: boolean;
   /** The project, in the stream of a fleet. */

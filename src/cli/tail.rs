@@ -204,7 +204,7 @@ impl EventsArgs {
             );
             tools.extend(row["tool"].as_str().map(str::to_string));
             if self.session.is_some() {
-                sessions.extend(told::event(row).map(|event| event.session().to_string()));
+                sessions.extend(told::event_in_part(row).map(|event| event.session().to_string()));
             }
         }
         [hooks, tools, sessions]
@@ -262,7 +262,7 @@ impl EventsArgs {
             && (self.session.is_none()
                 || fits(
                     &self.session,
-                    told::event(record).as_ref().map(Event::session),
+                    told::event_in_part(record).as_ref().map(Event::session),
                 ))
     }
 }
@@ -462,7 +462,7 @@ pub(super) fn print_record(record: &Clean, out: &mut Output) {
     }
     let text = |value: &Value| value.as_str().map(safe).unwrap_or_default();
     let verdict = &record["verdict"];
-    let event = told::event(record);
+    let event = told::event_in_part(record);
     let tool = record["tool"].as_str().unwrap_or_default();
     let about = told::about(record, event.as_ref()).unwrap_or_default();
     let head = [

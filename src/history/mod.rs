@@ -622,7 +622,7 @@ fn used_bytes(db: &Connection) -> Result<u64> {
 
 /// The text of an event that is searched, and what else is known of it.
 fn searched_text(record: &Value, root: &str) -> (String, String) {
-    let event = told::event(record);
+    let event = told::event_in_part(record);
     let verdict = &record["verdict"];
     let about = told::about(record, event.as_ref());
     let texts = [

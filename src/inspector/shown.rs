@@ -42,7 +42,7 @@ pub(super) fn shown_record(record: Value) -> Map<String, Value> {
 /// The same of a record that has no secrets any more: to look for them takes most of the time of a
 /// page of results.
 pub(super) fn kept_record(record: Value) -> Map<String, Value> {
-    let event = told::event(&record);
+    let event = told::event_in_part(&record);
     let text = |at: &str| event.as_ref().and_then(|event| event.text(at)).map(safe);
     let said = told::about(&record, event.as_ref()).map(|it| safe(&cut(&it, MAX_ABOUT)));
     let tree = event

@@ -71,6 +71,11 @@ pub struct Record<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
     pub params: Option<&'a RawValue>,
+    /// Where the params are absent, what the event began with, in hookwire's own vocabulary: long
+    /// texts are cut, and each says how much is missing.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Value>")]
+    pub beginning: Option<&'a RawValue>,
     /// Its verdict. Without outcomes and values if it alone is too large.
     #[serde(borrow)]
     #[schemars(with = "Verdict")]
@@ -392,6 +397,7 @@ impl Entry {
             } else {
                 Some(raw(params)?)
             },
+            beginning: raw(params).filter(|_| self.truncated),
             verdict: raw(verdict)?,
             truncated: self.truncated,
         })
@@ -478,8 +484,13 @@ impl Journal {
         let truncated = params.len() + replied.len() > MAX_WHOLE;
         let (text, at) = match truncated {
             false => whole(params, replied),
-            true if replied.len() <= MAX_WHOLE => (replied.to_vec(), 0),
-            true => (bare(verdict), 0),
+            true => {
+                let beginning = beginning::of(event.data());
+                match replied.len() <= MAX_WHOLE {
+                    true => whole(&beginning, replied),
+                    false => whole(&beginning, &bare(verdict)),
+                }
+            }
         };
         let name = clipped(&event.name);
         let tool = event.tool_name().filter(|it| it.len() <= MAX_NAME);
@@ -758,6 +769,54 @@ fn whole(params: &str, replied: &[u8]) -> (Vec<u8>, usize) {
     (text, params.len())
 }
 
+/// What a large event begins with.
+mod beginning {
+    use serde_json::Value;
+
+    /// The longest text that stays whole, in bytes.
+    const MOST_OF_TEXT: usize = 2000;
+    /// How much there is of all texts.
+    const MOST: usize = 32 * 1024;
+    const MOST_ITEMS: usize = 64;
+    const MOST_LEVELS: u8 = 12;
+
+    /// The event as JSON, cut to a length that can be kept.
+    pub(super) fn of(event: &Value) -> String {
+        let mut left = MOST;
+        cut(event, &mut left, MOST_LEVELS).to_string()
+    }
+
+    fn cut(value: &Value, left: &mut usize, levels: u8) -> Value {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(text) => cut_text(text, left).into(),
+            _ if levels == 0 => "…".into(),
+            Value::Array(items) => {
+                let first = items.iter().take(MOST_ITEMS);
+                let mut first: Vec<Value> = first.map(|item| cut(item, left, levels - 1)).collect();
+                let more = items.len() - first.len();
+                first.extend((more > 0).then(|| format!("… ({more} more)").into()));
+                first.into()
+            }
+            Value::Object(members) => {
+                let first = members.iter().take(MOST_ITEMS);
+                let first =
+                    first.map(|(name, it)| (cut_text(name, left), cut(it, left, levels - 1)));
+                Value::Object(first.collect())
+            }
+        }
+    }
+
+    fn cut_text(text: &str, left: &mut usize) -> String {
+        let kept = text.floor_char_boundary(MOST_OF_TEXT.min(*left));
+        *left -= kept;
+        match text.len() - kept {
+            0 => text.to_string(),
+            more => format!("{}… ({more} bytes more)", &text[..kept]),
+        }
+    }
+}
+
 /// A verdict without its outcomes and values.
 fn bare(verdict: &Verdict) -> Vec<u8> {
     let short = |text: &String| text.chars().take(200).collect();
@@ -929,6 +988,11 @@ mod tests {
                 let record = &recent.records[0];
                 assert!(
                     record.truncated && record.params.is_none() && record.event.len() <= MAX_NAME
+                );
+                let beginning = record.beginning.unwrap().get();
+                assert!(
+                    beginning.contains(name.get(..20).unwrap_or(name)),
+                    "{beginning}"
                 );
                 let read: Verdict = serde_json::from_str(record.verdict.get()).unwrap();
                 assert_eq!(

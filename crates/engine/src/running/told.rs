@@ -16,6 +16,13 @@ pub fn event(record: &Value) -> Option<Event> {
     dialects::read_sent_event(record.get("params")?.clone(), record["dialect"].as_str()?)
 }
 
+/// The event behind a record as far as it is known, for people: of one that was too large to be
+/// kept, what it began with.
+pub fn event_in_part(record: &Value) -> Option<Event> {
+    let beginning = || Event::from_json(record.get("beginning")?.clone()).ok();
+    event(record).or_else(beginning)
+}
+
 /// Who sent an event, and for which of its agents: `claude-code`, `billing-bot/reviewer`.
 pub fn sender(record: &Value, event: Option<&Event>) -> String {
     let dialect = record["dialect"].as_str().unwrap_or_default();
