@@ -26,6 +26,26 @@ export const approvals = signal<Asked[]>([]);
 export const definitions = signal(0);
 export const ended = new Map<string, Ended[]>();
 
+/** The last events of which something came, for the first look. */
+const MOST_NOTED = 500;
+export const noted: { stopped: Row[]; rewritten: Row[] } = { stopped: [], rewritten: [] };
+
+/** A program that isn't there is looked for in each place of PATH, and each look is an event of its own. */
+const SAME_START = 2000;
+const isSame = (a: Row, b: Row): boolean =>
+  a.event === "PreExec" && b.event === "PreExec" && a.session === b.session && a.text === b.text && b.time - a.time < SAME_START;
+
+function note(row: Row): void {
+  const list = row.tone === "deny" || row.tone === "ask" ? noted.stopped : row.tone === "rewrite" ? noted.rewritten : undefined;
+  if (list === undefined || list.slice(-8).some((it) => isSame(it, row))) return;
+  list.push(row);
+  if (list.length > MOST_NOTED) list.shift();
+}
+
+/** Programs that started as they may are shown, and not only counted. */
+export const startsShown = signal(false);
+const isPlainStart = (row: Row): boolean => row.event === "PreExec" && (row.tone === "silent" || row.tone === "allow");
+
 const known = new Map<string, Row>();
 let characters = 0;
 let count = 0;
@@ -65,6 +85,10 @@ function drop(): void {
     characters -= row.raw.length + row.search.length;
     if (known.get(row.id) === row) known.delete(row.id);
     ended.delete(row.eventId);
+  }
+  for (const list of [noted.stopped, noted.rewritten]) {
+    const left = list.filter((it) => it.n >= (rows[n]?.n ?? count));
+    list.splice(0, list.length, ...left);
   }
   rows.splice(0, n);
   dropped.value += n;
@@ -115,6 +139,7 @@ function apply(message: Message, line: string): void {
       known.set(row.id, row);
       characters += row.raw.length + row.search.length;
       visible.add(row);
+      note(row);
       drop();
       changed();
       return;
@@ -196,12 +221,15 @@ function labelOf(row: Row, by: GroupKey): string {
 class Visible {
   rows: Row[] = [];
   groups = new Map<string, Group>();
+  /** How many starts of programs are left out. */
+  folded = 0;
   private test: Test | undefined;
+  private folds = false;
   private by: GroupKey | undefined;
   private scan = 0;
 
   /** Holds all rows against another filter, in slices, so that no key press waits. */
-  async filter(test: Test | undefined, by: GroupKey | undefined): Promise<void> {
+  async filter(test: Test | undefined, by: GroupKey | undefined, folds: boolean): Promise<void> {
     const scan = ++this.scan;
     const found: Row[] = [];
     const next = new Visible();
@@ -211,7 +239,8 @@ class Visible {
     // Rows that come meanwhile are read by this loop, too: it ends when it has caught up.
     for (; at < rows.length; at++) {
       const row = rows[at]!;
-      if (test === undefined || test(row)) {
+      if (folds && isPlainStart(row)) next.folded++;
+      else if (test === undefined || test(row)) {
         found.push(row);
         next.group(row);
       }
@@ -223,12 +252,16 @@ class Visible {
         until = performance.now() + 8;
       }
     }
-    Object.assign(this, { test, by, rows: found, groups: next.groups });
+    Object.assign(this, { test, by, folds, rows: found, groups: next.groups, folded: next.folded });
     this.forget(rows[0]?.n ?? count);
     changed();
   }
 
   add(row: Row): void {
+    if (this.folds && isPlainStart(row)) {
+      this.folded++;
+      return;
+    }
     if (this.test !== undefined && !this.test(row)) return;
     this.rows.push(row);
     this.group(row);
@@ -275,8 +308,10 @@ export function keepFiltered(): void {
   let timer = 0;
   effect(() => {
     const [terms, by] = [query.value, grouping.value];
+    const folds = terms.terms.length === 0 && by === undefined && !startsShown.value;
     const renew = (): void => {
-      void visible.filter(compile(terms, Date.now()), by);
+      // Who filters looks for something, and who groups wants all.
+      void visible.filter(compile(terms, Date.now()), by, folds);
     };
     renew();
     clearInterval(timer);

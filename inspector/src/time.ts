@@ -27,6 +27,7 @@ export function tick(time: number, length: number): string {
 }
 
 export function took(micros: number): string {
+  if (micros < 1) return "<1 µs";
   if (micros < 1000) return `${micros} µs`;
   if (micros < 1e6) return `${(micros / 1000).toFixed(micros < 1e4 ? 1 : 0)} ms`;
   return `${(micros / 1e6).toFixed(micros < 1e7 ? 1 : 0)} s`;

@@ -26,6 +26,8 @@ async function open(t, options = {}) {
   const end = () => assert.deepEqual(problems, []);
   return { server, page, context, go, seqOf, end };
 }
+/** The list leaves these out until somebody asks for them. */
+const isPlainStart = (it) => it.event === "PreExec" && it.verdict.decision === "allow";
 const rowsOf = (page) => page.locator(".row.event");
 const until = async (check, what) => {
   for (const end = Date.now() + 8000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 40)))
@@ -97,6 +99,30 @@ test("the timeline: filter, address, groups, keys", async (t) => {
   await until(() => page.url().endsWith("#/charts"), "g c");
   await page.goBack();
   await until(() => page.url().includes("#/timeline"), "back");
+  end();
+});
+
+test("the timeline opens with what was stopped, and folds the starts of programs", async (t) => {
+  const { server, page, end } = await open(t, { many: 50 });
+  const look = page.getByRole("region", { name: "At a glance" });
+  await look.locator(".last li").first().waitFor();
+  const denied = server.records.filter((it) => ["deny", "ask"].includes(it.verdict.decision) && it.event !== "PreExec");
+  const last = denied.sort((a, b) => (a.at < b.at ? 1 : -1))[0];
+  assert.match(await look.locator(".last li").first().textContent(), new RegExp(last.verdict.reason.slice(0, 20)));
+  const programs = rowsOf(page).filter({ hasText: "PreExec" });
+  const all = server.records.filter((it) => it.event === "PreExec").length;
+  const starts = server.records.filter(isPlainStart).length;
+  assert.ok(starts > 0);
+  assert.equal(await programs.count(), all - starts);
+  await page.getByRole("button", { name: "folded" }).click();
+  await until(async () => (await programs.count()) === all, "the starts are shown");
+  await look.getByRole("button", { name: "stopped" }).click();
+  await until(async () => (await rowsOf(page).allTextContents()).every((it) => /deny|ask/.test(it)), "what was stopped");
+  server.ask(approval("q1", {}));
+  const waiting = look.getByRole("button", { name: /waits? for you/ });
+  await until(async () => /^[1-9]/.test(await waiting.textContent()), "a question waits");
+  await waiting.click();
+  await page.getByRole("heading", { name: "Approvals" }).first().waitFor();
   end();
 });
 
@@ -460,6 +486,7 @@ test("what several hosts have kept is put in order", async (t) => {
   assert.deepEqual(
     tails,
     server.records
+      .filter((it) => !isPlainStart(it))
       .map((it) => it.at)
       .sort()
       .reverse()

@@ -221,7 +221,9 @@ function EventHead({ row, record }: { row: Row; record: Judged["record"] }): JSX
           <strong>The run ends:</strong> <Quoted text={verdict.stop} limit={400} />
         </p>
       )}
-      {record.truncated && <p class="note">The event was too large to be kept whole: long texts are cut below. Its verdict is complete.</p>}
+      {record.truncated && (
+        <p class="note">The event was too large to be kept whole: long texts are cut below. Its verdict is complete.</p>
+      )}
     </header>
   );
 }

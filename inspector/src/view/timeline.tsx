@@ -6,17 +6,34 @@ import type { JSX } from "preact";
 import { download, lines } from "../export";
 import { judgedOf, type Row } from "../read";
 import { change, route } from "../route";
-import { filter, fleet, grouping, GROUPS, hosts, rows, version, visible, type Group } from "../store";
+import {
+  approvals,
+  filter,
+  fleet,
+  grouping,
+  GROUPS,
+  hosts,
+  noted,
+  rows,
+  startsShown,
+  version,
+  visible,
+  type Group,
+} from "../store";
 import { link } from "../session";
-import { number, times } from "../time";
+import { oneLine } from "../text";
+import { clock, number, times } from "../time";
 import { EventPane } from "./event";
 import { Filter } from "./filter";
 import { FleetProblem, NoVerdicts } from "./fleet";
 import { Lanes } from "./lanes";
 import { flat, grouped, List } from "./list";
-import { Icon } from "./marks";
+import { Icon, Mark } from "./marks";
 import { closeEvent, openEvent, useViewKeys } from "./opened";
 import { Empty, say } from "./shell";
+
+const STOPPED = "decision:deny decision:ask";
+const REWRITTEN = "is:rewritten";
 
 const paused = signal(false);
 const away = signal(false);
@@ -85,6 +102,7 @@ export function Timeline(): JSX.Element {
   return (
     <div class={`timeline ${event !== "" ? "has-event" : ""}`}>
       <div class="timeline-main">
+        <FirstLook />
         <Bar />
         <FleetProblem part="verdicts" />
         <Lanes />
@@ -110,13 +128,72 @@ export function Timeline(): JSX.Element {
           {nothing === "none" && <Nothing />}
         </div>
         <p class="sum" aria-live="off">
-          {q === "" ? times(visible.rows.length, "event") : `${number(visible.rows.length)} of ${times(rows.length, "event")}`}
+          {q === ""
+            ? times(visible.rows.length + visible.folded, "event")
+            : `${number(visible.rows.length)} of ${times(rows.length, "event")}`}
           {by !== undefined && ` in ${times(visible.groups.size, "group")}`}
-          {paused.value && ", paused"} {shown > 0 && <Export shown={() => visible.rows.slice(0, shown)} />}
+          {paused.value && ", paused"} <Folded /> {shown > 0 && <Export shown={() => visible.rows.slice(0, shown)} />}
         </p>
       </div>
       {event !== "" && <EventPane key={event} id={event} onClose={closeEvent} />}
     </div>
+  );
+}
+
+/** How many of the last ones are shown at once. */
+const LAST = 3;
+
+/** What a person comes for: what waits, what was stopped, what was rewritten. */
+function FirstLook(): JSX.Element | null {
+  version.value;
+  const { q } = route.value;
+  const waiting = approvals.value.length;
+  if (rows.length === 0 && waiting === 0) return null;
+  const to = (wanted: string): void => filter(q === wanted ? "" : wanted);
+  const last = noted.stopped.slice(-LAST).reverse();
+  return (
+    <section class="first-look" aria-label="At a glance">
+      <p class="counts">
+        <button type="button" class={waiting > 0 ? "is-urgent" : ""} onClick={() => change({ view: "approvals" })}>
+          <strong>{number(waiting)}</strong> {waiting === 1 ? "waits" : "wait"} for you
+        </button>
+        <button type="button" aria-pressed={q === STOPPED} onClick={() => to(STOPPED)}>
+          <strong>{number(noted.stopped.length)}</strong> stopped
+        </button>
+        <button type="button" aria-pressed={q === REWRITTEN} onClick={() => to(REWRITTEN)}>
+          <strong>{number(noted.rewritten.length)}</strong> rewritten
+        </button>
+      </p>
+      {q === "" && last.length > 0 && (
+        <ul class="last">
+          {last.map((row) => (
+            <li key={row.id}>
+              <button type="button" class="link" onClick={() => openEvent(row, false)}>
+                <Mark tone={row.tone} />
+                <span class="last-agent">{oneLine(row.agent)}</span>
+                <code>{oneLine(row.text)}</code>
+                <span class="last-why">{oneLine(judgedOf(row).record.verdict.reason ?? row.decidedBy)}</span>
+                <time>{clock(row.time).slice(0, 8)}</time>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+/** The starts of programs that the list leaves out, which may be hundreds of one call. */
+function Folded(): JSX.Element | null {
+  version.value;
+  const isShown = startsShown.value;
+  if (!isShown && visible.folded === 0) return null;
+  return (
+    <button type="button" class="link" aria-pressed={isShown} onClick={() => (startsShown.value = !isShown)}>
+      {isShown
+        ? "Fold the starts of programs"
+        : `${times(visible.folded, "start of a program is", "starts of programs are")} folded`}
+    </button>
   );
 }
 
