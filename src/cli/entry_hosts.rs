@@ -11,6 +11,7 @@ use super::{Cli, Command, Failure, Finding};
 use clap::Parser;
 use hookwire_ask::programs::{HOST, SMALL, TYPED};
 use hookwire_ask::warm::Warm;
+use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::places;
 use hookwire_engine::running::{self, Stopped};
 use hookwire_rules::agents::AGENTS;
@@ -28,6 +29,30 @@ pub(super) fn renew_hosts(
     let finding = command(out)?;
     if end_unreached(root, &before) > 0 && !out.json {
         out.line("The host of the earlier entry has ended.");
+    }
+    Ok(finding)
+}
+
+/// The same for every project that an entry is for or that a host judges.
+pub(super) fn renew_all_hosts(
+    mut roots: BTreeSet<PathBuf>,
+    out: &mut Output,
+    command: impl FnOnce(&mut Output) -> Result<Finding, Failure>,
+) -> Result<Finding, Failure> {
+    for mut host in running::find(None)? {
+        roots.extend(host.about().ok().map(|host| PathBuf::from(host.root)));
+    }
+    let before: Vec<_> = roots
+        .into_iter()
+        .map(|root| (entry_sockets(&root), root))
+        .collect();
+    let finding = command(out)?;
+    let n_ended: usize = before
+        .iter()
+        .map(|(sockets, root)| end_unreached(root, sockets))
+        .sum();
+    if n_ended > 0 && !out.json {
+        out.line(&format!("{} ended.", number_of(n_ended, "host")));
     }
     Ok(finding)
 }

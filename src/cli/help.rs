@@ -24,6 +24,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "init",
         &[
             "hookwire init",
+            "hookwire init --set strict",
             "hookwire init --list",
             "hookwire init no-force-push",
             "hookwire init --user no-rm-rf",
@@ -36,7 +37,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "hookwire install codex --user --dry-run",
         ],
     ),
-    ("uninstall", &["hookwire uninstall claude-code"]),
+    (
+        "uninstall",
+        &["hookwire uninstall claude-code", "hookwire uninstall --all"],
+    ),
     ("trust", &["hookwire trust --yes", "hookwire trust show"]),
     ("demo", &["hookwire demo"]),
     (

@@ -4,10 +4,10 @@
 //! The agent's settings are read by the same reader that loads them under `--hooks` as they stand.
 //! Where the agent has no settings but a program an event, the programs are copied.
 
-use super::init::{Written, tell_written, write_new};
 use super::install::InstallArgs;
 use super::output::{Output, Tone, safe};
 use super::own::{Whose, dialect_of, programs_of, whose_command};
+use super::written::{Written, tell_written, write_new};
 use super::{Failure, Finding, agent_parser, find_project};
 use hookwire_base::support::below::ANYWHERE;
 use hookwire_base::support::file::read_named;
@@ -150,6 +150,60 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
     })
 }
 
+/// How many hooks and permission rules an agent has of its own, in each of its files that has any.
+/// A file that can't be read is `doctor`'s to tell.
+pub(super) fn count_own(
+    agent: &'static Agent,
+    user: bool,
+    root: &Path,
+) -> Vec<(PathBuf, usize, usize)> {
+    let args = ImportArgs {
+        agent,
+        user,
+        project: !user,
+        from: None,
+        root: root.to_path_buf(),
+        dry_run: true,
+    };
+    let programs = InstallArgs::for_agent(agent, user, root)
+        .path()
+        .ok()
+        .and_then(|dir| Some((programs_of(agent, &dir, &asked_events(agent))?.len(), dir)));
+    if let Some((n_programs, dir)) = programs {
+        return Vec::from_iter((n_programs > 0).then_some((dir, n_programs, 0)));
+    }
+    let settings = args.settings().unwrap_or_default();
+    let counted = settings.into_iter().map(|settings| {
+        let n_hooks = args.read_hooks(&settings).map_or(0, |hooks| hooks.len());
+        let n_rules = count_permissions(&settings.path);
+        (settings.path, n_hooks, n_rules)
+    });
+    counted
+        .filter(|(_, n_hooks, n_rules)| n_hooks + n_rules > 0)
+        .collect()
+}
+
+/// The rules at `permissions` of an agent's settings.
+fn count_permissions(path: &Path) -> usize {
+    let Ok(text) = read_named(path) else {
+        return 0;
+    };
+    let format = Format::from_path(path).unwrap_or(Format::Json);
+    let settings = formats::parse(&text, format).map(|root| root.to_json());
+    let settings = settings.unwrap_or_default();
+    ["allow", "ask", "deny"]
+        .iter()
+        .filter_map(|list| settings["permissions"][list].as_array())
+        .map(Vec::len)
+        .sum()
+}
+
+fn asked_events(agent: &Agent) -> Vec<&'static str> {
+    dialect_of(agent)
+        .map(Dialect::asked_events)
+        .unwrap_or_default()
+}
+
 impl ImportArgs {
     /// The files to read.
     fn settings(&self) -> Result<Vec<Settings>, Failure> {
@@ -222,9 +276,7 @@ impl ImportArgs {
             Some(from) => from.clone(),
             None => InstallArgs::for_agent(self.agent, self.user, &self.root).path()?,
         };
-        let events = dialect_of(self.agent)
-            .map(Dialect::asked_events)
-            .unwrap_or_default();
+        let events = asked_events(self.agent);
         let Some(programs) = programs_of(self.agent, &dir, &events) else {
             return Ok(None);
         };
@@ -541,7 +593,7 @@ fn copy_new(from: &Path, to: &Path, root: &Path) -> Result<(), Failure> {
             to,
             "another file is there already; it was left as it is".into(),
         )),
-        Written::Now | Written::Before => Ok(()),
+        Written::Now | Written::Again | Written::Before => Ok(()),
     }
 }
 

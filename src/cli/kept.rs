@@ -93,6 +93,32 @@ pub(super) fn was_written(path: &Path, command: &str) -> bool {
         })
 }
 
+/// The files in which commands of hookwire's are, as far as they were written on this machine, with
+/// these commands.
+///
+/// # Errors
+/// What was written can't be listed.
+pub(super) fn written_files() -> io::Result<Vec<(PathBuf, Vec<String>)>> {
+    let mut written = Vec::new();
+    for data in places::data_dirs() {
+        let entries = match fs::read_dir(data.join(ENTRIES)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let record = read_record(&entry?.path());
+            written.extend(
+                record
+                    .filter(|record| !record.commands.is_empty())
+                    .map(|record| (record.path, record.commands)),
+            );
+        }
+    }
+    written.sort();
+    Ok(written)
+}
+
 impl Kept {
     /// What is kept of a file; nothing if there is no place to keep it in.
     pub(super) fn of_file(path: &Path) -> Option<Kept> {

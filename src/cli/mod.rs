@@ -47,7 +47,9 @@ pub(crate) mod tail;
 mod test;
 mod trust;
 mod unasked;
+mod uninstall;
 mod warm_host;
+mod written;
 
 use crate::rpc::VERDICTS;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -176,7 +178,7 @@ enum Command {
     /// Make a coding agent ask hookwire: write an entry into its configuration.
     Install(Deferred<install::InstallArgs>),
     /// Take what `install` wrote out again.
-    Uninstall(Deferred<install::UninstallArgs>),
+    Uninstall(Deferred<uninstall::UninstallArgs>),
     /// Carry the hooks that a coding agent has over into definitions. Exits with 1 if one can't be.
     Import(Deferred<import::ImportArgs>),
     /// Find out whether installed agents are guarded, with a probe for each. Exits with 1 if one
@@ -732,9 +734,7 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         Command::Uninstall(args) if args.is_managed() => args
             .managed_wish()
             .and_then(|wish| managed::uninstall(&wish, &mut out)),
-        Command::Uninstall(args) => {
-            entry_hosts::renew_hosts(args.root(), &mut out, |out| install::uninstall(&args, out))
-        }
+        Command::Uninstall(args) => uninstall::run(&args, &mut out),
         Command::Import(args) => import::run(&args, &mut out),
         Command::Doctor(args) => doctor::run(&args, &mut out),
         Command::Host(args) => host::run(&args, &mut out),
@@ -766,8 +766,10 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     // contain.
     let is_told = matches!(&cli.command, Command::Serve(args) if args.hooks.log_verdicts);
     let verdicts = if is_told { "info" } else { "off" };
-    // A test tells in its result what goes wrong, so warnings would say it twice.
-    let wanted = if matches!(&cli.command, Command::Test(_)) && cli.log == "warn" {
+    // A test tells in its result what goes wrong, so warnings would say it twice. The cases that
+    // `init` shows are judged in the same way.
+    let shows_cases = matches!(&cli.command, Command::Test(_) | Command::Init(_));
+    let wanted = if shows_cases && cli.log == "warn" {
         "error"
     } else {
         &cli.log

@@ -146,7 +146,7 @@ fn review_project(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
 }
 
 /// Has every running host read its definitions before this returns.
-fn reload_hosts() {
+pub(super) fn reload_hosts() {
     for (path, problem) in reload_all() {
         say_on_stderr(format_args!(
             "{}: it may not have read them yet: {problem}",
@@ -204,7 +204,8 @@ fn list_trusted(out: &mut Output) -> Result<Finding, Failure> {
     Ok(finding)
 }
 
-fn show_review(review: &Review, out: &mut Output) {
+/// Prints what there is to approve.
+pub(super) fn show_review(review: &Review, out: &mut Output) {
     if out.json {
         out.json(&summary(review));
         return;

@@ -428,10 +428,12 @@ fn one_module_writes_into_projects() {
         // Into copies and directories of their own.
         "cli/test/place.rs",
         "cli/drive.rs",
+        "cli/init/preview.rs",
         "cli/fleet/cases.rs",
         "inspector/tried.rs",
         // Into what this user's data and runtime directories have.
         "cli/kept.rs",
+        "cli/written/record.rs",
         "cli/serve.rs",
         "cli/warm_host.rs",
         // Where only root can put a link.
@@ -440,7 +442,7 @@ fn one_module_writes_into_projects() {
         // For whoever packs hookwire.
         "cli/generate/share.rs",
         // Into an agent's settings, which people keep behind links.
-        "cli/install.rs",
+        "cli/install/mod.rs",
     ];
     let writes = [
         "fs::write(",

@@ -685,7 +685,9 @@ fn examples_and_starter_are_without_a_remark() {
     definition_dirs(&repo("examples"), &mut dirs);
     assert!(dirs.len() > 10, "{dirs:?}");
     let home = tempfile::tempdir().unwrap();
-    let (code, out, err) = run(hookwire().current_dir(home.path()).arg("init"));
+    let (code, out, err) = run(hookwire()
+        .current_dir(home.path())
+        .args(["init", "--starter"]));
     assert_eq!(
         (code, out.lines().next()),
         (0, Some("Wrote .hookwire/guard.yaml.")),
@@ -709,7 +711,9 @@ fn examples_and_starter_are_without_a_remark() {
         assert_eq!(told, [json!(null); 0], "{}", dir.display());
         assert!(!host.hooks().hooks.is_empty(), "{}", dir.display());
     }
-    let (code, out, _) = run(hookwire().current_dir(home.path()).arg("init"));
+    let (code, out, _) = run(hookwire()
+        .current_dir(home.path())
+        .args(["init", "--starter"]));
     assert_eq!(
         (code, out.lines().next()),
         (

@@ -301,6 +301,8 @@ const ENDS: &[(&str, i32, &str)] = &[
         "waiting for a question",
     ),
     ("hookwire inspect", 124, "http://127.0.0.1:"),
+    ("hookwire init$", 2, "nobody is there to answer"),
+    ("hookwire init --set", 2, "nobody is there to answer"),
 ];
 
 /// In a project with a rule, an agent that asks and its host.
@@ -332,7 +334,12 @@ fn every_example_of_a_help_runs() {
             help.words
         );
         for example in help.examples() {
-            let known = ENDS.iter().find(|(begin, ..)| example.starts_with(begin));
+            let known = ENDS
+                .iter()
+                .find(|(begin, ..)| match begin.strip_suffix('$') {
+                    Some(whole) => example == whole,
+                    None => example.starts_with(begin),
+                });
             let (expected, says) = known.map_or((0, ""), |(_, code, says)| (*code, *says));
             let command = if expected == 124 {
                 format!("timeout 2 {example}")

@@ -396,7 +396,8 @@ fn nothing_is_written_through_a_link_out_of_the_project() {
         if command.starts_with("test") {
             fs::write(link.with_file_name("x.yaml"), slip).unwrap();
         }
-        let before = (files(&top.join("home")), files(&top.join("project/rules")));
+        let users = top.join("home/.config");
+        let before = (files(&users), files(&top.join("project/rules")));
         let command: Vec<String> = command.split(' ').map(in_full).collect();
         let output = project.run(&command.iter().map(String::as_str).collect::<Vec<_>>(), "");
         let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
@@ -405,7 +406,7 @@ fn nothing_is_written_through_a_link_out_of_the_project() {
             is_told,
             "{link:?} {command:?}: {said}"
         );
-        assert_eq!(files(&top.join("home")), before.0, "{link:?} {command:?}");
+        assert_eq!(files(&users), before.0, "{link:?} {command:?}");
         assert_eq!(
             files(&top.join("project/rules")) == before.1,
             is_told,

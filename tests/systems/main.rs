@@ -5,6 +5,7 @@
 mod agent_hook;
 mod agentpool;
 mod agents;
+mod begin;
 mod broken;
 mod claude_code;
 mod clients;

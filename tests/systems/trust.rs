@@ -839,7 +839,7 @@ fn what_init_writes_is_in_force_and_what_came_along_isnt() {
     fs::remove_dir_all(project.root().join(".hookwire")).unwrap();
     // An empty directory holds nothing to look at.
     fs::create_dir(project.root().join(".hookwire")).unwrap();
-    let steps = text(&project.run(&["init"], ""));
+    let steps = text(&project.run(&["init", "--starter"], ""));
     assert!(
         steps.contains(
             " hookwire check\n  judge a call     hookwire explain --run --bash 'git push --force'\n"

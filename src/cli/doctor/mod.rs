@@ -294,6 +294,57 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
     })
 }
 
+/// Tries the entries of agents, and says what came of each probe. An agent without an entry is
+/// found out, too.
+pub(super) fn prove(
+    agents: &[&'static Agent],
+    root: &Path,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
+    let definitions = DefinitionArgs {
+        root: root.to_path_buf(),
+        ..DefinitionArgs::default()
+    };
+    let granting = Granting::of_agents(agents.iter().copied(), root);
+    let hooks = HostArgs {
+        definitions,
+        ..HostArgs::default()
+    };
+    let hooks = HostArgs {
+        reach: hooks.reach.with_entries(&granting),
+        ..hooks
+    };
+    let host = hooks.definitions.host_with(hooks.options()?)?;
+    let mut report = Report {
+        out,
+        about: String::new(),
+        is_bad: false,
+    };
+    for agent in agents {
+        report.begin_section(&agent.title);
+        let settings_root = standing::settings_root(agent, root);
+        let found: Vec<_> = InstallArgs::for_each_place(agent, &settings_root)
+            .iter()
+            .filter_map(|place| Some((place.path().ok()?, place.entry()?)))
+            .collect();
+        if found.is_empty() {
+            report.say_health(
+                Health::Bad,
+                &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name),
+            );
+        }
+        if let Some(problem) = without_git(agent, &found, &settings_root) {
+            report.say_health(Health::Bad, &problem);
+        }
+        look_at(agent, &found, &host, root, &mut report)?;
+    }
+    Ok(if report.is_bad {
+        Finding::Found
+    } else {
+        Finding::Fine
+    })
+}
+
 fn check_definitions(host: &Host, report: &mut Report<'_>) {
     let published = host.published();
     report.begin_section("definitions");
@@ -370,7 +421,7 @@ fn look_at(
         _ => probed::probes_for(dialect, host, root)?,
     };
     for (file, entry) in found {
-        let path = file.display();
+        let path = file.strip_prefix(".").unwrap_or(file).display();
         let (commands, missing, edits, remarks) = match entry {
             Entry::Unreadable(problem) => {
                 // Some agents drop such a file without a word.

@@ -389,9 +389,9 @@ impl Review {
             .is_some_and(|before| before.record.is_of_the_same(&self.record))
     }
 
-    /// Whether nothing is new but these files, by their paths below the root, with these bytes, and
-    /// nothing has gone.
-    pub fn adds_only(&self, own: &BTreeMap<PathBuf, &[u8]>) -> bool {
+    /// Whether nothing has changed but these files, by their paths below the root: they have these
+    /// bytes, or are gone where there are none.
+    pub fn changes_only(&self, own: &BTreeMap<PathBuf, Option<&[u8]>>) -> bool {
         let nothing = Record::default();
         let before = self
             .before
@@ -406,7 +406,8 @@ impl Review {
         };
         let found = programs(&self.record);
         let is_known = |(path, file): (&PathBuf, &File)| {
-            own.get(path).is_some_and(|bytes| **bytes == *file.bytes)
+            own.get(path)
+                .is_some_and(|bytes| bytes.is_some_and(|bytes| *bytes == *file.bytes))
                 || before
                     .files
                     .get(path)
@@ -417,7 +418,7 @@ impl Review {
             && before
                 .files
                 .keys()
-                .all(|path| self.files.contains_key(path))
+                .all(|path| self.files.contains_key(path) || own.get(path) == Some(&None))
             && self
                 .record
                 .named

@@ -142,12 +142,6 @@ enum Missing {
     Tell,
 }
 
-#[derive(clap::Args)]
-pub(super) struct UninstallArgs {
-    #[command(flatten)]
-    place: PlaceOfEntry,
-}
-
 /// Seconds that an agent waits for the hook, at least, and how much longer than the hook's own
 /// limit.
 const TIMEOUT: u64 = 60;
@@ -193,6 +187,37 @@ enum Kind {
     Own,
     /// The same, to be executed.
     Program,
+}
+
+/// Takes an agent's entries out that are at a place.
+pub(super) fn uninstall_at(place: &PlaceOfEntry, out: &mut Output) -> Result<Finding, Failure> {
+    let mut n_changed = 0;
+    for args in InstallArgs::for_each_place(place.agent, &place.root)
+        .iter()
+        .filter(|it| it.place.user == place.user)
+    {
+        let spoken = args.spoken();
+        let n = place.carry_out(&args.plan_changes(false)?, false, out)?;
+        if out.json {
+            let changed = n > 0 && !place.dry_run;
+            let (agent, file) = (place.agent.name, args.path()?);
+            out.json(
+                &json!({ "agent": agent, "file": file, "changed": changed, "leftAlone": spoken }),
+            );
+        } else {
+            tell_left_alone(&args.path()?, &spoken, out);
+        }
+        n_changed += n;
+    }
+    if out.json {
+        return Ok(Finding::Fine);
+    }
+    match n_changed {
+        0 => out.line(&format!("{} doesn't ask hookwire here.", place.agent.name)),
+        _ if place.dry_run => {}
+        _ => out.line(&format!("{} asks hookwire no more.", place.agent.name)),
+    }
+    Ok(Finding::Fine)
 }
 
 pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
@@ -265,53 +290,20 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     Ok(Finding::Fine)
 }
 
-pub(super) fn uninstall(
-    UninstallArgs { place }: &UninstallArgs,
-    out: &mut Output,
-) -> Result<Finding, Failure> {
-    let mut n_changed = 0;
-    for args in InstallArgs::for_each_place(place.agent, &place.root)
-        .iter()
-        .filter(|it| it.place.user == place.user)
-    {
-        let spoken = args.spoken();
-        let n = place.carry_out(&args.plan_changes(false)?, false, out)?;
-        if out.json {
-            let changed = n > 0 && !place.dry_run;
-            let (agent, file) = (place.agent.name, args.path()?);
-            out.json(
-                &json!({ "agent": agent, "file": file, "changed": changed, "leftAlone": spoken }),
-            );
-        } else {
-            tell_left_alone(&args.path()?, &spoken, out);
-        }
-        n_changed += n;
-    }
+/// Writes an agent's entry, and says where.
+pub(super) fn connect(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let (place, path) = (&args.place, args.path()?);
+    let n_changed = place.carry_out(&args.plan_changes(true)?, true, out)?;
+    let shown = path.strip_prefix(".").unwrap_or(&path);
     if out.json {
-        return Ok(Finding::Fine);
+        out.json(&json!({ "agent": place.agent.name, "file": path, "changed": n_changed > 0 }));
+    } else {
+        let said = format!("{} asks hookwire: {}", place.agent.title, shown.display());
+        let said = out.tone(Tone::Good, &said);
+        out.line(&said);
     }
-    match n_changed {
-        0 => out.line(&format!("{} doesn't ask hookwire here.", place.agent.name)),
-        _ if place.dry_run => {}
-        _ => out.line(&format!("{} asks hookwire no more.", place.agent.name)),
-    }
+    tell_left_alone(&path, &args.spoken(), out);
     Ok(Finding::Fine)
-}
-
-impl UninstallArgs {
-    pub(super) fn root(&self) -> &Path {
-        &self.place.root
-    }
-
-    /// Whether a machine's settings are meant.
-    pub(super) fn is_managed(&self) -> bool {
-        self.place.managed
-    }
-
-    /// What is to be taken out of a machine's settings.
-    pub(super) fn managed_wish(&self) -> Result<ManagedWish, Failure> {
-        self.place.managed_wish(&EntryArgs::default())
-    }
 }
 
 impl InstallArgs {
@@ -345,6 +337,38 @@ impl InstallArgs {
             place,
             entry: EntryArgs::default(),
         }
+    }
+
+    /// The entry that `install` writes without options.
+    pub(super) fn to_write(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
+        let mut args = InstallArgs::for_agent(agent, user, root);
+        args.place.dry_run = false;
+        args
+    }
+
+    /// Whether it is the file that a team commits.
+    pub(super) fn is_teams(&self) -> bool {
+        self.place.team
+    }
+
+    /// Whether it is for all projects of the user.
+    pub(super) fn is_users(&self) -> bool {
+        self.place.user
+    }
+
+    /// Takes the entry out; how many files have changed.
+    pub(super) fn take_out(&mut self, out: &mut Output) -> Result<usize, Failure> {
+        self.place.dry_run = false;
+        self.place.carry_out(&self.plan_changes(false)?, false, out)
+    }
+
+    /// Whether `install` would change anything.
+    ///
+    /// # Errors
+    /// The entry can't be written there; why.
+    pub(super) fn would_change(&self) -> Result<bool, Failure> {
+        let changes = self.plan_changes(true)?;
+        Ok(changes.iter().any(|change| change.before != change.after))
     }
 
     /// As if they were given for each place where the agent may have an entry: a person's own in
@@ -1083,6 +1107,20 @@ impl InstallArgs {
 }
 
 impl PlaceOfEntry {
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether a machine's settings are meant.
+    pub(super) fn is_managed(&self) -> bool {
+        self.managed
+    }
+
+    /// What is to be taken out of a machine's settings.
+    pub(super) fn wish_to_remove(&self) -> Result<ManagedWish, Failure> {
+        self.managed_wish(&EntryArgs::default())
+    }
+
     fn managed_wish(&self, entry: &EntryArgs) -> Result<ManagedWish, Failure> {
         let mut known = HashSet::new();
         let agents = [self.agent].into_iter().chain(self.more.iter().copied());

@@ -1,37 +1,20 @@
-//! `hookwire init`: a commented starter directory, or rules of the cookbook with their cases.
+//! `hookwire init NAME...` and `--starter`: rules of the cookbook with their cases, or a commented
+//! file.
 
-use super::output::{Output, Tone};
-use super::{Failure, Finding, definitions_dir, root_of};
-use hookwire_base::support::below::{self, ANYWHERE};
-use hookwire_base::support::file;
+use super::super::output::{Output, Tone};
+use super::super::written::record::Record;
+use super::super::written::{Trusts, Written, tell_written, write_new};
+use super::super::{Failure, Finding, definitions_dir, root_of};
+use super::InitArgs;
+use hookwire_base::support::below::ANYWHERE;
 use hookwire_base::support::places;
 use hookwire_base::support::shell_word::argument;
-use hookwire_engine::definitions::approved::{self, DEFINITIONS};
 use hookwire_engine::definitions::cookbook::{self, RULES};
-use hookwire_engine::trust;
 use serde_json::json;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-#[derive(clap::Args)]
-pub(super) struct InitArgs {
-    /// Rules of the cookbook, see --list, written with the cases that test them; without any, a
-    /// commented file to start with.
-    #[arg(value_name = "NAME")]
-    names: Vec<String>,
-    /// Where to write. A file that is there already is left as it is.
-    #[arg(long, value_name = "DIR", default_value_os_t = definitions_dir())]
-    hooks: PathBuf,
-    /// Write your own definitions, which judge in all projects.
-    #[arg(long, conflicts_with = "hooks")]
-    user: bool,
-    /// List the rules of the cookbook instead.
-    #[arg(long, conflicts_with = "names")]
-    list: bool,
-}
-
 /// Checked by a test to load without a diagnostic.
-const STARTER: &str = include_str!("starter.yaml");
+const STARTER: &str = include_str!("../starter.yaml");
 
 pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure> {
     if args.list {
@@ -65,7 +48,7 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
         .iter()
         .flat_map(|rule| rule.files())
         .chain(starter.into_iter().filter(|_| rules.is_empty()));
-    let files: Vec<(String, &str)> = files.collect();
+    let files: Vec<(String, String)> = files.map(|(name, text)| (name, text.to_string())).collect();
     let mut finding = Finding::Fine;
     let trusts = Trusts::new(&dir).filter(|_| !args.user);
     let root = if args.user {
@@ -73,6 +56,8 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
     } else {
         root_of(&dir)
     };
+    let mut record = Record::of_dir(&dir);
+    let is_noted = !matches!(args.definition_scope(false), Scope::Named);
     for (name, text) in &files {
         let path = dir.join(name);
         let written = write_new(&path, &root, text, 0o666)
@@ -81,8 +66,18 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
         if written == Written::Differs {
             finding = Finding::Found;
         }
+        if written == Written::Now && is_noted {
+            record.add(name, text)?;
+        }
     }
-    let is_trusted = trusts.is_some_and(|trusts| trusts.keep_files(&files));
+    let texts = files
+        .iter()
+        .map(|(name, text)| (name.as_str(), Some(text.as_str())));
+    let is_first = trusts.as_ref().is_some_and(Trusts::is_first);
+    let is_trusted = trusts.is_some_and(|trusts| trusts.keep_files(texts));
+    if is_trusted && is_first && is_noted {
+        record.note_first_approval()?;
+    }
     if !out.json {
         match (is_trusted, args.user) {
             (true, _) => out.line("Agents that ask hookwire in this project obey it from now on."),
@@ -129,37 +124,6 @@ impl InitArgs {
             false if self.hooks == definitions_dir() => Scope::Project { is_trusted },
             false => Scope::Named,
         }
-    }
-}
-
-/// A project that holds nothing which a person would have to look at first: what is written here is
-/// hookwire's own.
-struct Trusts {
-    store: PathBuf,
-    root: PathBuf,
-}
-
-impl Trusts {
-    fn new(hooks: &Path) -> Option<Trusts> {
-        let dir = std::path::absolute(hooks)
-            .ok()
-            .filter(|dir| dir.ends_with(DEFINITIONS))?;
-        let root = dir.parent()?.to_path_buf();
-        let store = approved::store(&root)?;
-        let is_known = !dir.exists()
-            || std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_none())
-            || trust::review(&store, &root).is_ok_and(|review| review.is_as_before());
-        is_known.then_some(Trusts { store, root })
-    }
-
-    /// Puts what was written in force, if nothing else has come there meanwhile.
-    fn keep_files(self, files: &[(String, &str)]) -> bool {
-        let own = files
-            .iter()
-            .map(|(name, text)| (Path::new(DEFINITIONS).join(name), text.as_bytes()))
-            .collect();
-        trust::review(&self.store, &self.root)
-            .is_ok_and(|review| review.adds_only(&own) && review.approve(&self.store).is_ok())
     }
 }
 
@@ -210,56 +174,4 @@ fn next_steps(dir: &Path, scope: &Scope, has_cases: bool, out: &mut Output) {
         Scope::Named => {}
     }
     step("guard your own", &format!("hookwire serve{hooks}"));
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
-    Now,
-    /// The file was there already, with this text.
-    Before,
-    /// The file was there already, with another text.
-    Differs,
-}
-
-/// Says what became of a file.
-pub(super) fn tell_written(path: &Path, written: Written, out: &mut Output) {
-    let shown = path.display();
-    if out.json {
-        let (is_new, differs) = (written == Written::Now, written == Written::Differs);
-        return out.json(&json!({ "file": path, "written": is_new, "differs": differs }));
-    }
-    let (tone, said) = match written {
-        Written::Now => (Tone::Good, format!("Wrote {shown}.")),
-        Written::Before => (
-            Tone::Dim,
-            format!("{shown} is there already, with the same text."),
-        ),
-        Written::Differs => (
-            Tone::Warn,
-            format!("{shown} is there already, with another text; it was left as it is."),
-        ),
-    };
-    let said = out.tone(tone, &said);
-    out.line(&said);
-}
-
-/// Never over an existing file: it may hold guards.
-pub(super) fn write_new(
-    path: &Path,
-    root: &Path,
-    text: &str,
-    mode: u32,
-) -> std::io::Result<Written> {
-    match below::write_new(path, root, text, mode) {
-        Ok(()) => Ok(Written::Now),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let is_same = file::read_small(path, file::MAX_FILE)? == text.as_bytes();
-            Ok(if is_same {
-                Written::Before
-            } else {
-                Written::Differs
-            })
-        }
-        Err(error) => Err(error),
-    }
 }
