@@ -33,6 +33,7 @@ macro_rules! pages {
 // A test holds this list against SUMMARY.md.
 pages! {
     "README",
+    "install",
     "tutorial",
     "concepts",
     "agents",

@@ -7,6 +7,7 @@
 mod agent_version;
 mod approvals;
 mod check;
+mod copies;
 mod deferred;
 pub(crate) mod demo;
 mod docs;

@@ -1,6 +1,7 @@
 //! Which hooks of an agent are hookwire's own. Whoever runs, replaces, removes or counts an entry
 //! asks here: an entry that only speaks of hookwire is a person's, or came with a clone.
 
+use super::copies::version_of_copy;
 use super::kept;
 use hookwire_ask::programs::NAMES;
 use hookwire_base::event::{Phase, spec};
@@ -40,6 +41,8 @@ const OPTIONS: [(&str, usize); 11] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Own {
     words: Vec<String>,
+    /// A shell says something if the program fails.
+    has_otherwise: bool,
 }
 
 /// What a hook is to hookwire.
@@ -78,6 +81,21 @@ impl Own {
         self.options()
             .filter(move |(option, _)| *option == flag)
             .filter_map(|(_, value)| value)
+    }
+
+    /// The options that decide how it judges, as `install` takes them.
+    pub(super) fn install_options(&self) -> Vec<String> {
+        const OF_ITS_PLACE: [&str; 4] = ["--event", "--root", "--user-dir", "--data-dir"];
+        let kept = self
+            .options()
+            .filter(|(flag, _)| !OF_ITS_PLACE.contains(flag));
+        let mut options: Vec<String> = kept
+            .flat_map(|(flag, value)| [Some(flag), value])
+            .flatten()
+            .map(String::from)
+            .collect();
+        options.extend(self.has_otherwise.then(|| "--require".to_string()));
+        options
     }
 
     /// Whether its program is looked up.
@@ -194,7 +212,8 @@ fn installed_program(word: &str, root: &Path) -> Result<PathBuf, Untried> {
         };
         return Err(Untried::Gone(format!("{word} {nowhere}")));
     };
-    if THIS.contains(&found) {
+    // A copy lies in the user's data, which may be below the root where that is the home.
+    if THIS.contains(&found) || version_of_copy(&found).is_some() {
         return Ok(found);
     }
     if is_below(&found, root) {
@@ -267,7 +286,10 @@ fn own_words(agent: &Agent, words: Vec<String>) -> Option<Own> {
             rest.next()?;
         }
     }
-    Some(Own { words })
+    Some(Own {
+        words,
+        has_otherwise: false,
+    })
 }
 
 /// What denies in a shell, in the agent's words, when the command at an event doesn't end as
@@ -344,7 +366,12 @@ pub(super) fn whose_command(agent: &Agent, command: &str) -> Whose {
         .chain(parts)
         .filter_map(|(command, rest)| Some((shell_word::written(command)?, rest)));
     let own = read.find(|(_, rest)| rest.is_none_or(|rest| is_otherwise(agent, rest)));
-    let own = own.and_then(|(words, _)| own_words(agent, words));
+    let own = own.and_then(|(words, rest)| {
+        Some(Own {
+            has_otherwise: rest.is_some(),
+            ..own_words(agent, words)?
+        })
+    });
     match own {
         Some(own) => Whose::Own(own),
         None if speaks_of_hookwire(command) => Whose::Speaks(command.to_string()),

@@ -1,6 +1,7 @@
 //! `hookwire uninstall`: an agent's entry taken out, or everything that hookwire has written for this
 //! user.
 
+use super::copies::forget_programs;
 use super::install::{InstallArgs, ManagedWish, PlaceOfEntry, uninstall_at};
 use super::kept::{real_path, written_files};
 use super::output::{Output, Tone};
@@ -76,6 +77,7 @@ fn uninstall_all(out: &mut Output) -> Result<Finding, Failure> {
             }
         }
         reload_hosts();
+        forget_programs()?;
         tell_rest(n_taken, out);
         Ok(finding)
     })

@@ -434,6 +434,7 @@ fn one_module_writes_into_projects() {
         // Into what this user's data and runtime directories have.
         "cli/kept.rs",
         "cli/written/record.rs",
+        "cli/copies.rs",
         "cli/serve.rs",
         "cli/warm_host.rs",
         // Where only root can put a link.

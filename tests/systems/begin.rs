@@ -1,7 +1,7 @@
 //! `hookwire init` without names: the whole beginning, and `uninstall --all`, which takes it back.
 
-use super::installed::{Project, event};
-use super::support::is_there;
+use super::installed::{Project, event, small};
+use super::support::{copy_program, is_there};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -323,4 +323,71 @@ fn at_home_and_outside_of_a_repository_it_is_for_all_projects() {
         "{}",
         text(&done)
     );
+}
+
+/// From the cache of a package runner, the programs are copied to where they stay, and those start.
+#[test]
+fn a_guard_doesnt_live_in_a_cache() {
+    let project = begun();
+    let home = project.0.path().join("home");
+    let cache = home.join(".npm/_npx/1a2b/node_modules/hookwire/bin");
+    fs::create_dir_all(&cache).unwrap();
+    let program = cache.join("hookwire-host");
+    copy_program(env!("CARGO_BIN_EXE_hookwire-host"), &program);
+    copy_program(small(), cache.join("hookwire-run"));
+    let run_of = |program: &Path, args: &[&str]| {
+        let mut command = project.command_of(Command::new(program), args);
+        let bin = project.0.path().join("bin");
+        command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        command.output().unwrap()
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let copies = home.join(".local/share/hookwire/programs");
+    let trial = run_of(&program, &["install", "claude-code", "--dry-run"]);
+    assert!(
+        trial.status.success() && !copies.exists(),
+        "{}",
+        text(&trial)
+    );
+
+    let done = run_of(&program, &["init", "--yes"]);
+    assert!(done.status.success(), "{}", text(&done));
+    let settings = project.root().join(".claude/settings.local.json");
+    let written = fs::read_to_string(&settings).unwrap();
+    let copy = copies.join(version).join("hookwire-run");
+    assert!(written.contains(copy.to_str().unwrap()), "{written}");
+    assert!(!written.contains("_npx"), "{written}");
+    fs::remove_dir_all(home.join(".npm")).unwrap();
+    assert_eq!(
+        asked(&project, "git push -f"),
+        "deny",
+        "the cache was emptied"
+    );
+
+    // An entry that leads into a cache is told, and written anew with what it says.
+    fs::create_dir_all(&cache).unwrap();
+    copy_program(small(), cache.join("hookwire-run"));
+    let in_cache = cache.join("hookwire-run");
+    for (broken, said) in [
+        (in_cache.clone(), "its program is in the cache of npx"),
+        (
+            copies.join("0.0.1/hookwire-run"),
+            "its program is of version 0.0.1",
+        ),
+    ] {
+        let entry = fs::read_to_string(&settings).unwrap();
+        let now = entry
+            .replace(copy.to_str().unwrap(), broken.to_str().unwrap())
+            .replace(small().to_str().unwrap(), broken.to_str().unwrap());
+        fs::write(&settings, now).unwrap();
+        let doctor = run(&project, &["doctor", "claude-code"]);
+        assert!(text(&doctor).contains(said), "{said}: {}", text(&doctor));
+        let fixed = run(&project, &["doctor", "claude-code", "--fix"]);
+        assert!(fixed.status.success(), "{}", text(&fixed));
+        let entry = fs::read_to_string(&settings).unwrap();
+        assert!(entry.contains(small().to_str().unwrap()), "{entry}");
+    }
+    let undone = run(&project, &["uninstall", "--all"]);
+    assert!(undone.status.success(), "{}", text(&undone));
+    assert!(!copies.exists(), "no entry starts the copies any more");
 }

@@ -932,10 +932,11 @@ fn people_type_the_small_program() {
         let (code, listed, _) = said(&["check", "--list", "--live"], "");
         assert!(code == 0 && listed.contains("no-force-push"), "{listed}");
         let (code, installed, told) = said(&["install", "claude-code", "--project"], "");
+        // It stands in a temporary directory, so a copy is started.
         let asking = if is_packed {
-            "bin/hookwire-run hook claude-code"
+            "/hookwire-run hook claude-code"
         } else {
-            "bin/hookwire hook claude-code"
+            "/hookwire hook claude-code"
         };
         assert!(
             code == 0 && installed.contains(asking),
@@ -1229,9 +1230,14 @@ fn the_small_program_is_installed_where_it_is() {
     say(&["trust", "--yes"]);
     let untouched = files(&project.root());
     let settings = project.root().join(installed_for("claude-code"));
+    // They stand in a temporary directory, so copies are started.
+    let copies = project.0.path().join("home/.local/share/hookwire/programs");
     let names = |program: &Path| {
         let text = fs::read_to_string(&settings).unwrap();
-        text.contains(&format!("{:?}", program.display().to_string()))
+        let copy = copies
+            .join(env!("CARGO_PKG_VERSION"))
+            .join(program.file_name().unwrap());
+        text.contains(&format!("{:?}", copy.display().to_string()))
             && text.matches("PreToolUse").count() == 1
     };
     say(&["install", "claude-code"]);

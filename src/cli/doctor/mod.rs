@@ -5,6 +5,7 @@ mod canaries;
 mod driven;
 mod managed;
 mod probed;
+mod renewed;
 mod standing;
 pub(super) mod unasked_calls;
 mod versions;
@@ -12,10 +13,11 @@ mod versions;
 use super::agent_version::{
     VERSION_LIMIT, ask_agent, is_in_project, on_path, run_within, version_numbers,
 };
+use super::copies::{cache_of, version_of_copy};
 use super::granted::Granting;
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
-use super::own::Untried;
+use super::own::{Own, Untried};
 use super::run::{find_supervisor, other_version};
 use super::unasked::{self, Asker};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, agent_parser};
@@ -44,6 +46,10 @@ pub(super) struct DoctorArgs {
     /// This process is apart already: drive, and say nothing else.
     #[arg(long, hide = true, requires = "drive")]
     apart: bool,
+    /// First write those entries anew whose program is in a cache, has gone, or is of another
+    /// version: from a cache, the programs are copied to where they stay.
+    #[arg(long, conflicts_with_all = ["drive", "versions", "managed", "unasked"])]
+    fix: bool,
     /// Look at the settings of this machine that `install --managed` has written: whether they are
     /// root's alone and as they were written, whether a deny arrives, and what of each agent's ways
     /// around them holds. Anybody may ask. Exits with 1 if something that is to hold doesn't.
@@ -128,6 +134,12 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failur
     }
     if args.apart {
         return driven::drive_apart(&args.agents, out);
+    }
+    if args.fix {
+        let wanted = AGENTS.iter().filter(|agent| {
+            args.agents.is_empty() || args.agents.iter().any(|it| it.name == agent.name)
+        });
+        renewed::renew_all(wanted, &args.hooks.definitions.root, out)?;
     }
     let granting = Granting::of_agents(
         AGENTS.iter().filter(|agent| {
@@ -469,13 +481,17 @@ fn look_at(
                     &format!("{path}: --hooks {hooks}: no such file or directory"),
                 );
             }
+            tell_program(agent, &path.to_string(), command, report);
             let line = command.line();
             let (program, arguments) = match command.to_try(file, root) {
                 Ok(words) => words,
                 Err(Untried::Gone(why)) => {
                     report.say_health(
                         Health::Bad,
-                        &format!("{path}: a probe was not denied, because {why}: {line}"),
+                        &format!(
+                            "{path}: a probe was not denied, because {why} (`hookwire doctor {} --fix` writes the entry anew): {line}",
+                            agent.name
+                        ),
                     );
                     continue;
                 }
@@ -513,6 +529,29 @@ fn look_at(
         );
     }
     Ok(())
+}
+
+/// Says if the program of an entry won't stay, or isn't of this version.
+fn tell_program(agent: &Agent, path: &str, command: &Own, report: &mut Report<'_>) {
+    let program = Path::new(&command.words()[0]);
+    let again = format!(
+        "`hookwire doctor {} --fix` writes one that stays",
+        agent.name
+    );
+    if let Some(cache) = cache_of(program) {
+        let told = format!(
+            "{path}: its program is in {cache}, which is emptied at some time: {again}: {}",
+            program.display()
+        );
+        report.say_health(Health::Doubtful, &told);
+    }
+    let own = env!("CARGO_PKG_VERSION");
+    if let Some(version) = version_of_copy(program).filter(|version| version != own) {
+        let again = format!("`hookwire doctor {} --fix` takes this one", agent.name);
+        let told =
+            format!("{path}: its program is of version {version}, and this is {own}: {again}");
+        report.say_health(Health::Doubtful, &told);
+    }
 }
 
 /// An entry as `install` writes it.

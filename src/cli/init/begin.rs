@@ -322,8 +322,8 @@ impl Plan {
             } = found;
             let version = match (program, version) {
                 (_, Some(version)) => version.clone(),
-                (Some(_), None) => "whose version isn't known".into(),
-                (None, None) => "which isn't on PATH".into(),
+                (Some(_), None) => "(its version isn't known)".into(),
+                (None, None) => "(not on PATH)".into(),
             };
             let state = match step {
                 Connect::Cannot(why) => out.tone(Tone::Warn, &format!("can't be connected: {why}")),

@@ -1,13 +1,16 @@
 //! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing
 //! else in it.
 
+pub(super) mod program;
+
+use self::program::{BESIDE, asking_program, own_program, path_text};
+use super::copies::{keep_programs, lasting};
 use super::kept::{self, Before, Kept};
 use super::output::{Output, Tone, safe};
 use super::own::{
     OTHERWISE, Own, Whose, dialect_of, events_of, has_own, is_whole_plugin, missing_told,
     otherwise_said, own_entry, plugin_with, spoken_by, whose_plugin, whose_program,
 };
-use super::run::{find_supervisor, other_version, version_of};
 use super::{Failure, Finding, agent_parser, agent_version, find_project};
 use clap::ValueEnum;
 use hookwire_base::event::set_pointer;
@@ -281,7 +284,7 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     }
     let definitions = place.root.join(DEFINITIONS);
     if !place.user && !definitions.is_dir() {
-        out.line("There are no hooks yet: `hookwire init` writes a starter, `hookwire init --list` shows ready ones.");
+        out.line("There are no hooks yet: `hookwire init` takes a set of rules, `hookwire init --list` shows all.");
     } else if definitions.is_dir() && !entry.live && !approved::is_approved(&place.root) {
         out.line(
             "Nobody has trusted the hooks of this project yet: `hookwire trust` shows them and puts them in force.",
@@ -344,6 +347,18 @@ impl InstallArgs {
         let mut args = InstallArgs::for_agent(agent, user, root);
         args.place.dry_run = false;
         args
+    }
+
+    /// Whether the agent shows hookwire's line.
+    pub(super) fn shows_line(&self) -> bool {
+        let Some(member) = &self.place.agent.status_line else {
+            return false;
+        };
+        let settings = self.path().ok().and_then(|path| {
+            let text = read_file(&path).ok()??;
+            value_of(&text, Format::from_path(&path).unwrap_or_default()).ok()
+        });
+        settings.is_some_and(|settings| is_own_line(&settings[member]))
     }
 
     /// Whether it is the file that a team commits.
@@ -638,8 +653,8 @@ impl InstallArgs {
     fn command_words(&self, event: Option<&str>) -> Result<Vec<String>, Failure> {
         let program = match () {
             () if self.entry.shared => "hookwire".into(),
-            () if self.entry.is_plain() => asking_program()?,
-            () => own_program()?,
+            () if self.entry.is_plain() => path_text(&lasting(Path::new(&asking_program()?))?)?,
+            () => path_text(&lasting(Path::new(&own_program()?))?)?,
         };
         let mut words = vec![program, "hook".into(), self.place.agent.name.into()];
         words.extend(
@@ -1034,7 +1049,7 @@ impl InstallArgs {
 
     /// What has the agent show hookwire's line.
     fn status_line(&self) -> Result<Value, Failure> {
-        let mut words = vec![own_program()?];
+        let mut words = vec![path_text(&lasting(Path::new(&own_program()?))?)?];
         words.extend(STATUS_LINE.map(String::from));
         if !self.place.user {
             words.extend([
@@ -1141,6 +1156,9 @@ impl PlaceOfEntry {
         is_install: bool,
         out: &mut Output,
     ) -> Result<usize, Failure> {
+        if is_install && !self.dry_run {
+            keep_programs()?;
+        }
         let (mut n_changed, mut dirs) = (0, Vec::new());
         for change in changes
             .iter()
@@ -1337,13 +1355,6 @@ pub(super) fn seconds_within(limit: Option<Duration>) -> u64 {
     limit.map_or(TIMEOUT, |time| {
         TIMEOUT.max(time.as_secs().saturating_add(LONGER))
     })
-}
-
-/// A path in the command.
-fn path_text(path: &Path) -> Result<String, Failure> {
-    path.to_str()
-        .map(str::to_string)
-        .ok_or_else(|| Failure(format!("{}: not UTF-8", path.display())))
 }
 
 /// The members that `install` has added to a file which was there before, and which the file must
@@ -1710,29 +1721,4 @@ pub(super) fn value_of(text: &str, format: Format) -> Result<Value, Failure> {
 /// Whether settings without a member may hold a person's remarks.
 fn has_comment(text: &str, format: Format) -> bool {
     format == Format::Toml && !text.trim().is_empty()
-}
-
-/// The small program beside this one, and what keeps agents from starting it.
-static BESIDE: LazyLock<Option<(PathBuf, Option<String>)>> = LazyLock::new(|| {
-    let small = find_supervisor().ok()?;
-    let problem = other_version(&small, &version_of(&small));
-    Some((small, problem))
-});
-
-/// The path in full of the program that agents start: the small one, which is quicker, if it is
-/// there and as new as this.
-pub(super) fn asking_program() -> Result<String, Failure> {
-    match &*BESIDE {
-        Some((small, None)) => path_text(small),
-        _ => own_program(),
-    }
-}
-
-/// This program's path in full.
-pub(super) fn own_program() -> Result<String, Failure> {
-    let program = std::env::current_exe()?;
-    program
-        .into_os_string()
-        .into_string()
-        .map_err(|error| Failure(format!("{}: not UTF-8", Path::new(&error).display())))
 }

@@ -9,7 +9,8 @@ pub(super) mod people;
 mod record;
 pub(super) mod settings;
 
-use super::install::{ManagedWish as Wish, asking_program, own_program, show_diff};
+use super::install::program::{asking_program, own_program};
+use super::install::{ManagedWish as Wish, show_diff};
 use super::output::{Output, Tone, safe};
 use super::own::events_of;
 use super::{Failure, Finding};

@@ -101,7 +101,7 @@ const PATHS: &[&str] = &[
 /// trusted, too.
 const COMMANDS: &str = "\
     trust|init|serve|host stop|approvals approve|approvals deny|inspect|uninstall|install|import|state set|state increment|\
-    state compare-and-set|state delete|check --fix|check --migrate|test --update|fleet publish|fleet init|fleet key";
+    state compare-and-set|state delete|check --fix|doctor --fix|check --migrate|test --update|fleet publish|fleet init|fleet key";
 
 /// What shows and asks nothing of anybody.
 const HARMLESS: &[&str] = &["trust list", "trust show*", "init --list"];
