@@ -2,6 +2,8 @@
 //! answer needn't be asked again, and what many sessions try and nobody looks at may be worth a
 //! guard. Nothing of it is in force by itself.
 
+use hookwire_engine::definitions::cases;
+use hookwire_engine::definitions::cookbook::{self, RULES, Rule};
 use hookwire_engine::running::told;
 use hookwire_handlers::services::approval::DENIED;
 use serde::Serialize;
@@ -51,6 +53,9 @@ pub struct Proposal {
     /// The hook that it is a line of; absent: it is a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
+    /// The rule of the cookbook that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'static str>,
     /// The text.
     pub definition: String,
     /// The cases that belong to it, a file.
@@ -77,6 +82,8 @@ struct Asked {
     n_yes: usize,
     n_no: usize,
     examples: BTreeSet<String>,
+    /// Some commands aren't among the examples.
+    has_others: bool,
 }
 
 #[derive(Default)]
@@ -148,6 +155,7 @@ impl Suggestions {
             return;
         };
         add_example(&mut asked.examples, command);
+        asked.has_others |= !asked.examples.contains(command);
         let reason = verdict["reason"].as_str().unwrap_or_default();
         match verdict["decision"].as_str() {
             Some("allow") => asked.n_yes += 1,
@@ -166,34 +174,112 @@ impl Suggestions {
             .into_iter()
             .filter(|(_, it)| it.n_yes >= HABIT && it.n_no == 0);
         let mut proposals: Vec<Proposal> = habits
-            .map(|((hook, words), asked)| propose_exception(hook, &words, asked))
+            .filter_map(|((hook, words), asked)| propose_exception(hook, &words, asked))
             .collect();
         let risks = self.tried.into_iter().filter(|(words, tried)| {
-            !tried.is_looked_at
-                && tried.sessions.len() >= SESSIONS
-                && words.split(' ').any(|word| FINAL.contains(&word))
+            !tried.is_looked_at && tried.sessions.len() >= SESSIONS && is_final(words)
         });
-        proposals.extend(risks.map(|(words, tried)| propose_guard(&words, tried)));
+        for (words, tried) in risks {
+            let guard = match fitting_rule(&words, &tried) {
+                Some(rule) => propose_rule(rule, &words, tried),
+                None => propose_guard(&words, tried),
+            };
+            // Several words may lead to one rule.
+            if !proposals
+                .iter()
+                .any(|it| it.rule.is_some() && it.rule == guard.rule)
+            {
+                proposals.push(guard);
+            }
+        }
         proposals.sort_by_key(|proposal| std::cmp::Reverse(proposal.events));
         proposals
     }
 }
 
+/// Whether words are about what isn't taken back. A dry run does nothing.
+fn is_final(words: &str) -> bool {
+    let mut each = words.split(' ');
+    each.clone().any(|word| FINAL.contains(&word)) && !each.any(|word| word == "--dry-run")
+}
+
 /// A question that needn't be asked: a line for the hook that asks, because an `allow` overrules no
 /// other hook's `ask`.
-fn propose_exception(hook: String, words: &str, asked: Asked) -> Proposal {
+///
+/// Of what isn't taken back, only the very commands are let pass that were approved: `rm -rf build`
+/// says nothing of `rm -rf src`. If those are too many to be named, nothing is proposed.
+fn propose_exception(hook: String, words: &str, asked: Asked) -> Option<Proposal> {
     let examples: Vec<String> = asked.examples.into_iter().collect();
-    Proposal {
+    let (what, rules) = match is_final(words) {
+        true if asked.has_others => return None,
+        true => (
+            format!("`{}`", examples.join("`, `")),
+            examples.iter().map(|it| format!("Bash({it})")).collect(),
+        ),
+        false => (format!("`{words}*`"), vec![format!("Bash({words}*)")]),
+    };
+    let definition = match &rules[..] {
+        [rule] => format!("unless: {}\n", quote_yaml(rule)),
+        rules => {
+            let lines = rules.iter().map(|it| format!("  - {}\n", quote_yaml(it)));
+            format!("unless:\n{}", lines.collect::<String>())
+        }
+    };
+    Some(Proposal {
         reason: format!(
-            "you said yes {} times to `{words}*`, and never no: ask no more?",
+            "you said yes {} times to {what}, and never no: ask no more?",
             asked.n_yes
         ),
-        definition: format!("unless: {}\n", quote_yaml(&format!("Bash({words}*)"))),
+        definition,
         cases: write_cases(&examples, "allow"),
         name: hook.clone(),
         hook: Some(hook),
+        rule: None,
         examples,
         events: asked.n_yes,
+    })
+}
+
+/// The rule of the cookbook that is about what was tried: each command is its act, and it stops the
+/// same program with the same word.
+fn fitting_rule(words: &str, tried: &Tried) -> Option<&'static Rule> {
+    let program = words.split(' ').next()?;
+    let is_about = |rule: &&Rule| {
+        let act = cases::read(rule.name, rule.cases())
+            .ok()
+            .and_then(|cases| cases.act);
+        // One that is there to stop everything says nothing of this.
+        act.is_some_and(|act| !act.is_match("") && tried.examples.iter().all(|it| act.is_match(it)))
+    };
+    let finals: Vec<&str> = words
+        .split(' ')
+        .filter(|word| FINAL.contains(word))
+        .collect();
+    let stops = |rule: &&Rule| {
+        let mut finals = finals.iter();
+        finals.any(|word| rule.stops_a_case_with(&[program, word]))
+    };
+    RULES
+        .iter()
+        .find(|rule| rule.names(program) && stops(rule) && is_about(rule))
+}
+
+fn propose_rule(rule: &'static Rule, words: &str, tried: Tried) -> Proposal {
+    let [(_, definition), (_, cases)] = rule.files();
+    Proposal {
+        reason: format!(
+            "{SESSIONS} sessions or more tried `{words}`, {} times, and no rule looked at it: the cookbook has `{}`: {}",
+            tried.n,
+            rule.name,
+            rule.about()
+        ),
+        definition: definition.to_string(),
+        cases: cases.to_string(),
+        name: rule.name.to_string(),
+        hook: None,
+        rule: Some(rule.name),
+        examples: tried.examples.into_iter().collect(),
+        events: tried.n,
     }
 }
 
@@ -215,6 +301,11 @@ fn propose_guard(words: &str, tried: Tried) -> Proposal {
         .collect::<Vec<_>>()
         .join("-");
     let name = format!("no-{name}");
+    // A file of this name would be taken for the cookbook's.
+    let name = match cookbook::find(&name) {
+        Ok(_) => format!("{name}-here"),
+        Err(_) => name,
+    };
     let (rule, why) = (
         quote_yaml(&format!("Bash({words}*)")),
         quote_yaml(&format!(
@@ -232,6 +323,7 @@ fn propose_guard(words: &str, tried: Tried) -> Proposal {
         cases: write_cases(&examples, "deny"),
         name,
         hook: None,
+        rule: None,
         examples,
         events: tried.n,
     }
@@ -387,10 +479,10 @@ mod tests {
                 .map(|n| record("PreToolUse", &n.to_string(), command, verdict.clone()))
                 .collect()
         };
-        let found = proposals(&tries("terraform destroy prod", &allow));
+        let found = proposals(&tries("nomad job purge web", &allow));
         assert_eq!(
-            (found.len(), found[0].name.as_str()),
-            (1, "no-terraform-destroy-prod")
+            (found.len(), found[0].name.as_str(), found[0].rule),
+            (1, "no-nomad-job-purge", None)
         );
         assert_eq!(
             check("a.yaml", &found[0].definition, Layer::Hooks, None)
@@ -417,5 +509,65 @@ mod tests {
             proposals(&tries("terraform destroy", &allow)[..SESSIONS - 1]),
             []
         );
+    }
+
+    /// Each row: what three sessions tried, and the rule of the cookbook that is proposed.
+    #[test]
+    fn where_the_cookbook_has_a_rule_it_is_proposed() {
+        let allow = json!({ "decision": "allow", "outcomes": [] });
+        for (commands, expected) in [
+            (
+                &["rm -rf node_modules", "rm -rf dist build", "rm -rf .venv"][..],
+                Some("no-rm-rf"),
+            ),
+            (&["git push --force"], Some("no-force-push")),
+            (&["git reset --hard"], Some("no-lost-work")),
+            (&["git commit --no-verify"], Some("no-hook-bypass")),
+            (&["terraform destroy prod"], Some("ask-before-destroy")),
+            (&["docker system prune"], Some("no-docker-prune")),
+            (&["npm publish"], Some("ask-before-deploy")),
+            (&["nomad job purge web"], None),
+        ] {
+            let tries = (0..SESSIONS).flat_map(|n| {
+                let session = n.to_string();
+                let records = commands
+                    .iter()
+                    .map(|it| record("PreToolUse", &session, it, allow.clone()));
+                records.collect::<Vec<_>>()
+            });
+            let found = proposals(&tries.collect::<Vec<_>>());
+            assert_eq!(found.len(), 1, "{commands:?}: {found:?}");
+            assert_eq!(found[0].rule, expected, "{commands:?}");
+            // What is proposed as a file is the cookbook's, to the byte, or has another name.
+            match cookbook::find(&found[0].name) {
+                Ok(rule) => assert!(rule.is_own_text(&found[0].definition)),
+                Err(_) => assert_eq!(expected, None),
+            }
+            assert!(!found[0].definition.contains("\"Bash(rm -rf*)\""));
+        }
+    }
+
+    /// A yes to `rm -rf build` is none to `rm -rf src`.
+    #[test]
+    fn what_isnt_taken_back_is_let_pass_word_for_word() {
+        let asks = json!([{ "hook": "careful", "decision": "ask" }]);
+        let yes =
+            json!({ "decision": "allow", "reason": "approved by a person", "outcomes": asks });
+        let of = |names: &[&str]| -> Vec<Value> {
+            (0..HABIT)
+                .map(|n| format!("rm -rf {}", names[n % names.len()]))
+                .map(|command| record("PreToolUse", "s", &command, yes.clone()))
+                .collect()
+        };
+        let found = proposals(&of(&["build", "dist"]));
+        assert_eq!(
+            found[0].definition,
+            "unless:\n  - \"Bash(rm -rf build)\"\n  - \"Bash(rm -rf dist)\"\n"
+        );
+        assert_eq!(
+            proposals(&of(&["build"]))[0].definition,
+            "unless: \"Bash(rm -rf build)\"\n"
+        );
+        assert_eq!(proposals(&of(&["a", "b", "c", "d", "e"])), []);
     }
 }

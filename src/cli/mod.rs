@@ -41,6 +41,7 @@ mod rendered;
 mod reports;
 mod rows;
 pub(crate) mod run;
+mod sample_host;
 pub(crate) mod scratch;
 mod serve;
 mod state;

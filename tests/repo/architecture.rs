@@ -428,7 +428,7 @@ fn one_module_writes_into_projects() {
         // Into copies and directories of their own.
         "cli/test/place.rs",
         "cli/drive.rs",
-        "cli/init/preview.rs",
+        "cli/sample_host.rs",
         "cli/fleet/cases.rs",
         "inspector/tried.rs",
         // Into what this user's data and runtime directories have.

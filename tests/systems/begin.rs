@@ -2,6 +2,7 @@
 
 use super::installed::{Project, event, small};
 use super::support::{copy_program, is_there};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -390,4 +391,34 @@ fn a_guard_doesnt_live_in_a_cache() {
     let undone = run(&project, &["uninstall", "--all"]);
     assert!(undone.status.success(), "{}", text(&undone));
     assert!(!copies.exists(), "no entry starts the copies any more");
+}
+
+/// What sessions tried leads to the cookbook's rule, with what it says about each command, until the
+/// rule is there.
+#[test]
+fn what_was_tried_suggests_the_cookbooks_rule() {
+    let project = begun();
+    let tried = |session: usize, command: &str| {
+        let params = json!({ "event": "PreToolUse", "session": session.to_string(),
+            "tool": { "name": "Bash", "callId": command, "input": { "command": command } } });
+        let verdict = json!({ "decision": "allow", "outcomes": [] });
+        json!({ "event": "PreToolUse", "tool": "Bash", "dialect": "native", "verdict": verdict, "params": params })
+    };
+    let record: String = (0..3)
+        .flat_map(|n| ["rm -rf node_modules", "rm -rf src"].map(|it| tried(n, it)))
+        .map(|record| format!("{record}\n"))
+        .collect();
+    write(&project.root().join("kept.jsonl"), &record);
+    let said = text(&run(&project, &["history", "suggest", "kept.jsonl"]));
+    for part in [
+        "the cookbook has `no-rm-rf`",
+        "lets pass  rm -rf node_modules\n",
+        "would stop rm -rf src\n",
+        "`hookwire init no-rm-rf` writes it with its cases.",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(run(&project, &["init", "no-rm-rf"]).status.success());
+    let said = text(&run(&project, &["history", "suggest", "kept.jsonl"]));
+    assert!(said.contains("There is nothing to suggest yet"), "{said}");
 }

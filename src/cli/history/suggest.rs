@@ -1,11 +1,15 @@
 //! `hookwire history suggest`: rules that come of what was recorded.
 
 use super::super::output::{Output, Tone, say_on_stderr};
-use super::super::{Failure, Finding};
+use super::super::sample_host::SampleHost;
+use super::super::{Failure, Finding, find_project};
 use super::kept;
 use crate::suggest::{Proposal, Suggestions};
 use hookwire_base::support::file;
 use hookwire_base::support::json::parse;
+use hookwire_base::support::places;
+use hookwire_base::verdict::Decision;
+use hookwire_engine::definitions::approved::DEFINITIONS;
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -31,13 +35,16 @@ pub(super) fn run(args: &SuggestArgs, out: &mut Output) -> Result<Finding, Failu
         }
         None => kept::each_event("since:30d", None, &mut take)?,
     }
-    let proposals = suggestions.proposals();
+    let mut proposals = suggestions.proposals();
+    proposals.retain(|proposal| !is_there(proposal));
     if proposals.is_empty() && !out.json {
         out.line("There is nothing to suggest yet: no question always got the same answer, and nothing unguarded was tried often.");
     }
     for proposal in &proposals {
         if out.json {
             out.json(proposal);
+        } else if let Some(rule) = proposal.rule {
+            show_rule(proposal, rule, out)?;
         } else {
             show_proposal(proposal, out);
         }
@@ -46,6 +53,39 @@ pub(super) fn run(args: &SuggestArgs, out: &mut Output) -> Result<Finding, Failu
         say_on_stderr("nothing of this is in force: it is you who writes it into a definition");
     }
     Ok(Finding::Fine)
+}
+
+/// Whether a file of this name is in force already, or waits for its approval.
+fn is_there(proposal: &Proposal) -> bool {
+    let name = format!("{}.yaml", proposal.name);
+    let project = find_project().join(DEFINITIONS);
+    let mut dirs = places::user_dirs().iter().chain([&project]);
+    proposal.hook.is_none() && dirs.any(|dir| dir.join(&name).exists())
+}
+
+/// Why, how to get the rule, and what it says about the commands that were tried.
+fn show_rule(proposal: &Proposal, rule: &str, out: &mut Output) -> Result<(), Failure> {
+    out.line(&out.tone(Tone::Strong, &proposal.reason));
+    let files = [(format!("{rule}.yaml"), proposal.definition.clone())];
+    let host = SampleHost::new(files)?;
+    let mut told = Vec::new();
+    for command in &proposal.examples {
+        let decision = host.judge_command(command)?;
+        told.push((decision, command));
+    }
+    for (decision, command) in told {
+        let (word, tone) = match decision {
+            Decision::Deny => ("would stop", Tone::Bad),
+            Decision::Ask | Decision::Defer => ("would ask", Tone::Warn),
+            Decision::Allow => ("lets pass", Tone::Good),
+        };
+        let word = out.tone(tone, &format!("{word:<10}"));
+        out.line(&format!("  {word} {command}"));
+    }
+    out.line(&format!(
+        "  `hookwire init {rule}` writes it with its cases."
+    ));
+    Ok(())
 }
 
 /// Why, where it goes, the text, the cases.

@@ -2,16 +2,13 @@
 //! has the whole set.
 
 use super::super::Failure;
-use super::super::ending::make_runtime;
 use super::super::output::{Output, Tone, shorten_text};
-use super::super::scratch::scratch_dir;
+use super::super::sample_host::SampleHost;
 use hookwire_base::support::places;
-use hookwire_base::verdict::{Decision, Verdict};
+use hookwire_base::verdict::Decision;
 use hookwire_engine::definitions::cases::{self, Case, Scene};
 use hookwire_engine::definitions::cookbook::{Rule, Set};
-use hookwire_engine::host::{Host, HostOptions, LastGood};
 use serde_json::json;
-use std::sync::Arc;
 
 /// A longer command tells people less.
 const MOST_CHARS: usize = 44;
@@ -34,48 +31,22 @@ pub(super) struct Example {
 /// # Errors
 /// No host can be built in a directory of its own.
 pub(super) fn examples(set: &Set) -> Result<Vec<Example>, Failure> {
-    let dir = scratch_dir("init")?;
-    let (hooks, work) = (dir.path().join("hooks"), dir.path().join("work"));
-    std::fs::create_dir(&hooks)?;
-    std::fs::create_dir(&work)?;
-    for (name, text) in set.rules().flat_map(|rule| set.files_of(rule)) {
-        std::fs::write(hooks.join(name), text)?;
-    }
-    let host = Host::new(HostOptions {
-        root: work.clone(),
-        hooks: vec![hooks],
-        last_good: LastGood::Ignored,
-        ..HostOptions::default()
-    });
-    let home = places::home().unwrap_or_else(|| "/".into());
-    let scene = Scene {
-        dir: &work,
-        home: &home,
-        files: dir.path(),
-        session: SESSION,
-    };
-    let runtime = make_runtime()?;
-    let mut examples = Vec::new();
-    for rule in set.rules() {
-        examples.extend(runtime.block_on(of_rule(rule, &host, &scene)));
-    }
-    runtime.shutdown_background();
-    Ok(examples)
+    let host = SampleHost::new(set.rules().flat_map(|rule| set.files_of(rule)))?;
+    Ok(set.rules().flat_map(|rule| of_rule(rule, &host)).collect())
 }
 
 /// The first case of a rule that is stopped, the first that is asked about, and the first that
 /// passes.
-async fn of_rule(rule: &'static Rule, host: &Arc<Host>, scene: &Scene<'_>) -> Vec<Example> {
+fn of_rule(rule: &'static Rule, host: &SampleHost) -> Vec<Example> {
     let mut found: Vec<Example> = Vec::new();
     // A scene that has to be set first is elsewhere.
     let cases = cases::read(rule.name, rule.cases())
         .ok()
         .filter(|cases| cases.setup.is_none());
     for case in cases.iter().flat_map(|cases| &cases.cases).take(MOST_TRIED) {
-        let Some((command, verdict)) = judged(case, host, scene).await else {
+        let Some((command, decision)) = judged(case, host) else {
             continue;
         };
-        let decision = strongest(&verdict);
         if !found.iter().any(|it| it.decision == decision) {
             found.push(Example {
                 decision,
@@ -87,9 +58,16 @@ async fn of_rule(rule: &'static Rule, host: &Arc<Host>, scene: &Scene<'_>) -> Ve
     found
 }
 
-/// A case that is one short command, and the verdict on it.
-async fn judged(case: &Case, host: &Host, scene: &Scene<'_>) -> Option<(String, Verdict)> {
-    let [happening] = <[_; 1]>::try_from(case.happenings(scene).ok()?).ok()?;
+/// A case that is one short command, and what is decided about it.
+fn judged(case: &Case, host: &SampleHost) -> Option<(String, Decision)> {
+    let home = places::home().unwrap_or_else(|| "/".into());
+    let scene = Scene {
+        dir: host.work(),
+        home: &home,
+        files: host.beside(),
+        session: SESSION,
+    };
+    let [happening] = <[_; 1]>::try_from(case.happenings(&scene).ok()?).ok()?;
     let command = happening.event.text("/tool/input/command")?.to_string();
     if &*happening.event.name != "PreToolUse"
         || command.contains('\n')
@@ -97,23 +75,8 @@ async fn judged(case: &Case, host: &Host, scene: &Scene<'_>) -> Option<(String, 
     {
         return None;
     }
-    let trial = host.try_event(happening.dialect, &happening.event).await;
-    Some((command, trial.verdict))
-}
-
-/// What the hooks decide, or would decide if they didn't only observe.
-fn strongest(verdict: &Verdict) -> Decision {
-    let decisions = verdict.outcomes.iter().filter_map(|outcome| {
-        outcome
-            .observed
-            .as_ref()
-            .map_or(outcome.decision, |observed| observed.decision)
-    });
-    let decisions: Vec<Decision> = decisions.collect();
-    [Decision::Deny, Decision::Ask]
-        .into_iter()
-        .find(|decision| decisions.contains(decision))
-        .unwrap_or(Decision::Allow)
+    let decision = host.judge(happening.dialect, &happening.event);
+    Some((command, decision))
 }
 
 /// Prints what is stopped, asked about, and let pass.

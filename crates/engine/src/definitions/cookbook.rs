@@ -43,6 +43,23 @@ impl Rule {
         self.text.replacen(before, &after, 1)
     }
 
+    /// Whether one of its rules is about commands that begin so.
+    pub fn names(&self, beginning: &str) -> bool {
+        self.text.contains(&format!("Bash({beginning} "))
+    }
+
+    /// Whether one of its cases with these words is denied or asked about.
+    pub fn stops_a_case_with(&self, words: &[&str]) -> bool {
+        let is_end = |c: char| c.is_whitespace() || "'\",;&|".contains(c);
+        self.cases
+            .lines()
+            .filter(|line| line.contains("expect: deny") || line.contains("expect: ask"))
+            .any(|line| {
+                let found: Vec<&str> = line.split(is_end).collect();
+                words.iter().all(|word| found.contains(word))
+            })
+    }
+
     /// Its cases.
     pub fn cases(&self) -> &'static str {
         self.cases
