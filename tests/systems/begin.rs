@@ -1,7 +1,7 @@
 //! `hookwire init` without names: the whole beginning, and `uninstall --all`, which takes it back.
 
 use super::installed::{Project, event, small};
-use super::support::{copy_program, is_there};
+use super::support::{copy_program, is_there, repo};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,29 +49,9 @@ fn run(project: &Project, args: &[&str]) -> Output {
 
 /// Runs the program at a terminal where a person gives this answer to what is asked.
 fn answered(project: &Project, args: &[&str], answer: &str) -> (i32, String) {
-    const TERMINAL: &str = "
-import os, pty, sys
-pid, fd = pty.fork()
-if pid == 0:
-    os.execvp(sys.argv[2], sys.argv[2:])
-said, answered = b'', False
-while True:
-    try:
-        part = os.read(fd, 4096)
-    except OSError:
-        break
-    if not part:
-        break
-    said += part
-    if b'[y/N]' in said and not answered:
-        os.write(fd, sys.argv[1].encode() + b'\\n')
-        answered = True
-sys.stdout.buffer.write(said)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-";
     let given = project.command(args);
     let mut terminal = Command::new("python3");
-    terminal.args(["-c", TERMINAL, answer]);
+    terminal.arg(repo("tests/support/terminal.py")).arg(answer);
     terminal.arg(given.get_program()).args(given.get_args());
     terminal.current_dir(given.get_current_dir().unwrap());
     for (name, value) in given.get_envs() {
