@@ -51,6 +51,7 @@ const HOUSE: &[(&str, &[&str])] = &[
         &[
             "suggest",
             "history",
+            "permissions",
             "transcripts",
             "model_server",
             "rpc",

@@ -1,8 +1,12 @@
-//! `hookwire import AGENT`: the hooks that a coding agent has already, as a definition file of
-//! hookwire's.
+//! `hookwire import AGENT`: the hooks and the permissions that a coding agent has already, as
+//! definition files of hookwire's.
 //!
 //! The agent's settings are read by the same reader that loads them under `--hooks` as they stand.
-//! Where the agent has no settings but a program an event, the programs are copied.
+//! Where the agent has no settings but a program an event, the programs are copied. Permissions
+//! become rules of hookwire's own, which are proven before they are written.
+
+mod permissions;
+mod proof;
 
 use super::install::InstallArgs;
 use super::output::{Output, Tone, safe};
@@ -80,8 +84,18 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
         Some(args.root.join(DEFINITIONS))
     };
     let dir = dir.ok_or_else(|| Failure("--user: you have no home directory".into()))?;
+    let root = if args.user {
+        Path::new(ANYWHERE)
+    } else {
+        &args.root
+    };
+    let target = Target { dir: &dir, root };
+    let carried = args.carry_permissions(&target, out)?;
     let (settings, mut found) = match args.read_programs(&dir)? {
         Some((settings, found)) => (vec![settings], found),
+        None if matches!(args.agent.form, Form::Plugin) && carried.is_some() => {
+            (Vec::new(), Vec::new())
+        }
         None if matches!(args.agent.form, Form::Plugin) => {
             let problem = format!(
                 "the hooks of {name} are code that runs within it, so no definition can do the same"
@@ -102,6 +116,13 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
     number_equal_names(&mut found);
     found.iter().for_each(|it| it.print_hook(out));
     if found.iter().all(|it| it.definition.is_none()) {
+        if let Some(finding) = carried {
+            return Ok(if found.is_empty() {
+                finding
+            } else {
+                Finding::Found
+            });
+        }
         if !out.json {
             let places: Vec<String> = settings
                 .iter()
@@ -121,17 +142,10 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
         });
     }
     let text = args.write_definitions(&settings, &found);
-    let root = if args.user {
-        Path::new(ANYWHERE)
-    } else {
-        &args.root
-    };
     let path = dir.join(args.file_name());
     if args.dry_run {
-        out.line(&format!("{} would be:", path.display()));
-        text.lines()
-            .for_each(|line| out.line(&format!("  {}", safe(line))));
-        return Ok(Finding::Fine);
+        show_unwritten(&path, &text, out);
+        return Ok(carried.unwrap_or(Finding::Fine));
     }
     for (from, to) in found.iter().filter_map(|it| it.copy.as_ref()) {
         copy_new(from, to, root)?;
@@ -143,11 +157,25 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
         args.next_steps(&settings, out);
     }
     let is_whole = found.iter().all(|it| it.definition.is_some()) && written != Written::Differs;
-    Ok(if is_whole {
-        Finding::Fine
-    } else {
-        Finding::Found
-    })
+    Ok(
+        if is_whole && carried.is_none_or(|it| it == Finding::Fine) {
+            Finding::Fine
+        } else {
+            Finding::Found
+        },
+    )
+}
+
+/// Where definitions are written: the directory, and what it mustn't lead out of.
+struct Target<'a> {
+    dir: &'a Path,
+    root: &'a Path,
+}
+
+fn show_unwritten(path: &Path, text: &str, out: &mut Output) {
+    out.line(&format!("{} would be:", path.display()));
+    text.lines()
+        .for_each(|line| out.line(&format!("  {}", safe(line))));
 }
 
 /// How many hooks and permission rules an agent has of its own, in each of its files that has any.
@@ -489,6 +517,11 @@ impl ImportArgs {
     }
 
     fn file_name(&self) -> String {
+        format!("{}.yaml", self.base_name())
+    }
+
+    /// The name of the files that are written, without what comes after it.
+    fn base_name(&self) -> String {
         let which = match &self.from {
             None => String::new(),
             // A plugin is known by its directory.
@@ -499,7 +532,7 @@ impl ImportArgs {
                 .map(|stem| format!("-{}", stem.to_string_lossy()))
                 .unwrap_or_default(),
         };
-        format!("{}{which}.yaml", self.agent.name)
+        format!("{}{which}", self.agent.name)
     }
 
     /// A path as people know it.

@@ -1,0 +1,228 @@
+//! Permission rules of coding agents: read from the agent's own files, held against calls as its
+//! documents say, and said as rules of hookwire's.
+//!
+//! An agent's reader makes a [`Permission`] of each rule. The `reads` of a permission is what the
+//! agent does by its documents, and its `said` is what hookwire is to do. Both judge the same
+//! examples, so that nobody has to believe that they are the same.
+
+pub mod claude_code;
+mod commands;
+mod patterns;
+
+use hookwire_base::support::shell_word;
+use hookwire_base::verdict::Decision;
+use serde_json::{Value, json};
+
+/// So many rules are carried over at a time.
+pub const MAX_RULES: usize = 2_000;
+/// The longest rule, in bytes.
+pub const MAX_RULE: usize = 2_000;
+
+/// A call of a tool. A path is absolute, below `~/`, or in the directory of the call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Call {
+    /// A text for the shell.
+    Bash(String),
+    /// A file is read.
+    Read(String),
+    /// A file is written as a whole.
+    Write(String),
+    /// A file is changed in its place.
+    Edit(String),
+    /// A URL is fetched.
+    Fetch(String),
+    /// Another tool, with its input.
+    Tool(String, Value),
+}
+
+impl Call {
+    /// The tool by its name in rules, and its input.
+    pub fn tool(&self) -> (&str, Value) {
+        self.tool_in("~")
+    }
+
+    /// The same, with the home directory in the place of `~`.
+    pub fn tool_in(&self, home: &str) -> (&str, Value) {
+        let placed = |path: &str| match path.strip_prefix("~/") {
+            Some(below) => format!("{home}/{below}"),
+            None => path.to_string(),
+        };
+        match self {
+            Call::Bash(text) => ("Bash", json!({ "command": text })),
+            Call::Read(path) => ("Read", json!({ "file_path": placed(path) })),
+            Call::Write(path) => (
+                "Write",
+                json!({ "file_path": placed(path), "content": "x" }),
+            ),
+            Call::Edit(path) => (
+                "Edit",
+                json!({ "file_path": placed(path), "old_string": "a", "new_string": "b" }),
+            ),
+            Call::Fetch(url) => ("WebFetch", json!({ "url": url, "prompt": "x" })),
+            Call::Tool(name, input) => (name, input.clone()),
+        }
+    }
+
+    /// What happens, as a file of cases has it: the member and its value.
+    pub fn as_case(&self) -> (&'static str, Value) {
+        match self {
+            Call::Bash(text) => ("bash", json!(text)),
+            Call::Read(path) => ("read", json!(path)),
+            Call::Write(path) => ("write", json!(path)),
+            Call::Edit(path) => ("edit", json!(path)),
+            Call::Fetch(url) => ("fetch", json!(url)),
+            Call::Tool(name, input) => (
+                "event",
+                json!({ "event": "PreToolUse", "tool": { "name": name, "input": input } }),
+            ),
+        }
+    }
+
+    /// For people.
+    pub fn shown(&self) -> String {
+        match self {
+            Call::Bash(text) => text.clone(),
+            Call::Read(path) => format!("Read {path}"),
+            Call::Write(path) => format!("Write {path}"),
+            Call::Edit(path) => format!("Edit {path}"),
+            Call::Fetch(url) => format!("WebFetch {url}"),
+            Call::Tool(name, input) if input.as_object().is_some_and(|it| it.is_empty()) => {
+                name.clone()
+            }
+            Call::Tool(name, input) => format!("{name} {input}"),
+        }
+    }
+}
+
+/// A call that shows how a rule is read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    pub call: Call,
+    /// What it tries; for people.
+    pub how: &'static str,
+    /// It is what the rule names, in other words: to allow it is no loosening.
+    pub is_same_act: bool,
+}
+
+impl Example {
+    fn new(call: Call, how: &'static str) -> Example {
+        Example {
+            call,
+            how,
+            is_same_act: false,
+        }
+    }
+}
+
+/// What a permission is here.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Said {
+    /// Rules for `if`; with none, the permission can't be said.
+    pub rules: Vec<String>,
+    /// The hook's `when`.
+    pub when: Option<String>,
+}
+
+/// Whether a call is what a rule names, by the agent's documents.
+pub type Reads = Box<dyn Fn(&Call) -> bool>;
+
+/// A rule of an agent's permissions.
+pub struct Permission {
+    /// As written.
+    pub text: String,
+    /// `file:line`.
+    pub place: String,
+    pub decision: Decision,
+    /// Of several rules that name a call, those of the highest rank count, and of these the
+    /// strictest decides.
+    pub rank: usize,
+    /// What the agent is told where the rule stops it, if the rule says that itself.
+    pub reason: Option<String>,
+    /// What the agent does, by its documents.
+    pub reads: Reads,
+    /// What it is here.
+    pub said: Said,
+    /// How it differs, or why it can't be said; for people.
+    pub notes: Vec<String>,
+    pub examples: Vec<Example>,
+}
+
+/// A setting about permissions that is no rule.
+pub struct Aside {
+    pub text: String,
+    pub place: String,
+    /// Why it isn't carried over; for people.
+    pub why: String,
+}
+
+/// All that an agent's files say of permissions.
+pub struct Permissions {
+    pub rules: Vec<Permission>,
+    pub asides: Vec<Aside>,
+    /// The commands of a text for the shell that the agent judges one by one.
+    pub parts: fn(&str) -> Vec<String>,
+    /// What the reading goes by; for people.
+    pub known_by: &'static str,
+}
+
+/// How strict a decision is. `None` leaves the call to the agent's mode, which may ask: so it is
+/// stricter than an allow.
+pub fn strictness(decision: Option<Decision>) -> u8 {
+    match decision {
+        Some(Decision::Allow) => 0,
+        None => 1,
+        Some(Decision::Ask | Decision::Defer) => 2,
+        Some(Decision::Deny) => 3,
+    }
+}
+
+impl Permissions {
+    /// What the agent decides by its rules; `None`: no rule names the call.
+    pub fn decide(&self, call: &Call) -> Option<Decision> {
+        let Call::Bash(text) = call else {
+            return self.decide_part(call);
+        };
+        let parts = (self.parts)(text).into_iter().map(Call::Bash);
+        parts
+            .map(|part| self.decide_part(&part))
+            .max_by_key(|decision| strictness(*decision))
+            .unwrap_or_default()
+    }
+
+    fn decide_part(&self, part: &Call) -> Option<Decision> {
+        let named = self.rules.iter().filter(|rule| (rule.reads)(part));
+        named
+            .max_by_key(|rule| (rule.rank, strictness(Some(rule.decision))))
+            .map(|rule| rule.decision)
+    }
+
+    /// The rules that would decide in the place of a rule, and are weaker: where those hold, it
+    /// doesn't.
+    pub fn exceptions(&self, of: &Permission) -> Vec<&Permission> {
+        let is_weaker = |it: &&Permission| {
+            it.rank > of.rank && strictness(Some(it.decision)) < strictness(Some(of.decision))
+        };
+        self.rules.iter().filter(is_weaker).collect()
+    }
+}
+
+/// Examples around a command: as the rule has it, and as it hasn't.
+fn around_command(base: &str) -> Vec<Example> {
+    let example = |text: String, how| Example::new(Call::Bash(text), how);
+    let quoted = shell_word::argument(base);
+    let inner = example(format!("bash -c {quoted}"), "in a shell of its own");
+    vec![
+        example(base.into(), "as it is written"),
+        example(format!("{base} x1"), "with a word more"),
+        example(format!("{base}x"), "a name that begins so"),
+        example(format!("{base} && other-program"), "in a chain"),
+        example(format!("other-program; {base}"), "behind another command"),
+        example(format!("FOO=1 {base}"), "behind a variable"),
+        example(format!("timeout 5 {base}"), "behind timeout"),
+        Example {
+            is_same_act: true,
+            ..inner
+        },
+        example(format!("echo {quoted}"), "as a text only"),
+    ]
+}
