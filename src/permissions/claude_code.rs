@@ -107,22 +107,36 @@ pub fn take(
             continue;
         };
         for item in items {
-            let why = match item.text() {
-                None => "it isn't a text",
-                Some(text) if text.len() > MAX_RULE => "it is too long for a rule",
-                Some(_) if permissions.rules.len() >= MAX_RULES => {
-                    "there are too many rules to carry over at a time"
-                }
-                Some(text) => {
-                    let rule = permission(text.trim(), decision, place(item), level);
-                    permissions.rules.push(rule);
-                    continue;
-                }
+            let Some(text) = item.text() else {
+                permissions
+                    .asides
+                    .push(aside("(no text)", item, "it isn't a text"));
+                continue;
             };
-            let text = item.text().unwrap_or("(no text)");
-            permissions.asides.push(aside(text, item, why));
+            add(permissions, text.trim(), decision, place(item), level);
         }
     }
+}
+
+/// Adds a rule, if there is room for it.
+pub(super) fn add<'p>(
+    permissions: &'p mut Permissions,
+    text: &str,
+    decision: Decision,
+    place: String,
+    level: Level,
+) -> Option<&'p mut Permission> {
+    if permissions.rules.len() >= MAX_RULES || text.len() > MAX_RULE {
+        permissions.asides.push(Aside {
+            text: text.chars().take(60).collect(),
+            place,
+            why: "it is too long, or there are too many rules to carry over at a time".into(),
+        });
+        return None;
+    }
+    let rule = permission(text, decision, place, level);
+    permissions.rules.push(rule);
+    permissions.rules.last_mut()
 }
 
 fn permission(text: &str, decision: Decision, place: String, level: Level) -> Permission {
@@ -282,8 +296,8 @@ fn command_reads(pattern: &str, decision: Decision) -> Option<Reads> {
                 .iter()
                 .any(|it| named.is_match(it))
         };
-        // What a shell of its own runs isn't allowed or asked about by rules for it.
-        let inner = inner_text(command).filter(|_| decision == Decision::Deny);
+        // Of what a shell of its own runs, only `rm` is looked at.
+        let inner = inner_text(command).filter(|_| decision == Decision::Deny && is_named("rm"));
         is_named(command)
             || inner.is_some_and(|text| split(&text).iter().any(|part| is_named(part)))
     }))
@@ -493,7 +507,7 @@ fn path_rule(rule: &mut Permission, tool: &str, pattern: &str, level: Level) {
     rule.reads = Box::new(move |call| match call {
         Call::Read(path) => !is_edit && is_named(path),
         Call::Write(path) | Call::Edit(path) => is_edit && is_named(path),
-        Call::Bash(command) if decision != Decision::Allow => {
+        Call::Bash(command) if decision == Decision::Deny => {
             let words = words(command);
             let known = if is_edit { WRITERS } else { READERS };
             let is_known = words.first().is_some_and(|it| known.contains(&it.as_str()));

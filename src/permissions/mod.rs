@@ -6,7 +6,11 @@
 //! examples, so that nobody has to believe that they are the same.
 
 pub mod claude_code;
+pub mod codex;
 mod commands;
+pub mod cursor;
+pub mod gemini;
+pub mod opencode;
 mod patterns;
 
 use hookwire_base::support::shell_word;

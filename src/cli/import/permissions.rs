@@ -1,12 +1,13 @@
 //! An agent's permission rules as definitions of hookwire's own, and what is said of each.
 
 use super::proof::{Judged, Proof, Standing, prove, tell_proofs};
-use super::{ImportArgs, Target, show_unwritten};
+use super::{ImportArgs, InstallArgs, Target, show_unwritten};
 use crate::cli::init::{Written, tell_written, write_new};
 use crate::cli::output::{Output, Tone, safe};
 use crate::cli::{Failure, Finding};
 use crate::permissions::claude_code::{self, Level};
-use crate::permissions::{Permission, Permissions};
+use crate::permissions::gemini::{self, Tier};
+use crate::permissions::{Permission, Permissions, codex, cursor, opencode};
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::file::read_named;
 use hookwire_base::syntax::diagnostic::{LineIndex, Severity};
@@ -18,6 +19,7 @@ use hookwire_base::verdict::Decision;
 use hookwire_engine::definitions::check::check;
 use hookwire_rules::matching::rule::ToolRule;
 use serde_json::json;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The hooks that are written for permissions.
@@ -105,17 +107,100 @@ impl ImportArgs {
         Ok(Some(if differs { Finding::Found } else { finding }))
     }
 
-    /// Whether nobody has run the agent beside what is said of it.
+    /// Whether what is said of the agent's permissions was held against the agent.
     fn is_by_description(&self) -> bool {
-        self.agent.by_description.is_some()
+        ["cursor", "qwen"].contains(&self.agent.name)
     }
 
     /// What the agent's files say; `None`: its permissions aren't read.
     fn read_permissions(&self) -> Result<Option<Permissions>, Failure> {
-        match self.agent.name {
-            "claude-code" => self.read_claude_code().map(Some),
-            _ => Ok(None),
+        let mut found = match self.agent.name {
+            "claude-code" => return self.read_claude_code().map(Some),
+            "qwen" => Permissions {
+                known_by: "the documentation of Qwen Code",
+                ..claude_code::none()
+            },
+            "cursor" => cursor::none(),
+            "codex" => codex::none(),
+            "gemini" => gemini::none(),
+            "opencode" => opencode::none(),
+            _ => return Ok(None),
+        };
+        let level = if self.user {
+            Level::User
+        } else {
+            Level::Project
+        };
+        let tier = if self.user {
+            Tier::User
+        } else {
+            Tier::Workspace
+        };
+        for path in self.permission_files()? {
+            let shown = self.shown_path(&path);
+            let is_machines = path.starts_with("/etc");
+            if self.agent.name == "codex" {
+                let text = read_named(&path)
+                    .map_err(|problem| Failure(format!("{}: {problem}", path.display())))?;
+                codex::take(&mut found, &text, &shown);
+                continue;
+            }
+            let is_toml = path.extension().is_some_and(|it| it == "toml");
+            with_parsed(&path, |root, lines| match self.agent.name {
+                "qwen" => claude_code::take(&mut found, root, &shown, lines, level),
+                "cursor" => cursor::take(&mut found, root, &shown, lines),
+                "gemini" if is_toml => {
+                    let tier = if is_machines { Tier::Machine } else { tier };
+                    gemini::take(&mut found, root, &shown, lines, tier);
+                }
+                "gemini" => gemini::take_settings(&mut found, root, &shown, lines),
+                _ => opencode::take(&mut found, root, &shown, lines),
+            })?;
         }
+        Ok(Some(found))
+    }
+
+    /// The files with the agent's permissions, those that are there. A directory is all of its
+    /// files of one kind.
+    fn permission_files(&self) -> Result<Vec<PathBuf>, Failure> {
+        let kind = match self.agent.name {
+            "codex" => "rules",
+            _ => "toml",
+        };
+        if let Some(from) = &self.from {
+            let path = from
+                .canonicalize()
+                .map_err(|error| Failure(format!("--from {}: {error}", from.display())))?;
+            return files_of(&path, kind);
+        }
+        let place = InstallArgs::for_agent(self.agent, self.user, &self.root);
+        let own = |path: &str| place.path_at(path);
+        let named: &[&str] = match (self.agent.name, self.user) {
+            ("codex", _) => &[".codex/rules"],
+            ("gemini", _) => &[".gemini/settings.json", ".gemini/policies"],
+            ("qwen", _) => &[".qwen/settings.json"],
+            ("cursor", false) => &[".cursor/cli.json"],
+            ("cursor", true) => &[".cursor/cli-config.json"],
+            ("opencode", false) => &["opencode.json", "opencode.jsonc", ".opencode/opencode.json"],
+            ("opencode", true) => &[
+                ".config/opencode/opencode.json",
+                ".config/opencode/opencode.jsonc",
+            ],
+            _ => &[],
+        };
+        let mut found = Vec::new();
+        for path in named {
+            found.extend(files_of(&own(path)?, kind)?);
+        }
+        let machines = match self.agent.name {
+            "codex" => "/etc/codex/rules",
+            "gemini" => "/etc/gemini-cli/policies",
+            _ => "",
+        };
+        if self.user && !machines.is_empty() {
+            found.extend(files_of(Path::new(machines), kind)?);
+        }
+        Ok(found)
     }
 
     fn read_claude_code(&self) -> Result<Permissions, Failure> {
@@ -134,7 +219,8 @@ impl ImportArgs {
         );
         let is_machines = |path: &Path| path.starts_with("/etc");
         if self.user && self.from.is_none() {
-            files.extend(machine_files("/etc/claude-code").map(|path| (path, Level::User)));
+            let machines = machine_files("/etc/claude-code")?;
+            files.extend(machines.into_iter().map(|path| (path, Level::User)));
         }
         let mut is_machine_alone = false;
         for (path, level) in &files {
@@ -228,20 +314,36 @@ impl ImportArgs {
     }
 }
 
-/// The files of settings of the machine's, in the directory of an agent.
-fn machine_files(dir: &str) -> impl Iterator<Item = PathBuf> {
+/// A file that is there, or the files of a kind in a directory, by their names.
+fn files_of(path: &Path, kind: &str) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |error: std::io::Error| Failure(format!("{}: {error}", path.display()));
+    let entries = match std::fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return Ok(vec![path.to_path_buf()]);
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        files.extend(
+            path.extension()
+                .is_some_and(|it| it == kind)
+                .then_some(path),
+        );
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The files of settings of the machine's.
+fn machine_files(dir: &str) -> Result<Vec<PathBuf>, Failure> {
     let dir = Path::new(dir);
-    let more = std::fs::read_dir(dir.join("managed-settings.d"));
-    let mut more: Vec<PathBuf> = more
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "json"))
-        .collect();
-    more.sort();
-    let files = [dir.join("managed-settings.json")].into_iter().chain(more);
-    files.filter(|path| path.exists())
+    let mut files = files_of(&dir.join("managed-settings.json"), "json")?;
+    files.extend(files_of(&dir.join("managed-settings.d"), "json")?);
+    Ok(files)
 }
 
 /// Reads a file in the format that its name tells, JSON without one.
