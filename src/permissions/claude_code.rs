@@ -648,6 +648,16 @@ fn member_rule_of(rule: &mut Permission, tool: &str, member: &str, value: &str) 
         return;
     };
     rule.said.rules = vec![format!("{tool}({member}={value})")];
+    if tool == "Bash" {
+        // A pattern of a shell names commands.
+        let regex = json!(named.as_str());
+        let when =
+            format!("has(tool.input.{member}) && string(tool.input.{member}).matches({regex})");
+        rule.said = Said {
+            rules: vec!["Bash".into()],
+            when: Some(when),
+        };
+    }
     let example = |value: String, how| {
         let mut input = json!({ member: value });
         if tool == "Bash" {

@@ -358,7 +358,7 @@ fn regex_rule(rule: &mut Permission, regex: &str) {
             return;
         }
         None => {
-            let anywhere = json!(format!("(^|[;&|(\\n]\\s*)(?:{regex})"));
+            let anywhere = json!(format!("(^|[;&|(\\n]\\s*|\\s-l?c\\s+['\"]?)(?:{regex})"));
             rule.said = Said {
                 rules: vec!["Bash".into()],
                 when: Some(format!(
@@ -369,15 +369,38 @@ fn regex_rule(rule: &mut Permission, regex: &str) {
                 .push("here it is about the text, and not about what the text does".into());
         }
     }
-    rule.examples = plain
-        .into_iter()
-        .flat_map(|(texts, _)| texts)
-        .flat_map(|text| around_command(&text))
-        .collect();
+    let texts = match plain {
+        Some((texts, _)) => texts,
+        None => sample(regex)
+            .filter(|it| named.is_match(it))
+            .into_iter()
+            .collect(),
+    };
+    rule.examples = texts.iter().flat_map(|text| around_command(text)).collect();
     rule.reads = Box::new(move |call| match call {
         Call::Bash(command) => named.is_match(command),
         _ => false,
     });
+}
+
+/// A text that a regular expression may fit: the first of its alternatives, and `x1` where anything
+/// may stand.
+fn sample(regex: &str) -> Option<String> {
+    let group = Regex::new(r"\((?:\?:)?([^()|]*)(?:\|[^()]*)?\)").ok()?;
+    let any = Regex::new(r"\.[*+]\??").ok()?;
+    let classes = Regex::new(r"\\[wdS][*+]?|\[[^\]]*\][*+]?").ok()?;
+    let text = group.replace_all(regex, "$1");
+    let text = any.replace_all(&text, "x1");
+    let text = classes.replace_all(&text, "1");
+    let text = text
+        .replace("\\s+", " ")
+        .replace("\\s*", " ")
+        .replace("\\s", " ");
+    let text = text
+        .replace("\\b", "")
+        .replace("\\.", ".")
+        .replace(['^', '$'], "");
+    Some(text.trim().to_string()).filter(|it| !it.is_empty())
 }
 
 /// The texts that a regular expression of plain words and alternatives begins with, and whether a
@@ -450,6 +473,17 @@ fn args_rule(rule: &mut Permission, names: &[&str], args: &str) {
     tools_rule(rule, names, None);
     rule.examples.clear();
     let tools: Vec<String> = rule.said.rules.clone();
+    if let Some(text) = sample(&regex).filter(|it| named.is_match(it)) {
+        for tool in &tools {
+            let call = match tool.as_str() {
+                "Read" => Call::Read(text.clone()),
+                "Write" => Call::Write(text.clone()),
+                "Edit" => Call::Edit(text.clone()),
+                tool => Call::Tool(tool.into(), json!({ member.as_str(): text })),
+            };
+            rule.examples.push(Example::new(call, "as it is written"));
+        }
+    }
     rule.said.when = Some(format!(
         "has(tool.input.{member}) && tool.input.{member}.matches({})",
         json!(regex)

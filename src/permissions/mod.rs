@@ -104,8 +104,8 @@ pub struct Example {
     pub call: Call,
     /// What it tries; for people.
     pub how: &'static str,
-    /// It is what the rule names, in other words: to allow it is no loosening.
-    pub is_same_act: bool,
+    /// The same act in other words. To decide as about that one is no loosening.
+    pub same_as: Option<Call>,
 }
 
 impl Example {
@@ -113,7 +113,7 @@ impl Example {
         Example {
             call,
             how,
-            is_same_act: false,
+            same_as: None,
         }
     }
 }
@@ -224,7 +224,7 @@ fn around_command(base: &str) -> Vec<Example> {
         example(format!("FOO=1 {base}"), "behind a variable"),
         example(format!("timeout 5 {base}"), "behind timeout"),
         Example {
-            is_same_act: true,
+            same_as: Some(Call::Bash(base.into())),
             ..inner
         },
         example(format!("echo {quoted}"), "as a text only"),

@@ -39,6 +39,7 @@ mod located;
 mod managed;
 mod no_silence;
 mod own_entries;
+mod permissions;
 mod places;
 mod policy;
 mod promises;

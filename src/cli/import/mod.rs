@@ -134,6 +134,9 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
                 places.join(", ")
             };
             out.line(&format!("{name} has no hooks to carry over in {places}."));
+            if name == "copilot" {
+                out.line("Its permissions are options of its command line (`--allow-tool`, `--deny-tool`), which no file holds.");
+            }
         }
         return Ok(if found.is_empty() {
             Finding::Fine

@@ -29,6 +29,8 @@ pub(super) struct Proof<'p> {
     pub(super) of: usize,
     /// What the agent decides; `None`: its mode does.
     pub(super) agent: Option<Decision>,
+    /// What it decides about the same act in plain words, if the example has others.
+    agent_on_act: Option<Option<Decision>>,
     pub(super) here: Judged,
 }
 
@@ -52,7 +54,7 @@ pub(super) struct Here {
 pub(super) enum Standing {
     Same,
     Stricter,
-    /// Hookwire allows the same act in other words, too.
+    /// Hookwire decides as about the same act in plain words.
     Wider,
     Looser,
 }
@@ -63,7 +65,13 @@ impl Proof<'_> {
             return Standing::Looser;
         };
         match strictness(here.decision).cmp(&strictness(self.agent)) {
-            std::cmp::Ordering::Less if self.example.is_same_act => Standing::Wider,
+            std::cmp::Ordering::Less
+                if self
+                    .agent_on_act
+                    .is_some_and(|agent| strictness(here.decision) >= strictness(agent)) =>
+            {
+                Standing::Wider
+            }
             std::cmp::Ordering::Less => Standing::Looser,
             std::cmp::Ordering::Equal => Standing::Same,
             std::cmp::Ordering::Greater => Standing::Stricter,
@@ -122,6 +130,10 @@ pub(super) fn prove<'p>(
                 example,
                 of,
                 agent: permissions.decide(&example.call),
+                agent_on_act: example
+                    .same_as
+                    .as_ref()
+                    .map(|call| permissions.decide(call)),
                 here: Judged::NotTried,
             });
         }
@@ -205,7 +217,7 @@ pub(super) fn tell_proofs(
     };
     out.line("");
     out.line(&format!(
-        "{} judged by {known_by}, and by hookwire: {} alike, {stricter} stricter here, {wider} allowed as the same act, {looser} looser here.",
+        "{} judged by {known_by}, and by hookwire: {} alike, {stricter} stricter here, {wider} the same act in other words, {looser} looser here.",
         examples(proofs.len()),
         count(Standing::Same),
     ));
