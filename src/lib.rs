@@ -90,6 +90,7 @@
 //! | `src` |  | hookwire: a hook host for AI agents |
 //! |  | `suggest` | Definitions that a person may want, from what was judged: a question that always gets the same answer needn't be asked again, and what many sessions try and nobody looks at may be worth a guard |
 //! |  | `history` | What running hosts have judged, kept on the disk of the user, without secrets, for as long as a person wants: searched by words and by what is known of an event, and told as JSON lines |
+//! |  | `always` | An answer for always: the exception that it is, as narrow as the call allows, what it would have let pass of what is recorded, and how it is written into the file of the hook that asks |
 //! |  | `permissions` | Permission rules of coding agents: read from the agent's own files, held against calls as its documents say, and said as rules of hookwire's |
 //! |  | `transcripts` | Transcripts: what coding agents write down of the calls that they have made |
 //! |  | `model_server` | A model on this machine: it has the agent run some commands, one after the other, and then it's done |
@@ -127,6 +128,8 @@
     )
 )]
 
+#[cfg(feature = "program")]
+mod always;
 #[cfg(feature = "program")]
 mod cli;
 #[cfg(feature = "program")]

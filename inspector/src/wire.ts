@@ -139,6 +139,13 @@ export interface ApprovalReply {
   remember?: boolean;
 }
 
+/** What an answer for always would be, as the host says it. */
+export interface Always {
+  id: string;
+  text: string[];
+  digest: string;
+}
+
 export interface Host {
   id: string;
   root: string;

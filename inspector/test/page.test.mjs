@@ -220,6 +220,20 @@ test("one event: path, acts, doubt, rewrite, reply, programs, editor link", asyn
   end();
 });
 
+test("approvals: always shows what the host would write before it is written", async (t) => {
+  const { server, page, go } = await open(t);
+  await go("#/approvals");
+  await page.getByRole("button", { name: "Always…" }).click();
+  await page.getByText("unless: Bash(git push origin topic)").waitFor();
+  assert.deepEqual(server.answers, [], "to look is not to answer");
+  await page.getByRole("button", { name: "Write that, and say yes" }).click();
+  await page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
+  assert.deepEqual(
+    server.answers.map(({ id, digest }) => digest === `of ${id}`),
+    [true],
+  );
+});
+
 test("approvals: yes, no with a reason, yes to something else, all of it seen first", async (t) => {
   const [asked, send] = promise();
   const { server, page, go, end } = await open(t, { slow: { "inspect/approvals": asked } });

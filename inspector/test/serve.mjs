@@ -189,6 +189,21 @@ export async function serve({
       send(approvalLine());
       return {};
     },
+    "approvals/always": ({ id }) => ({
+      id,
+      digest: `of ${id}`,
+      text: [
+        "From now on `careful` (.hookwire/guard.yaml, the project's) doesn't ask about this any more:",
+        "  unless: Bash(git push origin topic)",
+      ],
+    }),
+    "inspect/always": ({ id, digest }) => {
+      const at = approvals.findIndex((it) => it.id === id);
+      approvals.splice(at, 1);
+      answers.push({ id, digest });
+      send(approvalLine());
+      return { files: [], notes: [] };
+    },
     "inspect/reply": ({ seq, record }) => {
       const it = record ?? records.find((record) => record.seq === seq);
       const { verdict } = it;

@@ -7,6 +7,7 @@ use super::saved::Save;
 use super::shown::{self, describe_host};
 use super::tried::Try;
 use super::watch::all_questions;
+use crate::always::{self, Always, Trusting};
 use hookwire_ask::said::Said;
 use hookwire_base::support::file;
 use hookwire_base::verdict::Verdict;
@@ -31,6 +32,7 @@ const OF_HOST: &[&str] = &[
     "hooks/recent",
     "approvals/list",
     "approvals/answer",
+    "approvals/always",
     "host/unasked",
 ];
 
@@ -75,6 +77,14 @@ struct OfReply {
     record: Option<Value>,
 }
 
+/// A question that is answered for always, and what the person has seen of that.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfAlways {
+    id: String,
+    digest: String,
+}
+
 impl Call {
     /// Answers it; waits for hosts.
     pub(super) fn answer(self, kept: &Kept) -> Answer {
@@ -103,6 +113,7 @@ impl Call {
                     .to_string();
                 save.answer(&serde_json::from_str(&recent)?)
             }
+            "inspect/always" => self.write_always(),
             "inspect/try" => self.params::<Try>()?.answer(&self.root()?),
             method => Err(Problem::unknown(method)),
         }
@@ -138,6 +149,25 @@ impl Call {
     fn root(&self) -> Answer<PathBuf> {
         let (_, root, _) = self.running()?.process()?;
         Ok(root.into())
+    }
+
+    /// An answer for always: the exception that the person has seen is written, then the question is
+    /// answered with yes.
+    fn write_always(&self) -> Answer {
+        let OfAlways { id, digest } = self.params()?;
+        let (mut host, root) = (self.running()?, self.root()?);
+        let proposed = host
+            .client
+            .request("approvals/always", &json!({ "id": id }))?;
+        let always: Always = serde_json::from_value(proposed)?;
+        if always.digest != digest {
+            let problem = "something else would be written now than what was shown; look again";
+            return Err(Problem::params(problem));
+        }
+        let written = always::write(&always, &root, Trusting::Left)?;
+        let reply = json!({ "id": id, "reply": { "decision": "approve" } });
+        host.client.request("approvals/answer", &reply)?;
+        Ok(json!({ "files": written.files, "notes": written.notes }))
     }
 
     fn pass_on(&self) -> Answer {

@@ -3,6 +3,7 @@
 use super::protocol::{
     ExplainResult, Explanation, PolicyExplanation, ReadCommand, RuleExplanation,
 };
+use crate::always;
 use hookwire_base::verdict::Decision;
 use hookwire_dialects as dialects;
 use hookwire_engine::engine;
@@ -11,7 +12,6 @@ use hookwire_rules::contract::Contract;
 use hookwire_rules::matching::Facts;
 use hookwire_rules::matching::call::Subject;
 use hookwire_rules::matching::recent::ReadText;
-use hookwire_rules::matching::rule::ToolRule;
 use hookwire_rules::policy::{self, Policy};
 use std::sync::Arc;
 
@@ -128,46 +128,18 @@ fn explain_hook(
     }
 }
 
-/// The narrowest exception that lets the call pass a fixed deny or ask: each is tried.
+/// The narrowest exception that lets the call pass a fixed deny or ask.
 fn narrowest_exception(hook: &Hook, facts: &Facts, commands: &[ReadCommand]) -> Option<String> {
-    const MOST: usize = 16;
     if !hook.is_verdict() || hook.tools.rules.is_empty() {
         return None;
     }
-    let commands = commands.iter().map(|it| format!("Bash({})", it.command));
-    let files = hook
-        .tools
-        .rules
-        .iter()
-        .filter(|rule| rule.is_about_files())
-        .flat_map(|rule| rule.literal_tools());
-    let files: Vec<String> = files.flatten().map(str::to_string).collect();
-    let paths = facts.paths_told();
-    let acts = paths
-        .iter()
-        .flat_map(|path| files.iter().map(move |tool| format!("{tool}({path})")));
-    let is_about_hosts = hook.tools.rules.iter().any(|rule| rule.is_about_hosts());
-    let hosts = match is_about_hosts {
-        true => facts.hosts_told(),
-        false => Vec::new(),
-    };
-    let hosts = hosts.iter().map(|host| format!("Connect({host})"));
-    let all = hosts.chain(acts).chain(commands).filter(|text| {
-        let inside = text
-            .split_once('(')
-            .and_then(|(_, rest)| rest.strip_suffix(')'));
-        inside.is_some_and(|text| {
-            let text = text.strip_prefix("*.").unwrap_or(text);
-            text.len() <= 200
-                && !text.contains(['*', '?', '[', '{', '$', '`', '…', '(', ')', '|', '\n'])
-        })
-    });
-    all.take(MOST)
-        .find(|text| ToolRule::new(text).is_ok_and(|rule| hook.passes_with(&rule, facts)))
+    let commands: Vec<String> = commands.iter().map(|it| it.command.clone()).collect();
+    let [exception] = <[String; 1]>::try_from(always::narrowest(hook, facts, &commands)?).ok()?;
+    Some(exception)
 }
 
 /// The commands that were read out of a tool's call.
-fn read_commands(facts: &Facts) -> Vec<ReadCommand> {
+pub(super) fn read_commands(facts: &Facts) -> Vec<ReadCommand> {
     if facts.event.tool_name().is_none() {
         return Vec::new();
     }

@@ -779,6 +779,14 @@ pub struct ApprovalAnswer {
     pub reply: ApprovalReply,
 }
 
+/// `approvals/always`: what an answer for always to this question would be.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalNamed {
+    /// The question.
+    pub id: String,
+}
+
 /// `programs/have`: the client asks about programs that start by these definitions from now on.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

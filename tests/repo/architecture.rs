@@ -51,6 +51,7 @@ const HOUSE: &[(&str, &[&str])] = &[
         &[
             "suggest",
             "history",
+            "always",
             "permissions",
             "transcripts",
             "model_server",

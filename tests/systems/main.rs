@@ -5,6 +5,8 @@
 mod agent_hook;
 mod agentpool;
 mod agents;
+#[cfg(feature = "history")]
+mod always;
 mod begin;
 mod broken;
 mod claude_code;

@@ -384,10 +384,10 @@ impl Hook {
         of_if.chain(of_unless).collect()
     }
 
-    /// Whether the call passes if one more exception is made.
-    pub fn passes_with(&self, exception: &ToolRule, facts: &Facts) -> bool {
+    /// Whether the call passes if more exceptions are made.
+    pub fn passes_with(&self, exceptions: &[&ToolRule], facts: &Facts) -> bool {
         let ToolCondition { rules, unless, .. } = &self.tools;
-        let unless = unless.iter().chain([exception]);
+        let unless = unless.iter().chain(exceptions.iter().copied());
         match rule::holds(rules.iter(), unless, facts, self.asker(), self.reading()) {
             Truth::No => true,
             Truth::Delegates(_) => self.delegates.is_none(),

@@ -8,7 +8,7 @@ import { approvals, fleet, hosts } from "../store";
 import { oneLine, Quoted } from "../text";
 import { clock, full, span } from "../time";
 import { textOf, useLoaded } from "../load";
-import type { ApprovalReply, Asked, Decision, ExplainResult, Json } from "../wire";
+import type { Always, ApprovalReply, Asked, Decision, ExplainResult, Json } from "../wire";
 import { pretty, Rewrite, Subject } from "./event";
 import { FleetProblem, HowToAnswer } from "./fleet";
 import { Mark } from "./marks";
@@ -178,10 +178,39 @@ function Changed({
   );
 }
 
+/** A yes for always: the exception that would be written, in the host's words, before it is. */
+function ForAlways({
+  approval,
+  isSending,
+  onYes,
+}: {
+  approval: Asked;
+  isSending: boolean;
+  onYes: (digest: string) => void;
+}): JSX.Element {
+  const [proposed] = useLoaded<Always>(
+    (signal) => call<Always>("approvals/always", { id: approval.id }, approval.host, signal),
+    [approval.id],
+  );
+  if (proposed.state === "failed") return <Problem text={oneLine(proposed.text)} />;
+  const always = proposed.value;
+  if (always === undefined) return <p class="quiet-text">The host looks at what is recorded…</p>;
+  return (
+    <div class="answer-form">
+      <pre tabIndex={0} class="always">
+        <code>{always.text.map(oneLine).join("\n")}</code>
+      </pre>
+      <button type="button" class="primary" disabled={isSending} onClick={() => onYes(always.digest)}>
+        Write that, and say yes
+      </button>
+    </div>
+  );
+}
+
 function Question({ approval }: { approval: Asked }): JSX.Element {
   const { host, question } = approval;
   const isOfFleet = question !== undefined;
-  const [mode, setMode] = useState<"" | "no" | "changed">("");
+  const [mode, setMode] = useState<"" | "no" | "changed" | "always">("");
   const [remember, setRemember] = useState(false);
   const [problem, setProblem] = useState("");
   const [isSending, setSending] = useState(false);
@@ -209,6 +238,19 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
       await call("approvals/answer", { id: approval.id, ...(isOfFleet && { question }), reply }, host);
       approvals.value = approvals.value.filter((it) => !(it.host === host && it.id === approval.id));
       say(reply.decision === "approve" ? "Said yes. The agent goes on." : "Said no. The agent is told.");
+      requestAnimationFrame(() => document.getElementById("main")?.focus());
+    } catch (error) {
+      setProblem(textOf(error));
+      setSending(false);
+    }
+  };
+  const always = async (digest: string): Promise<void> => {
+    setSending(true);
+    setProblem("");
+    try {
+      const { notes } = await call<{ notes: string[] }>("inspect/always", { id: approval.id, digest }, host);
+      approvals.value = approvals.value.filter((it) => !(it.host === host && it.id === approval.id));
+      say(["Said yes, and wrote the exception.", ...notes.map(oneLine)].join(" "));
       requestAnimationFrame(() => document.getElementById("main")?.focus());
     } catch (error) {
       setProblem(textOf(error));
@@ -262,6 +304,16 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
               Yes, but changed…
             </button>
           )}
+          {!isOfFleet && (
+            <button
+              type="button"
+              disabled={!isWhole || isSending}
+              aria-expanded={mode === "always"}
+              onClick={() => setMode(mode === "always" ? "" : "always")}
+            >
+              Always…
+            </button>
+          )}
           <button
             type="button"
             class="danger"
@@ -284,6 +336,7 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
         </div>
       )}
       {mode === "no" && <No isSending={isSending} onNo={no} />}
+      {mode === "always" && <ForAlways approval={approval} isSending={isSending} onYes={(digest) => void always(digest)} />}
       {mode === "changed" && <Changed subject={subject} isSending={isSending} onYes={yes} />}
       {problem !== "" && <Problem text={oneLine(problem)} />}
     </article>

@@ -1,12 +1,15 @@
 //! `hookwire approvals approve`: a person says yes, and sees before what that is about.
 
-use super::super::output::Output;
+use super::super::output::{Output, safe};
 use super::super::{Failure, Finding};
 #[cfg(feature = "fleet")]
 use super::SignedArgs;
 use super::{Extent, answer_question, find_question, says_yes, show_approval};
+use crate::always::{self, Always, Trusting};
+use hookwire_base::transport::client::Client;
 use serde_json::json;
 use std::io::IsTerminal;
+use std::path::Path;
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct ApproveArgs {
@@ -22,7 +25,13 @@ pub(in crate::cli) struct ApproveArgs {
     /// Give the same answer to the same question for the rest of the session.
     #[arg(long)]
     remember: bool,
-    /// Don't ask on a terminal whether you mean it. What is approved is shown all the same.
+    /// Make an exception, as narrow as the call allows, in the hook that asks: it asks about this
+    /// no more. What would be written is shown before.
+    #[arg(long, conflicts_with = "input")]
+    #[cfg_attr(feature = "fleet", arg(conflicts_with = "fleet"))]
+    always: bool,
+    /// Don't ask on a terminal whether you mean it. What is approved is shown all the same. Without
+    /// a terminal, --always needs it.
     #[arg(long)]
     pub(in crate::cli) yes: bool,
     #[cfg(feature = "fleet")]
@@ -45,9 +54,52 @@ pub(super) fn run(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failu
     } else {
         show_approval(&approval, &root, Extent::Whole, out);
     }
-    if !args.yes && std::io::stdin().is_terminal() && !says_yes("Approve this?")? {
+    let always = match args.always {
+        true => Some(show_always(&mut host, &approval.id, out)?),
+        false => None,
+    };
+    let is_asked = !args.yes && std::io::stdin().is_terminal();
+    if always.is_some() && !args.yes && !is_asked {
+        let problem = "nobody can be asked here whether this is meant; `--always` needs `--yes` without a terminal";
+        return Err(Failure(problem.into()));
+    }
+    let question = match always {
+        Some(_) => "Approve this, and write that?",
+        None => "Approve this?",
+    };
+    if is_asked && !says_yes(question)? {
         out.line("It still waits.");
         return Ok(Finding::Found);
     }
+    if let Some(always) = &always {
+        write_always(always, Path::new(&root), out)?;
+    }
     answer_question(&mut host, &approval.id, &reply, out)
+}
+
+/// What an answer for always would be, as the host says it.
+fn show_always(host: &mut Client, id: &str, out: &mut Output) -> Result<Always, Failure> {
+    let proposed = host.request("approvals/always", &json!({ "id": id }))?;
+    let always: Always = serde_json::from_value(proposed)?;
+    if out.json {
+        out.json(&always);
+    } else {
+        out.line("");
+        always.text.iter().for_each(|line| out.line(line));
+        out.line("");
+    }
+    Ok(always)
+}
+
+fn write_always(always: &Always, root: &Path, out: &mut Output) -> Result<(), Failure> {
+    let written = always::write(always, root, Trusting::Kept).map_err(Failure)?;
+    if out.json {
+        out.json(&json!({ "files": written.files, "notes": written.notes }));
+        return Ok(());
+    }
+    for file in &written.files {
+        out.line(&format!("Wrote {}.", file.display()));
+    }
+    written.notes.iter().for_each(|note| out.line(&safe(note)));
+    Ok(())
 }

@@ -38,14 +38,14 @@ pub(super) struct ImportArgs {
     /// The agent.
     #[arg(value_parser = agent_parser())]
     agent: &'static Agent,
-    /// The hooks that this user has for all projects, those of plugins included, into the user's
+    /// What this user has for all projects, the hooks of plugins included, into the user's
     /// definitions.
     #[arg(long)]
     user: bool,
-    /// The project's hooks; so it is without --user.
+    /// What the project has; so it is without --user.
     #[arg(long, conflicts_with = "user")]
     project: bool,
-    /// Settings elsewhere, a plugin's hooks.json, a plugin's directory, or one of programs.
+    /// Settings or rules elsewhere, a plugin's hooks.json, a plugin's directory, or one of programs.
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// The project root; else the nearest directory upwards that is a project's.

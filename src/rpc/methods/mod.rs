@@ -22,14 +22,15 @@ use super::envelope::Reply;
 use super::error::{RpcError, RpcResult};
 use super::params;
 use super::protocol::{
-    AnswerParams, AnswerResult, ApprovalAnswer, ApprovalList, BeginReply, CancelParams,
-    CheckParams, CheckResult, DispatchParams, DispatchResult, ExplainResult, FinishParams, Have,
-    InitializeParams, InitializeResult, ListParams, ListResult, RecentParams, RecentReply,
-    RegisterParams, RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet, StateDeleted,
-    StateIncrement, StateItems, StateKey, StateList, StateSet, StateValue, UnaskedReply,
-    UnregisterParams,
+    AnswerParams, AnswerResult, ApprovalAnswer, ApprovalList, ApprovalNamed, BeginReply,
+    CancelParams, CheckParams, CheckResult, DispatchParams, DispatchResult, ExplainResult,
+    FinishParams, Have, InitializeParams, InitializeResult, ListParams, ListResult, RecentParams,
+    RecentReply, RegisterParams, RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet,
+    StateDeleted, StateIncrement, StateItems, StateKey, StateList, StateSet, StateValue,
+    UnaskedReply, UnregisterParams,
 };
 use super::session::Session;
+use crate::always::Always;
 use futures_util::future::BoxFuture;
 use hookwire_engine::starts::NamedPrograms;
 use hookwire_lsp as lsp;
@@ -198,6 +199,7 @@ pub static METHODS: &[Method] = methods! {
     sync "programs/have" (Have) -> () = programs::have;
     sync "approvals/list" () -> ApprovalList = approvals::list;
     sync "approvals/answer" (ApprovalAnswer) -> () = approvals::answer;
+    async "approvals/always" (ApprovalNamed) -> Always = approvals::always;
 };
 
 /// The row of a method.

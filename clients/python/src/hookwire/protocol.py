@@ -9,6 +9,22 @@ if TYPE_CHECKING:
 
 
 
+class Always(TypedDict):
+    """What an answer for always would be: `approvals/always`."""
+
+    # What the exceptions are known by: whoever has them written names it, so that nothing else is
+    # written than what a person has seen.
+    digest: str
+    # What was asked about, as an event.
+    event: Any
+    # The exceptions, one for each hook that asks.
+    exceptions: list[Exception]
+    # The question.
+    id: str
+    # The same for people, a line each, with what it would have changed of what is recorded.
+    text: list[str]
+
+
 class Answer(TypedDict):
     """The answer of a hook, whatever its handler. All members are optional; an empty answer is no
     opinion. Unknown members are refused: a misspelt `decision` must not pass as an allow."""
@@ -83,6 +99,13 @@ class ApprovalList(TypedDict):
     approvals: list[ApprovalRequest]
     # The project root of the host.
     root: str
+
+
+class ApprovalNamed(TypedDict):
+    """`approvals/always`: what an answer for always to this question would be."""
+
+    # The question.
+    id: str
 
 
 class ApprovalReply(TypedDict):
@@ -417,6 +440,21 @@ class EventTool(TypedDict):
     name: str
     # The subject of PostToolUse and PostToolUseFailure.
     output: NotRequired[Any]
+
+
+class Exception(TypedDict):
+    """An exception that a hook gets."""
+
+    # The file that it is written in.
+    file: str
+    # The hook.
+    hook: str
+    # Whose it is: `user` or `project`.
+    layer: str
+    # Its place there, counted from 0.
+    position: int
+    # The rules that its `unless` gets.
+    unless: list[str]
 
 
 class Experimental(TypedDict):
