@@ -398,11 +398,14 @@ pub fn write(
         }
         if let Some(store) = store {
             let bytes = own.iter().filter_map(|(path, text)| {
-                Some((path.strip_prefix(root).ok()?.to_path_buf(), text.as_bytes()))
+                Some((
+                    path.strip_prefix(root).ok()?.to_path_buf(),
+                    Some(text.as_bytes()),
+                ))
             });
             let is_kept = was_trusted
                 && trust::review(&store, root).is_ok_and(|review| {
-                    review.adds_only(&bytes.collect()) && review.approve(&store).is_ok()
+                    review.changes_only(&bytes.collect()) && review.approve(&store).is_ok()
                 });
             if !is_kept {
                 let note = "it is in force once you trust the project: `hookwire trust` shows what there is";

@@ -48,6 +48,7 @@ pages! {
     "rules",
     "cookbook",
     "policy",
+    "permissions",
     "handlers",
     "handlers/verdict",
     "handlers/command",

@@ -181,8 +181,8 @@ enum Command {
     Install(Deferred<install::InstallArgs>),
     /// Take what `install` wrote out again.
     Uninstall(Deferred<uninstall::UninstallArgs>),
-    /// Carry the hooks and permissions of a coding agent over into definitions, and prove them. Exits
-    /// with 1 if one can't be.
+    /// Carry the hooks and permissions of a coding agent over into definitions. Exits with 1 if one
+    /// can't be.
     Import(Deferred<import::ImportArgs>),
     /// Find out whether installed agents are guarded, with a probe for each. Exits with 1 if one
     /// isn't.

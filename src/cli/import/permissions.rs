@@ -2,13 +2,12 @@
 
 use super::proof::{Judged, Proof, Standing, prove, tell_proofs};
 use super::{ImportArgs, InstallArgs, Target, show_unwritten};
-use crate::cli::init::{Written, tell_written, write_new};
 use crate::cli::output::{Output, Tone, safe};
+use crate::cli::written::{Written, tell_written, write_new};
 use crate::cli::{Failure, Finding};
 use crate::permissions::claude_code::{self, Level};
 use crate::permissions::gemini::{self, Tier};
 use crate::permissions::{Permission, Permissions, codex, cursor, opencode};
-use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::file::read_named;
 use hookwire_base::syntax::diagnostic::{LineIndex, Severity};
 use hookwire_base::syntax::formats::{self, Format};
@@ -54,7 +53,7 @@ impl ImportArgs {
         note_diagnostics(&mut permissions, &path, &text, &places);
         let proofs = match groups.is_empty() {
             true => Vec::new(),
-            false => prove(&permissions, &groups, &text)?,
+            false => prove(&permissions, groups.len(), &text)?,
         };
         for rule in &permissions.rules {
             tell_permission(rule, out);
@@ -566,9 +565,4 @@ fn write_cases(proofs: &[Proof<'_>], groups: &[Group], title: &str) -> String {
         text.push_str("  []\n");
     }
     text
-}
-
-/// A number of examples, in words.
-pub(super) fn examples(n: usize) -> String {
-    number_of(n, "example")
 }

@@ -1,13 +1,13 @@
 //! The proof of rules that were carried over: the same examples, judged as the agent does by its
 //! documents and by hookwire with the definitions that would be written.
 
-use super::permissions::{Group, examples};
 use crate::cli::ending;
 use crate::cli::output::{Output, Tone, safe, shorten_text};
 use crate::cli::scratch::scratch_dir;
 use crate::cli::{Failure, Finding};
 use crate::permissions::{Example, Permissions, strictness};
 use hookwire_base::event::Event;
+use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::places;
 use hookwire_base::verdict::{Decision, Verdict};
 use hookwire_engine::host::Host;
@@ -98,10 +98,10 @@ fn say(decision: Option<Decision>) -> &'static str {
     decision.map_or("no rule", Decision::as_str)
 }
 
-/// Judges the examples of all permissions that were carried over.
+/// Judges the examples of all permissions that were carried over, by definitions of so many hooks.
 pub(super) fn prove<'p>(
     permissions: &'p Permissions,
-    groups: &[Group],
+    n_hooks: usize,
     definitions: &str,
 ) -> Result<Vec<Proof<'p>>, Failure> {
     let scratch = scratch_dir("import")?;
@@ -116,7 +116,7 @@ pub(super) fn prove<'p>(
         .obeys([Decision::Ask])
         .build();
     let host = built.map_err(|problem| Failure(problem.to_string()))?;
-    if host.hooks().hooks.len() != groups.len() {
+    if host.hooks().hooks.len() != n_hooks {
         let problems = host.diagnostics().join("; ");
         return Err(Failure(format!("the rules can't be proven: {problems}")));
     }
@@ -218,7 +218,7 @@ pub(super) fn tell_proofs(
     out.line("");
     out.line(&format!(
         "{} judged by {known_by}, and by hookwire: {} alike, {stricter} stricter here, {wider} the same act in other words, {looser} looser here.",
-        examples(proofs.len()),
+        number_of(proofs.len(), "example"),
         count(Standing::Same),
     ));
     if stricter + wider + looser == 0 {
