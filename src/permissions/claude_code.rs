@@ -5,7 +5,9 @@
 //! text for the shell is judged command by command. Rules that stop look through settings before
 //! a command and through wrappers; rules that allow look through few of them.
 
-use super::commands::{inner_text, setting, split, with_single_blanks, words};
+use super::commands::{
+    inner_text, redirects, setting, split, split_deep, with_single_blanks, words,
+};
 use super::patterns::{self, instance};
 use super::{
     Aside, Call, Example, MAX_RULE, MAX_RULES, Permission, Permissions, Reads, Said, around_command,
@@ -58,7 +60,7 @@ pub fn none() -> Permissions {
     Permissions {
         rules: Vec::new(),
         asides: Vec::new(),
-        parts: split,
+        parts: split_deep,
         known_by: KNOWN_BY,
     }
 }
@@ -291,6 +293,9 @@ fn command_reads(pattern: &str, decision: Decision) -> Option<Reads> {
         let Call::Bash(command) = call else {
             return false;
         };
+        if decision == Decision::Allow && redirects(command) {
+            return false;
+        }
         let is_named = |command: &str| {
             spellings(command, decision)
                 .iter()
@@ -309,10 +314,7 @@ fn spellings(command: &str, decision: Decision) -> Vec<String> {
     let mut found = vec![with_single_blanks(command)];
     let mut rest = words(command);
     let is_strict = decision != Decision::Allow;
-    loop {
-        let Some(first) = rest.first().cloned() else {
-            break;
-        };
+    while let Some(first) = rest.first().cloned() {
         let name = first.rsplit('/').next().unwrap_or(&first).to_string();
         if let Some(name) = setting(&first) {
             if !is_strict && !SAFE_SETTINGS.contains(&name) {

@@ -34,11 +34,111 @@ pub(super) fn split(text: &str) -> Vec<String> {
     trimmed.filter(|part| !part.is_empty()).collect()
 }
 
+/// So many texts within texts are looked at.
+const MAX_TEXTS: usize = 64;
+
+/// The commands of a text, and those of its groups and substitutions. What runs behind the text
+/// (`&`) is a part of its own that is no command.
+pub(super) fn split_deep(text: &str) -> Vec<String> {
+    let (mut found, mut waiting, mut n_texts) = (Vec::new(), vec![text.to_string()], 0);
+    while let Some(text) = waiting.pop() {
+        n_texts += 1;
+        if n_texts > MAX_TEXTS {
+            break;
+        }
+        for part in split(&text) {
+            let inner = part.split("$(").skip(1);
+            waiting.extend(inner.filter_map(|it| Some(it.split_once(')')?.0.to_string())));
+            let bare = without_group(&part);
+            found.extend((!bare.is_empty()).then(|| bare.to_string()));
+        }
+        if has_background(&text) {
+            found.push("&".into());
+        }
+    }
+    found
+}
+
+/// A command without what opens and closes a group around it.
+fn without_group(command: &str) -> &str {
+    const WORDS: [&str; 6] = ["then ", "do ", "else ", "if ", "while ", "! "];
+    let mut bare = command.trim();
+    loop {
+        let before = bare;
+        bare = bare.trim_start_matches(['(', '{']).trim_start();
+        for word in WORDS {
+            bare = bare.strip_prefix(word).unwrap_or(bare).trim_start();
+        }
+        if bare == before {
+            break;
+        }
+    }
+    let is_open = bare.matches('(').count() >= bare.matches(')').count();
+    let bare = if is_open {
+        bare
+    } else {
+        bare.trim_end_matches(')')
+    };
+    let bare = bare.trim_end_matches([' ', '}']);
+    if ["fi", "done", "esac"].contains(&bare) {
+        return "";
+    }
+    bare
+}
+
+/// Whether a command runs behind the text, outside of quotes.
+fn has_background(text: &str) -> bool {
+    let (mut quote, mut before) = (None, ' ');
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied();
+        match (c, quote) {
+            ('\\', None | Some('"')) => drop(chars.next()),
+            ('\'' | '"', None) => quote = Some(c),
+            (_, Some(open)) => quote = quote.filter(|_| c != open),
+            ('&', None) if next == Some('&') => drop(chars.next()),
+            ('&', None) if before != '>' && before != '|' && next != Some('>') => return true,
+            _ => {}
+        }
+        before = c;
+    }
+    false
+}
+
+/// Whether a command writes into a file by a redirection.
+pub(super) fn redirects(command: &str) -> bool {
+    let words = words_of_redirections(command);
+    words
+        .iter()
+        .any(|target| !target.is_empty() && !target.starts_with('&') && target != "/dev/null")
+}
+
+/// What stands behind each `>` outside of quotes.
+fn words_of_redirections(command: &str) -> Vec<String> {
+    let (mut found, mut quote) = (Vec::new(), None);
+    for (at, c) in command.char_indices() {
+        match (c, quote) {
+            ('\'' | '"', None) => quote = Some(c),
+            (_, Some(open)) => quote = quote.filter(|_| c != open),
+            ('>', None) => {
+                let rest = command[at + 1..]
+                    .trim_start_matches(['>', '|'])
+                    .trim_start();
+                found.extend(rest.split_whitespace().next().map(String::from));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// The words of a simple command, without their quotes; where it holds more than words, those
 /// between blanks.
 pub(super) fn words(command: &str) -> Vec<String> {
-    hookwire_base::support::shell_word::words(command)
-        .unwrap_or_else(|_| command.split_whitespace().map(String::from).collect())
+    hookwire_base::support::shell_word::words(command).unwrap_or_else(|_| {
+        let words = command.split_whitespace();
+        words.map(|word| word.replace('\\', "")).collect()
+    })
 }
 
 /// A setting before a command: its name.
@@ -70,6 +170,27 @@ pub(super) fn inner_text(command: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_and_redirections_are_seen() {
+        for (text, parts) in [
+            ("(rm x)", &["rm x"][..]),
+            ("echo $(rm x)", &["echo $(rm x)", "rm x"]),
+            ("if true; then rm x; fi", &["true", "rm x"]),
+            ("{ rm x; }", &["rm x"]),
+            ("a & b && c 2>&1 &", &["a", "b", "c 2>&1", "&"]),
+        ] {
+            assert_eq!(split_deep(text), parts, "{text}");
+        }
+        for (command, expected) in [
+            ("a > b", true),
+            ("a >b 2>&1", true),
+            ("a > /dev/null 2>&1", false),
+            ("echo 'a > b'", false),
+        ] {
+            assert_eq!(redirects(command), expected, "{command}");
+        }
+    }
 
     #[test]
     fn texts_are_split_outside_of_quotes() {

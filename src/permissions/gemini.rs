@@ -430,7 +430,7 @@ fn expand(regex: &str) -> Option<(Vec<String>, bool)> {
         };
         let is_literal = |text: &&str| text.chars().all(is_plain) || *text == ".";
         let is_single_dot = rest.starts_with('.');
-        if !any.iter().all(|it| is_literal(it)) || is_single_dot {
+        if !any.iter().all(is_literal) || is_single_dot {
             return None;
         }
         // A repetition is of what stands before it.

@@ -230,3 +230,65 @@ fn around_command(base: &str) -> Vec<Example> {
         example(format!("echo {quoted}"), "as a text only"),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookwire_base::syntax::diagnostic::LineIndex;
+    use hookwire_base::syntax::formats::{Format, parse};
+    use hookwire_testing::rows;
+    use serde::Deserialize;
+    use std::collections::BTreeMap;
+
+    fn read(agent: &str, settings: &Value) -> Permissions {
+        let text = rows::written_value(settings);
+        if agent == "codex" {
+            let mut found = codex::none();
+            codex::take(&mut found, &text, "a.rules");
+            return found;
+        }
+        let mut found = claude_code::none();
+        let (root, lines) = (parse(&text, Format::Json).unwrap(), LineIndex::new(&text));
+        let level = claude_code::Level::Project;
+        claude_code::take(&mut found, &root, "settings.json", &lines, level);
+        found
+    }
+
+    fn call(text: &str) -> Call {
+        let (kind, what) = text.split_once(": ").unwrap();
+        let what = what.to_string();
+        match kind {
+            "bash" => Call::Bash(what),
+            "read" => Call::Read(what),
+            "write" => Call::Write(what),
+            "fetch" => Call::Fetch(what),
+            other => panic!("{other}"),
+        }
+    }
+
+    /// The agents' readings are held against what the agents themselves decided.
+    #[test]
+    fn readings_are_those_of_the_agents() {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            agent: String,
+            settings: Value,
+            /// By decision: the calls.
+            decides: BTreeMap<String, Vec<String>>,
+        }
+        rows::compare("permissions/measured.jsonl", |row: Row| {
+            let permissions = read(&row.agent, &row.settings);
+            let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for text in row.decides.values().flatten() {
+                let decision = permissions.decide(&call(text));
+                let decision = decision.map_or("no rule", Decision::as_str);
+                found.entry(decision.into()).or_default().push(text.clone());
+            }
+            found.values_mut().for_each(|texts| texts.sort());
+            let mut expected = row.decides;
+            expected.values_mut().for_each(|texts| texts.sort());
+            (found, expected)
+        });
+    }
+}
