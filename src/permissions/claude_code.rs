@@ -18,6 +18,8 @@ use hookwire_base::syntax::node::{Node, NodeValue};
 use hookwire_base::verdict::Decision;
 use regex::Regex;
 use serde_json::json;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// What the reading goes by.
 const KNOWN_BY: &str = "the documentation of Claude Code, and Claude Code 2.1.332 as it ran";
@@ -297,9 +299,8 @@ fn command_reads(pattern: &str, decision: Decision) -> Option<Reads> {
             return false;
         }
         let is_named = |command: &str| {
-            spellings(command, decision)
-                .iter()
-                .any(|it| named.is_match(it))
+            let spelt = spellings_once(command, decision != Decision::Allow);
+            spelt.iter().any(|it| named.is_match(it))
         };
         // Of what a shell of its own runs, only `rm` is looked at.
         let inner = inner_text(command).filter(|_| decision == Decision::Deny && is_named("rm"));
@@ -308,12 +309,29 @@ fn command_reads(pattern: &str, decision: Decision) -> Option<Reads> {
     }))
 }
 
+thread_local! {
+    /// The last command, for rules that stop and for those that don't: all rules are held against
+    /// one command after the other.
+    static LAST: RefCell<[(String, Rc<[String]>); 2]> =
+        RefCell::new([(); 2].map(|()| (String::new(), Rc::from([]))));
+}
+
+fn spellings_once(command: &str, is_strict: bool) -> Rc<[String]> {
+    LAST.with_borrow_mut(|last| {
+        let (known, spelt) = &mut last[usize::from(is_strict)];
+        if spelt.is_empty() || known != command {
+            *known = command.to_string();
+            *spelt = spellings(command, is_strict).into();
+        }
+        spelt.clone()
+    })
+}
+
 /// The spellings of a command that are held against a rule: as it is, and without what only
 /// stands before it.
-fn spellings(command: &str, decision: Decision) -> Vec<String> {
+fn spellings(command: &str, is_strict: bool) -> Vec<String> {
     let mut found = vec![with_single_blanks(command)];
     let mut rest = words(command);
-    let is_strict = decision != Decision::Allow;
     while let Some(first) = rest.first().cloned() {
         let name = first.rsplit('/').next().unwrap_or(&first).to_string();
         if let Some(name) = setting(&first) {

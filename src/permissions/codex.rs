@@ -16,6 +16,8 @@ const KNOWN_BY: &str = "the documentation of Codex, and `codex execpolicy check`
 
 /// So many rules become of the alternatives of one.
 const MAX_ALTERNATIVES: usize = 64;
+/// The most that one value may hold: items and bytes together.
+const MAX_VALUE: usize = 10_000;
 /// How deep lists may stand in lists.
 const MAX_DEPTH: usize = 8;
 
@@ -90,6 +92,17 @@ enum Literal {
     Text(String),
     List(Vec<Literal>),
     Other,
+}
+
+impl Literal {
+    /// Its items and bytes.
+    fn size(&self) -> usize {
+        match self {
+            Literal::Text(text) => text.len() + 1,
+            Literal::List(items) => items.iter().map(Literal::size).sum::<usize>() + 1,
+            Literal::Other => 1,
+        }
+    }
 }
 
 type Arguments = Vec<(Option<String>, Literal)>;
@@ -219,7 +232,11 @@ impl<'t> Reader<'t> {
             if !self.eats("+") {
                 return Some(value);
             }
-            value = match (value, self.operand(depth)?) {
+            let more = self.operand(depth)?;
+            if value.size() + more.size() > MAX_VALUE {
+                return None;
+            }
+            value = match (value, more) {
                 (Literal::Text(a), Literal::Text(b)) => Literal::Text(a + &b),
                 (Literal::List(a), Literal::List(b)) => Literal::List([a, b].concat()),
                 _ => return None,

@@ -65,7 +65,7 @@ impl ImportArgs {
         tell_proofs(&proofs, &permissions, title, self.is_by_description(), out);
         let is_looser = proofs
             .iter()
-            .any(|proof| proof.standing() == Standing::Looser);
+            .any(|proof| [Standing::Looser, Standing::NotTried].contains(&proof.standing()));
         let is_whole = permissions.asides.is_empty()
             && permissions
                 .rules

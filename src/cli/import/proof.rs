@@ -57,12 +57,14 @@ pub(super) enum Standing {
     /// Hookwire decides as about the same act in plain words.
     Wider,
     Looser,
+    /// There was no time.
+    NotTried,
 }
 
 impl Proof<'_> {
     pub(super) fn standing(&self) -> Standing {
         let Judged::Decided(here) = &self.here else {
-            return Standing::Looser;
+            return Standing::NotTried;
         };
         match strictness(here.decision).cmp(&strictness(self.agent)) {
             std::cmp::Ordering::Less
@@ -120,24 +122,28 @@ pub(super) fn prove<'p>(
         let problems = host.diagnostics().join("; ");
         return Err(Failure(format!("the rules can't be proven: {problems}")));
     }
-    let mut proofs = Vec::new();
-    for (of, rule) in permissions.rules.iter().enumerate() {
-        if rule.said.rules.is_empty() {
-            continue;
-        }
-        for example in &rule.examples {
-            proofs.push(Proof {
-                example,
-                of,
-                agent: permissions.decide(&example.call),
-                agent_on_act: example
-                    .same_as
-                    .as_ref()
-                    .map(|call| permissions.decide(call)),
-                here: Judged::NotTried,
-            });
-        }
-    }
+    let carried = |n: usize| {
+        let rules = permissions.rules.iter().enumerate();
+        rules
+            .filter(|(_, rule)| !rule.said.rules.is_empty())
+            .filter_map(move |(of, rule)| Some((of, rule.examples.get(n)?)))
+    };
+    let most = permissions
+        .rules
+        .iter()
+        .map(|rule| rule.examples.len())
+        .max();
+    // Where the time isn't enough for all, each rule has some.
+    let examples = (0..most.unwrap_or_default()).flat_map(carried);
+    let mut proofs: Vec<Proof<'p>> = examples
+        .map(|(of, example)| Proof {
+            example,
+            of,
+            agent: None,
+            agent_on_act: None,
+            here: Judged::NotTried,
+        })
+        .collect();
     let home = places::home().unwrap_or_default();
     let home = home.to_string_lossy();
     let began = Instant::now();
@@ -147,7 +153,13 @@ pub(super) fn prove<'p>(
             if began.elapsed() > BUDGET {
                 break;
             }
-            let (tool, input) = proof.example.call.tool_in(&home);
+            let example = proof.example;
+            proof.agent = permissions.decide(&example.call);
+            proof.agent_on_act = example
+                .same_as
+                .as_ref()
+                .map(|call| permissions.decide(call));
+            let (tool, input) = example.call.tool_in(&home);
             let event = json!({
                 "event": "PreToolUse", "cwd": project, "tool": { "name": tool, "input": input },
             });
@@ -194,6 +206,7 @@ pub(super) fn tell_proofs(
                 Standing::Stricter => Some("stricter"),
                 Standing::Wider => Some("same act"),
                 Standing::Looser => Some("looser"),
+                Standing::NotTried => Some("not tried"),
             };
             let (member, value) = proof.example.call.as_case();
             let tool = proof.example.call.tool().0.to_string();
@@ -221,6 +234,15 @@ pub(super) fn tell_proofs(
         number_of(proofs.len(), "example"),
         count(Standing::Same),
     ));
+    let not_tried = count(Standing::NotTried);
+    if not_tried > 0 {
+        let text = format!(
+            "{} not tried: there are too many for the time.",
+            number_of(not_tried, "example")
+        );
+        let text = out.tone(Tone::Warn, &text);
+        out.line(&text);
+    }
     if stricter + wider + looser == 0 {
         return;
     }
