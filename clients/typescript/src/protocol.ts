@@ -852,6 +852,9 @@ export interface RecentParams {
 export interface Record {
   /** When it was judged: RFC 3339, in UTC, to the millisecond. */
   at: string;
+  /** Where the params are absent, what the event began with, in hookwire's own vocabulary: long
+   * texts are cut, and each says how much is missing. */
+  beginning?: unknown;
   /** The client that sent it, if it said at `initialize` who it is. */
   client?: string | null;
   /** The vocabulary in which it was read. */

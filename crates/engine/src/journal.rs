@@ -808,7 +808,9 @@ mod beginning {
     }
 
     fn cut_text(text: &str, left: &mut usize) -> String {
-        let kept = text.floor_char_boundary(MOST_OF_TEXT.min(*left));
+        let most = MOST_OF_TEXT.min(*left).min(text.len());
+        let mut ends = (0..=most).rev();
+        let kept = ends.find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         *left -= kept;
         match text.len() - kept {
             0 => text.to_string(),

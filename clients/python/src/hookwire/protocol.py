@@ -872,6 +872,9 @@ class Record(TypedDict):
 
     # When it was judged: RFC 3339, in UTC, to the millisecond.
     at: str
+    # Where the params are absent, what the event began with, in hookwire's own vocabulary: long
+    # texts are cut, and each says how much is missing.
+    beginning: NotRequired[Any]
     # The client that sent it, if it said at `initialize` who it is.
     client: NotRequired[str | None]
     # The vocabulary in which it was read.
