@@ -24,7 +24,12 @@ const NAMES: &[&str] = &[
 /// Whether a command shows or hands on the whole environment.
 pub(super) fn is_read_by(command: &Command, uses: &Uses<'_>) -> bool {
     let mut words = command.words.iter().map(|word| &*word.text);
-    let head = base_name(words.next().unwrap_or_default());
+    let head = words.next().unwrap_or_default();
+    // Most commands are none of these, and each of every text comes by here.
+    let head = match head.ends_with(['v', 't', 'e', 'y']) {
+        true => base_name(head),
+        false => "",
+    };
     let is_option = |word: &&str| word.starts_with('-');
     match head {
         "env" => {
