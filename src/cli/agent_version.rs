@@ -25,16 +25,25 @@ pub(super) const VERSION_LIMIT: Duration = Duration::from_secs(30);
 /// Asks an agent for its version; nothing if it doesn't end. Where that can be, it leaves nothing
 /// behind in the person's home.
 pub(super) fn ask_agent(program: &Path, root: &Path) -> Result<Option<Ended>, Failure> {
+    ask_agent_within(program, root, VERSION_LIMIT)
+}
+
+/// The same with another limit.
+pub(super) fn ask_agent_within(
+    program: &Path,
+    root: &Path,
+    limit: Duration,
+) -> Result<Option<Ended>, Failure> {
     if let Ok(mut command) = apart(root) {
         command.arg(program).arg("--version");
-        match run_within(command, VERSION_LIMIT)? {
+        match run_within(command, limit)? {
             Some(ended) if ended.stdout.is_empty() => {}
             other => return Ok(other),
         }
     }
     let mut command = tokio::process::Command::new(program);
     command.arg("--version");
-    run_within(command, VERSION_LIMIT)
+    run_within(command, limit)
 }
 
 pub(super) fn run_within(

@@ -234,7 +234,12 @@ fn nothing_is_written_without_a_word_and_no_clone_is_approved() {
         said.contains("nobody has approved it as it is") && said.contains("command: touch OWNED"),
         "{said}"
     );
-    assert!(said.contains("put in force hookwire trust"), "{said}");
+    assert!(
+        cloned.status.code() == Some(1)
+            && said.contains("None of the project's own rules is in force")
+            && said.contains("put in force hookwire trust"),
+        "{said}"
+    );
     assert_eq!(
         fs::read_dir(project.root().join(".hookwire"))
             .unwrap()

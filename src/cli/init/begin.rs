@@ -413,9 +413,15 @@ impl Plan {
         let is_foreign = matches!(self.standing, Standing::Foreign(_));
         let (mut is_connected, mut asking) = (false, Vec::new());
         for it in &self.agents {
-            match it.step {
+            match &it.step {
                 Connect::Write | Connect::Keep => asking.push(it.found.agent),
-                Connect::Cannot(_) => finding = Finding::Found,
+                Connect::Cannot(why) => {
+                    finding = Finding::Found;
+                    say_on_stderr(format_args!(
+                        "{} isn't connected: {why}",
+                        it.found.agent.title
+                    ));
+                }
             }
         }
         if self.changed_files().next().is_some() && !self.write_definitions(out)? {
@@ -433,10 +439,18 @@ impl Plan {
             }
         }
         if !asking.is_empty() {
-            out.aside("");
+            if !out.json {
+                out.line("");
+            }
             if doctor::prove(&asking, &self.place.root, out)? != Finding::Fine {
                 finding = Finding::Found;
             }
+        }
+        if is_foreign {
+            finding = Finding::Found;
+            let told = "None of the project's own rules is in force before `hookwire trust`.";
+            let told = out.tone(Tone::Warn, told);
+            out.aside(&told);
         }
         if !out.json {
             for agent in self.connected().map(|it| it.found.agent) {
@@ -447,7 +461,7 @@ impl Plan {
                     (false, _) => {}
                 }
             }
-            self.next_steps(examples, is_foreign, out);
+            self.next_steps(examples, is_foreign, !asking.is_empty(), out);
         }
         Ok(finding)
     }
@@ -525,7 +539,13 @@ impl Plan {
         Ok(is_in_force)
     }
 
-    fn next_steps(&self, examples: &[Example], is_foreign: bool, out: &mut Output) {
+    fn next_steps(
+        &self,
+        examples: &[Example],
+        is_foreign: bool,
+        is_guarded: bool,
+        out: &mut Output,
+    ) {
         let head = out.tone(Tone::Strong, "Next");
         out.line("");
         out.line(&head);
@@ -536,10 +556,10 @@ impl Plan {
         let denied = examples
             .first()
             .map_or("git push --force", |example| example.command.as_str());
-        match (is_foreign, self.agents.is_empty()) {
+        match (is_foreign, is_guarded) {
             (true, _) => step("put in force", "hookwire trust"),
-            (false, true) => step("guard", "hookwire install AGENT"),
-            (false, false) => step("try it", &format!("tell your agent to run: {denied}")),
+            (false, false) => step("guard", "hookwire install AGENT"),
+            (false, true) => step("try it", &format!("tell your agent to run: {denied}")),
         }
         if self.set.observes() {
             step(

@@ -1,12 +1,16 @@
 //! What is on this machine before anything is written: agents, their own hooks and rules, and
 //! definitions.
 
-use super::super::agent_version::{ask_agent, is_in_project, on_path, version_numbers};
+use super::super::agent_version::{ask_agent_within, is_in_project, on_path, version_numbers};
 use super::super::import;
 use super::super::install::InstallArgs;
 use hookwire_rules::agents::{AGENTS, Agent};
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
+
+/// A person waits for it, and can do without.
+const VERSION_LIMIT: Duration = Duration::from_secs(5);
 
 /// A coding agent that is here.
 pub(super) struct FoundAgent {
@@ -61,7 +65,7 @@ pub(super) fn find_agents(named: &[&'static Agent], is_user: bool, root: &Path) 
 }
 
 fn version_of(program: &Path, root: &Path) -> Option<String> {
-    let ended = ask_agent(program, root).ok()??;
+    let ended = ask_agent_within(program, root, VERSION_LIMIT).ok()??;
     let numbers = version_numbers(&String::from_utf8_lossy(&ended.stdout))?;
     Some(numbers.map(|it| it.to_string()).join("."))
 }
