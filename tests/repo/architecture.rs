@@ -447,7 +447,7 @@ fn one_module_writes_into_projects() {
         // For whoever packs hookwire.
         "cli/generate/share.rs",
         // Into an agent's settings, which people keep behind links.
-        "cli/install/mod.rs",
+        "cli/install/write.rs",
     ];
     let writes = [
         "fs::write(",
