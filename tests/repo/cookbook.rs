@@ -306,6 +306,59 @@ fn ordinary_commands_pass() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// What people get who say nothing: of all that agents and people run, one command in 200 at most is
+/// denied, and one in twenty asked about.
+#[test]
+fn the_recommended_set_denies_few() {
+    let dir = tempfile::tempdir().unwrap();
+    let (home, project) = (dir.path().join("home"), dir.path().join("project"));
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    std::fs::create_dir_all(&home).unwrap();
+    let written = hookwire()
+        .args(["init", "--yes", "--agents", "kimi"])
+        .args(["--user-dir".into(), home.join("config")])
+        .args(["--data-dir".into(), home.join("data")])
+        .current_dir(&project)
+        .env("HOME", &home)
+        .output()
+        .unwrap();
+    let n_files = read_dir(project.join(".hookwire")).unwrap().count();
+    assert_eq!(n_files, 20, "{}", String::from_utf8_lossy(&written.stderr));
+    let host = Host::builder()
+        .root(&project)
+        .hooks(project.join(".hookwire"))
+        .system(false)
+        .obeys([Decision::Ask])
+        .build()
+        .unwrap();
+    let rows = read_to_string(repo("tests/data/corpora/ordinary_commands.jsonl")).unwrap();
+    let rows: Vec<Value> = rows
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let rows = sampled(rows, SAMPLE);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (mut denied, mut n_asked) = (Vec::new(), 0);
+    for row in &rows {
+        let command = row["command"].as_str().unwrap();
+        match runtime.block_on(host.dispatch(bash(command))).decision {
+            Decision::Deny => denied.push(command),
+            Decision::Ask => n_asked += 1,
+            Decision::Allow | Decision::Defer => {}
+        }
+    }
+    println!(
+        "{} denied and {n_asked} asked of {}",
+        denied.len(),
+        rows.len()
+    );
+    assert!(
+        denied.len() <= rows.len() / 200 + by_chance(),
+        "{denied:#?}"
+    );
+    assert!(n_asked <= rows.len() / 20 + 10 * by_chance(), "{n_asked}");
+}
+
 /// A use of a program that rules guard.
 struct Use {
     file: String,

@@ -197,3 +197,56 @@ fn without_numbers(text: &str) -> String {
         .collect::<Vec<_>>()
         .join("\n")
 }
+
+/// The picture of `init` is what it prints at a terminal, in a project with one agent.
+#[test]
+fn the_picture_of_the_beginning_is_what_is_printed() {
+    use std::os::unix::fs::PermissionsExt;
+    if !is_there("python3") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let scene = dir.path().canonicalize().unwrap();
+    for name in ["home", "app/.git", "bin", "run"] {
+        std::fs::create_dir_all(scene.join(name)).unwrap();
+    }
+    let agent = scene.join("bin/claude");
+    std::fs::write(&agent, "#!/bin/sh\necho '2.1.332 (Claude Code)'\n").unwrap();
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", scene.join("bin").display(), *PATH);
+    let run = |command: &mut std::process::Command| {
+        command
+            .current_dir(scene.join("app"))
+            .env("HOME", scene.join("home"))
+            .env("XDG_RUNTIME_DIR", scene.join("run"))
+            .env("NO_COLOR", "1")
+            .env("PATH", &path);
+        command.output().unwrap()
+    };
+    let mut terminal = in_our_world(std::process::Command::new("python3"));
+    terminal
+        .arg(repo("tests/support/terminal.py"))
+        .args(["y", env!("CARGO_BIN_EXE_hookwire-host")])
+        .arg("--user-dir")
+        .arg(scene.join("home/.config/hookwire"))
+        .arg("--data-dir")
+        .arg(scene.join("home/.local/share/hookwire"))
+        .args(["init", "--agents", "claude-code"]);
+    let output = run(&mut terminal);
+    run(hookwire().args(["host", "stop", "--all"]));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let printed = printed
+        .replace("\r\n", "\n")
+        .replace(scene.to_str().unwrap(), "/home/dev");
+    let drawn = std::fs::read_to_string(repo("docs/images/init.svg")).unwrap();
+    let lines = |text: &str| -> Vec<String> {
+        let text = without_numbers(text);
+        let lines = text.lines().map(|line| line.trim_end().to_string());
+        lines.filter(|line| !line.is_empty()).collect()
+    };
+    assert_eq!(
+        lines(&text_of(&drawn))[1..],
+        lines(&printed)[..],
+        "run docs/images/draw-init"
+    );
+}
