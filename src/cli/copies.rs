@@ -33,6 +33,10 @@ fn copies() -> Result<PathBuf, Failure> {
 
 /// What a program is in that is emptied without a word to the person, if it is.
 pub(super) fn cache_of(program: &Path) -> Option<&'static str> {
+    // Where the home itself is in such a directory, there is no better place.
+    if version_of_copy(program).is_some() {
+        return None;
+    }
     let homes = places::homes();
     let caches = homes
         .iter()

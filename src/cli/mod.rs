@@ -88,7 +88,8 @@ use tracing_subscriber::prelude::*;
 const ABOUT: &str = "Rules for coding agents, checked before each command, edit and request.
 
 You write a rule in a file. Your agent asks hookwire before it acts, and gets one verdict: go on, don't, ask a person, or \
-run this instead. `hookwire demo` shows it happen; `hookwire docs tutorial` goes through it with your agent.";
+run this instead. `hookwire demo` shows it happen; `hookwire init` begins with your agent, and `hookwire docs tutorial` \
+goes through it.";
 
 const EXIT_CODES: &str = "Exit codes: 0 fine; 1 findings, such as a deny or an error in a definition; 2 wrong usage or an \
                           internal error. `hookwire docs exit codes` has what 1 means for each command.";
@@ -209,7 +210,8 @@ enum Command {
     State(Deferred<state::StateArgs>),
     /// List the questions that wait for a person, and answer them.
     Approvals(Deferred<approvals::ApprovalsArgs>),
-    /// Write a commented starter, or rules of the cookbook with their cases.
+    /// Find your agents, write a set of rules, connect them, and show that a deny arrives. With
+    /// names, write single rules of the cookbook with their cases.
     Init(Deferred<init::InitArgs>),
     /// Print a page of the documentation, or what it says about a word. Without a word, the pages
     /// are listed.

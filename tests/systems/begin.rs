@@ -344,6 +344,15 @@ fn a_guard_doesnt_live_in_a_cache() {
     assert!(written.contains(copy.to_str().unwrap()), "{written}");
     assert!(!written.contains("_npx"), "{written}");
     fs::remove_dir_all(home.join(".npm")).unwrap();
+    let doctor = run_of(
+        &copy.with_file_name("hookwire-host"),
+        &["doctor", "claude-code"],
+    );
+    assert!(
+        doctor.status.success() && !text(&doctor).contains("its program is in"),
+        "{}",
+        text(&doctor)
+    );
     assert_eq!(
         asked(&project, "git push -f"),
         "deny",

@@ -217,3 +217,39 @@ fn init_approves_what_it_has_written_and_nothing_else() {
         }
     }
 }
+
+/// The same of a whole beginning: what somebody puts beside its rules is in force at no moment.
+#[test]
+fn a_beginning_approves_its_own_rules_and_nothing_else() {
+    for step in 1.. {
+        let project = Project::new();
+        fs::remove_dir_all(project.root().join(".hookwire")).unwrap();
+        fs::create_dir(project.root().join(".git")).unwrap();
+        let plant = |root: &Path| write(&root.join(".hookwire/zz.yaml"), EVIL);
+        let args = ["init", "--yes", "--agents", "claude-code"];
+        let (has_stopped, output) = changed_at(&project, &args, step, plant);
+        let files = approved(&project).unwrap_or_default();
+        assert!(
+            files.is_empty() && has_stopped || files.len() == 20,
+            "step {step}: {}",
+            files.len()
+        );
+        assert!(!files.iter().any(|(path, _)| path.contains("zz.yaml")));
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(
+            told.contains("so they are not in force"),
+            files.is_empty(),
+            "step {step}: {told}"
+        );
+        let expected = if files.is_empty() { "" } else { "deny" };
+        assert_eq!(
+            project.hook_with(&["--no-host"], "git push -f"),
+            expected,
+            "step {step}"
+        );
+        assert!(!project.root().join("OWNED").exists(), "step {step}");
+        if !has_stopped {
+            break;
+        }
+    }
+}
