@@ -2,42 +2,66 @@
 //! of the hook that asks, and is in force.
 
 use super::installed::Project;
-use super::support::eventually;
+use super::support::{PATIENCE, eventually};
 use hookwire::history::{History, Written};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Child;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::SystemTime;
 
-/// A host that waits for a person at another terminal, and a call that it is asked about.
-fn asking(project: &Project, call: &Value) -> Child {
-    let mut host = project
-        .command(&["serve", "--ask-elsewhere", "1m"])
-        .spawn()
-        .unwrap();
-    let mut params = json!({ "event": "PreToolUse", "session": "s", "cwd": project.root() });
-    params["tool"] = call.clone();
-    let request =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": params });
-    let stdin = host.stdin.as_mut().unwrap();
-    stdin.write_all(format!("{request}\n").as_bytes()).unwrap();
-    host
+/// A host that waits for a person at another terminal, and what it has said.
+struct Asking {
+    host: Child,
+    said: Receiver<String>,
 }
 
-/// Waits until the question is there.
-fn wait_for_question(project: &Project) {
-    eventually("a question waits", || {
-        let listed = project.run(&["approvals", "list", "--format", "json"], "");
-        let text = String::from_utf8(listed.stdout).unwrap();
-        let mut lists = text
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        lists
-            .any(|list| list["approvals"][0]["id"].is_string())
-            .then_some(())
-    });
+impl Asking {
+    /// A call that the host asks about; the question is there.
+    fn new(project: &Project, call: &Value) -> Asking {
+        let mut host = project
+            .command(&["serve", "--ask-elsewhere", "5m"])
+            .spawn()
+            .unwrap();
+        let mut params = json!({ "event": "PreToolUse", "session": "s", "cwd": project.root() });
+        params["tool"] = call.clone();
+        let request =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": params });
+        let stdin = host.stdin.as_mut().unwrap();
+        stdin.write_all(format!("{request}\n").as_bytes()).unwrap();
+        let (says, said) = channel();
+        let lines = BufReader::new(host.stdout.take().unwrap()).lines();
+        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|it| says.send(it)));
+        let asking = Asking { host, said };
+        eventually("a question waits", || {
+            if let Ok(reply) = asking.said.try_recv() {
+                panic!("nobody was asked: {reply}");
+            }
+            let listed = project.run(&["approvals", "list", "--format", "json"], "");
+            let text = String::from_utf8(listed.stdout).unwrap();
+            let mut lists = text
+                .lines()
+                .filter_map(|it| serde_json::from_str::<Value>(it).ok());
+            lists
+                .any(|list| list["approvals"][0]["id"].is_string())
+                .then_some(())
+        });
+        asking
+    }
+
+    /// What the agent got.
+    fn reply(&self) -> String {
+        self.said.recv_timeout(PATIENCE).unwrap()
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let _ = self.host.kill();
+        let _ = self.host.wait();
+    }
 }
 
 fn approve(project: &Project, args: &[&str]) -> (Option<i32>, String) {
@@ -111,9 +135,12 @@ fn the_exception_is_as_narrow_as_the_call() {
         let path = project.0.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
-        project.run(&["trust", "--yes"], "");
-        let mut host = asking(&project, &call);
-        wait_for_question(&project);
+        let trusted = project.run(&["trust", "--yes"], "");
+        assert!(
+            file.starts_with("home") || trusted.status.success(),
+            "{trusted:?}"
+        );
+        let asking = Asking::new(&project, &call);
         // Nobody is at a terminal: without a word, nothing is written.
         let (code, said) = approve(&project, &[]);
         let is_possible = expected.starts_with("unless");
@@ -128,16 +155,13 @@ fn the_exception_is_as_narrow_as_the_call() {
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
         let (code, said) = approve(&project, &["--yes"]);
-        drop(host.stdin.take());
         if !is_possible {
             assert!(code == Some(2) && said.contains(expected), "{said}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
-            host.kill().unwrap();
-            host.wait().unwrap();
             continue;
         }
         assert_eq!(code, Some(0), "{said}");
-        let answered = String::from_utf8(host.wait_with_output().unwrap().stdout).unwrap();
+        let answered = asking.reply();
         assert!(answered.contains("approved by a person"), "{answered}");
         let written = fs::read_to_string(&path).unwrap();
         assert!(written.contains(expected), "{written}");
@@ -197,8 +221,7 @@ fn the_record_says_what_would_have_passed() {
         record,
     });
     assert_eq!(history.write_events(written).unwrap(), records.len());
-    let mut host = asking(&project, &bash("git push origin topic"));
-    wait_for_question(&project);
+    let _asking = Asking::new(&project, &bash("git push origin topic"));
     let (_, said) = approve(&project, &[]);
     assert!(
         said.contains(
@@ -207,6 +230,4 @@ fn the_record_says_what_would_have_passed() {
         "{said}"
     );
     assert!(said.contains("  cd x && git push origin topic"), "{said}");
-    host.kill().unwrap();
-    host.wait().unwrap();
 }
