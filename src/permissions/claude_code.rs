@@ -6,7 +6,7 @@
 //! a command and through wrappers; rules that allow look through few of them.
 
 use super::commands::{
-    inner_text, redirects, setting, split, split_deep, with_single_blanks, words,
+    inner_text, raw_words, redirected_to, setting, split, split_deep, with_single_blanks, words,
 };
 use super::patterns::{self, instance};
 use super::{
@@ -62,9 +62,22 @@ pub fn none() -> Permissions {
     Permissions {
         rules: Vec::new(),
         asides: Vec::new(),
-        parts: split_deep,
+        parts,
         known_by: KNOWN_BY,
     }
+}
+
+/// A text's commands, and the files that its redirections write.
+fn parts(text: &str) -> Vec<Call> {
+    let mut found = Vec::new();
+    for command in split_deep(text) {
+        let files = redirected_to(&command)
+            .into_iter()
+            .filter(|it| !it.is_empty() && !it.starts_with('&') && it != "/dev/null");
+        found.extend(files.map(Call::Write));
+        found.push(Call::Bash(command));
+    }
+    found
 }
 
 /// Takes the permissions of a file of settings.
@@ -225,6 +238,10 @@ fn tool_rule(rule: &mut Permission, tool: &str) {
             Call::Write("some/file".into()),
         ],
         "WebFetch" => vec![Call::Fetch("https://example.com/".into())],
+        "NotebookEdit" | "MultiEdit" => vec![Call::Tool(
+            tool.into(),
+            json!({ "notebook_path": "some/file", "file_path": "some/file" }),
+        )],
         "Task" | "Agent" => vec![Call::Tool(
             "Agent".into(),
             json!({ "subagent_type": "some", "prompt": "x" }),
@@ -267,7 +284,7 @@ fn command_rule(rule: &mut Permission, pattern: &str) {
     if let Some(reads) = command_reads(&pattern, rule.decision) {
         rule.reads = reads;
     }
-    match command_rules(&pattern) {
+    match command_rules(&pattern, rule.decision) {
         Ok((rules, note)) => {
             rule.said.rules = rules;
             rule.notes.extend(note);
@@ -295,9 +312,6 @@ fn command_reads(pattern: &str, decision: Decision) -> Option<Reads> {
         let Call::Bash(command) = call else {
             return false;
         };
-        if decision == Decision::Allow && redirects(command) {
-            return false;
-        }
         let is_named = |command: &str| {
             let spelt = spellings_once(command, decision != Decision::Allow);
             spelt.iter().any(|it| named.is_match(it))
@@ -331,8 +345,10 @@ fn spellings_once(command: &str, is_strict: bool) -> Rc<[String]> {
 /// stands before it.
 fn spellings(command: &str, is_strict: bool) -> Vec<String> {
     let mut found = vec![with_single_blanks(command)];
-    let mut rest = words(command);
+    // Quotes count but around the program's name.
+    let mut rest = raw_words(command);
     while let Some(first) = rest.first().cloned() {
+        let first = first.replace(['\'', '"', '\\'], "");
         let name = first.rsplit('/').next().unwrap_or(&first).to_string();
         if let Some(name) = setting(&first) {
             if !is_strict && !SAFE_SETTINGS.contains(&name) {
@@ -351,9 +367,7 @@ fn spellings(command: &str, is_strict: bool) -> Vec<String> {
                 rest.remove(0);
             }
         } else {
-            if is_strict {
-                rest[0] = name;
-            }
+            rest[0] = if is_strict { name } else { first };
             break;
         }
     }
@@ -370,8 +384,21 @@ fn wrapper(
 }
 
 /// A command's pattern as rules here, and what they don't hold.
-fn command_rules(pattern: &str) -> Result<(Vec<String>, Option<String>), String> {
+fn command_rules(
+    pattern: &str,
+    decision: Decision,
+) -> Result<(Vec<String>, Option<String>), String> {
     const MOST_WORDS: usize = 3;
+    let targets = redirected_to(pattern);
+    if !targets.is_empty() {
+        if decision == Decision::Allow {
+            let why = "a redirection is no part of a command here; a rule such as `Write(FILE)` is beside it";
+            return Err(why.into());
+        }
+        let rules = targets.iter().map(|target| format!("Write({target})"));
+        let note = "here it is about the file, whatever writes it";
+        return Ok((rules.collect(), Some(note.into())));
+    }
     if pattern.contains("&&") || pattern.contains(';') || pattern.contains("||") {
         let why = "each command of a text is judged by itself, so a rule over several names none";
         return Err(why.into());

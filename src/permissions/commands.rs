@@ -105,16 +105,8 @@ fn has_background(text: &str) -> bool {
     false
 }
 
-/// Whether a command writes into a file by a redirection.
-pub(super) fn redirects(command: &str) -> bool {
-    let words = words_of_redirections(command);
-    words
-        .iter()
-        .any(|target| !target.is_empty() && !target.starts_with('&') && target != "/dev/null")
-}
-
 /// What stands behind each `>` outside of quotes.
-fn words_of_redirections(command: &str) -> Vec<String> {
+pub(super) fn redirected_to(command: &str) -> Vec<String> {
     let (mut found, mut quote) = (Vec::new(), None);
     for (at, c) in command.char_indices() {
         match (c, quote) {
@@ -139,6 +131,32 @@ pub(super) fn words(command: &str) -> Vec<String> {
         let words = command.split_whitespace();
         words.map(|word| word.replace('\\', "")).collect()
     })
+}
+
+/// The words of a command as they are written, quotes and all.
+pub(super) fn raw_words(command: &str) -> Vec<String> {
+    let (mut found, mut word, mut quote) = (Vec::new(), String::new(), None);
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('\\', None | Some('"')) => {
+                word.push(c);
+                word.extend(chars.next());
+                continue;
+            }
+            ('\'' | '"', None) => quote = Some(c),
+            (_, Some(open)) => quote = quote.filter(|_| c != open),
+            _ => {}
+        }
+        if c.is_whitespace() && quote.is_none() {
+            found.push(std::mem::take(&mut word));
+        } else {
+            word.push(c);
+        }
+    }
+    found.push(word);
+    found.retain(|word| !word.is_empty());
+    found
 }
 
 /// A setting before a command: its name.
@@ -182,14 +200,14 @@ mod tests {
         ] {
             assert_eq!(split_deep(text), parts, "{text}");
         }
-        for (command, expected) in [
-            ("a > b", true),
-            ("a >b 2>&1", true),
-            ("a > /dev/null 2>&1", false),
-            ("echo 'a > b'", false),
+        for (command, files) in [
+            ("a > b", &["b"][..]),
+            ("a >b 2>&1", &["b", "&1"]),
+            ("echo 'a > b'", &[]),
         ] {
-            assert_eq!(redirects(command), expected, "{command}");
+            assert_eq!(redirected_to(command), files, "{command}");
         }
+        assert_eq!(raw_words("a 'b c'  d\\ e"), ["a", "'b c'", "d\\ e"]);
     }
 
     #[test]

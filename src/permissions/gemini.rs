@@ -56,13 +56,13 @@ pub fn none() -> Permissions {
 }
 
 /// A text's commands, and those of a shell of its own within.
-fn parts(text: &str) -> Vec<String> {
+fn parts(text: &str) -> Vec<Call> {
     let mut found = Vec::new();
     for part in split(text) {
         if let Some(inner) = inner_text(&part) {
-            found.extend(split(&inner));
+            found.extend(split(&inner).into_iter().map(Call::Bash));
         }
-        found.push(part);
+        found.push(Call::Bash(part));
     }
     found
 }

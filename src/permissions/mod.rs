@@ -163,8 +163,8 @@ pub struct Aside {
 pub struct Permissions {
     pub rules: Vec<Permission>,
     pub asides: Vec<Aside>,
-    /// The commands of a text for the shell that the agent judges one by one.
-    pub parts: fn(&str) -> Vec<String>,
+    /// What the agent judges one by one of a text for the shell.
+    pub parts: fn(&str) -> Vec<Call>,
     /// What the reading goes by; for people.
     pub known_by: &'static str,
 }
@@ -186,7 +186,7 @@ impl Permissions {
         let Call::Bash(text) = call else {
             return self.decide_part(call);
         };
-        let parts = (self.parts)(text).into_iter().map(Call::Bash);
+        let parts = (self.parts)(text).into_iter();
         parts
             .map(|part| self.decide_part(&part))
             .max_by_key(|decision| strictness(*decision))
@@ -210,6 +210,14 @@ impl Permissions {
     }
 }
 
+/// A command that ends in a short option, with another one beside it: a letter more in the same
+/// word says that.
+fn in_cluster(base: &str) -> Option<String> {
+    let letters = base.rsplit(' ').next()?.strip_prefix('-')?;
+    let is_cluster = !letters.is_empty() && letters.chars().all(|c| c.is_ascii_alphabetic());
+    is_cluster.then(|| format!("{base} -x"))
+}
+
 /// Examples around a command: as the rule has it, and as it hasn't.
 fn around_command(base: &str) -> Vec<Example> {
     let example = |text: String, how| Example::new(Call::Bash(text), how);
@@ -218,7 +226,10 @@ fn around_command(base: &str) -> Vec<Example> {
     vec![
         example(base.into(), "as it is written"),
         example(format!("{base} x1"), "with a word more"),
-        example(format!("{base}x"), "a name that begins so"),
+        Example {
+            same_as: in_cluster(base).map(Call::Bash),
+            ..example(format!("{base}x"), "a name that begins so")
+        },
         example(format!("{base} && other-program"), "in a chain"),
         example(format!("other-program; {base}"), "behind another command"),
         example(format!("FOO=1 {base}"), "behind a variable"),

@@ -34,7 +34,7 @@ pub fn none() -> Permissions {
     Permissions {
         rules: Vec::new(),
         asides: Vec::new(),
-        parts: split,
+        parts: |text| split(text).into_iter().map(Call::Bash).collect(),
         known_by: KNOWN_BY,
     }
 }

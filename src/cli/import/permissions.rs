@@ -46,11 +46,16 @@ impl ImportArgs {
             return Ok(None);
         }
         keep_sayable(&mut permissions);
-        let groups = group(&permissions, &self.agent.title, self.agent.name);
         let base = format!("{}-permissions", self.base_name());
         let path = target.dir.join(format!("{base}.yaml"));
-        let (text, places) = self.write_permissions(&permissions, &groups);
-        note_diagnostics(&mut permissions, &path, &text, &places);
+        let (groups, text) = loop {
+            let groups = group(&permissions, &self.agent.title, self.agent.name);
+            let (text, places) = self.write_permissions(&permissions, &groups);
+            // Without the rules that `check` calls wrong, it is another text.
+            if !note_diagnostics(&mut permissions, &path, &text, &places) {
+                break (groups, text);
+            }
+        };
         let proofs = match groups.is_empty() {
             true => Vec::new(),
             false => prove(&permissions, groups.len(), &text)?,
@@ -452,17 +457,35 @@ fn exceptions(permissions: &Permissions, of: &Permission) -> Vec<String> {
 }
 
 /// What `check` says of the rules that would be written, at the permissions that they are of.
+/// Whether one of them is wrong and is taken out.
 fn note_diagnostics(
     permissions: &mut Permissions,
     path: &Path,
     text: &str,
     places: &[(usize, usize)],
-) {
+) -> bool {
     let checked = check(&path.display().to_string(), text, Layer::Project, None);
-    for diagnostic in checked.diagnostics {
-        let line = diagnostic.range.start.line;
-        let of = places.iter().find(|(at, _)| *at == line).map(|(_, of)| *of);
-        if let Some(rule) = of.and_then(|of| permissions.rules.get_mut(of))
+    let told = checked.diagnostics.iter().filter_map(|it| {
+        let line = it.range.start.line;
+        let (_, of) = places.iter().find(|(at, _)| *at == line)?;
+        Some((*of, it))
+    });
+    let told: Vec<_> = told.collect();
+    let is_wrong = |severity: Severity| severity == Severity::Error;
+    let mut taken_out = false;
+    for (of, diagnostic) in told.iter().filter(|(_, it)| is_wrong(it.severity)) {
+        let Some(rule) = permissions.rules.get_mut(*of) else {
+            continue;
+        };
+        taken_out |= !rule.said.rules.is_empty();
+        rule.said.rules.clear();
+        rule.notes.insert(0, diagnostic.message.clone());
+    }
+    if taken_out {
+        return true;
+    }
+    for (of, diagnostic) in told {
+        if let Some(rule) = permissions.rules.get_mut(of)
             && diagnostic.severity != Severity::Hint
             // The agent reads an exact command so, too.
             && diagnostic.code != "exact-command"
@@ -470,6 +493,7 @@ fn note_diagnostics(
             rule.notes.push(diagnostic.message.clone());
         }
     }
+    false
 }
 
 fn tell_permission(rule: &Permission, out: &mut Output) {

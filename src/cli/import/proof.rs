@@ -181,11 +181,10 @@ fn here(verdict: &Verdict) -> Here {
     let is_granted = verdict.decided_by.is_some();
     Here {
         decision: (verdict.decision != Decision::Allow || is_granted).then_some(verdict.decision),
-        is_in_doubt: verdict.decision != Decision::Allow
-            && verdict
-                .outcomes
-                .iter()
-                .all(|it| it.decision != Some(verdict.decision) || it.opaque.is_some()),
+        is_in_doubt: verdict.outcomes.iter().all(|it| {
+            let is_certain = it.decision == Some(verdict.decision) && it.opaque.is_none();
+            !is_certain
+        }) && verdict.outcomes.iter().any(|it| it.opaque.is_some()),
         selected: selected.collect(),
     }
 }
