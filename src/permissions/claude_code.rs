@@ -6,7 +6,8 @@
 //! a command and through wrappers; rules that allow look through few of them.
 
 use super::commands::{
-    inner_text, raw_words, redirected_to, setting, split, split_deep, with_single_blanks, words,
+    inner_text, redirected_to, setting, split, split_deep, with_single_blanks,
+    without_redirections, words,
 };
 use super::patterns::{self, instance};
 use super::{
@@ -63,6 +64,7 @@ pub fn none() -> Permissions {
         rules: Vec::new(),
         asides: Vec::new(),
         parts,
+        judges_whole: true,
         known_by: KNOWN_BY,
     }
 }
@@ -220,14 +222,14 @@ fn tool_rule(rule: &mut Permission, tool: &str) {
         return;
     };
     rule.said.rules = vec![match tool {
-        "Edit" => "Write|Edit".into(),
+        // Of the other tools that change files, it says nothing there.
+        "Edit" if rule.decision != Decision::Allow => "Write|Edit".into(),
         "Task" => "Agent".into(),
         _ => name.clone(),
     }];
-    let is_edit = tool == "Edit";
     rule.reads = Box::new(move |call| {
         let (tool, _) = call.tool();
-        names.is_match(tool) || is_edit && tool == "Write" || name == "Task" && tool == "Agent"
+        names.is_match(tool) || name == "Task" && tool == "Agent"
     });
     let calls = match tool {
         "Bash" => vec![Call::Bash("some-program x".into())],
@@ -344,11 +346,11 @@ fn spellings_once(command: &str, is_strict: bool) -> Rc<[String]> {
 /// The spellings of a command that are held against a rule: as it is, and without what only
 /// stands before it.
 fn spellings(command: &str, is_strict: bool) -> Vec<String> {
-    let mut found = vec![with_single_blanks(command)];
-    // Quotes count but around the program's name.
-    let mut rest = raw_words(command);
+    let bare = without_redirections(command);
+    let bare = if bare.is_empty() { command } else { &bare };
+    let mut found = vec![with_single_blanks(bare)];
+    let mut rest = words(bare);
     while let Some(first) = rest.first().cloned() {
-        let first = first.replace(['\'', '"', '\\'], "");
         let name = first.rsplit('/').next().unwrap_or(&first).to_string();
         if let Some(name) = setting(&first) {
             if !is_strict && !SAFE_SETTINGS.contains(&name) {
@@ -367,9 +369,14 @@ fn spellings(command: &str, is_strict: bool) -> Vec<String> {
                 rest.remove(0);
             }
         } else {
-            rest[0] = if is_strict { name } else { first };
+            if is_strict && first != name {
+                found.push(rest.join(" "));
+                rest[0] = name;
+            }
             break;
         }
+        // A rule may be about a wrapper itself.
+        found.push(rest.join(" "));
     }
     found.push(rest.join(" "));
     found
@@ -407,6 +414,9 @@ fn command_rules(
     let last = words.len() - 1;
     let middle: Vec<usize> = (1..last).filter(|n| words[*n] == "*").collect();
     let rule = |words: &[String]| format!("Bash({})", words.join(" "));
+    if pattern.contains('|') {
+        return Ok((vec![format!("Bash({pattern})")], None));
+    }
     let [at] = middle[..] else {
         let note = (middle.len() > 1).then(|| {
             "each `*` between words is one word here, and any number to Claude Code".to_string()

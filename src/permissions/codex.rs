@@ -27,6 +27,7 @@ pub fn none() -> Permissions {
         rules: Vec::new(),
         asides: Vec::new(),
         parts: |text| split(text).into_iter().map(Call::Bash).collect(),
+        judges_whole: false,
         known_by: KNOWN_BY,
     }
 }

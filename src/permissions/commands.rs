@@ -133,30 +133,30 @@ pub(super) fn words(command: &str) -> Vec<String> {
     })
 }
 
-/// The words of a command as they are written, quotes and all.
-pub(super) fn raw_words(command: &str) -> Vec<String> {
-    let (mut found, mut word, mut quote) = (Vec::new(), String::new(), None);
-    let mut chars = command.chars();
-    while let Some(c) = chars.next() {
+/// A command without its redirections.
+pub(super) fn without_redirections(command: &str) -> String {
+    let (mut kept, mut quote, mut rest) = (String::new(), None, command);
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
         match (c, quote) {
-            ('\\', None | Some('"')) => {
-                word.push(c);
-                word.extend(chars.next());
-                continue;
-            }
             ('\'' | '"', None) => quote = Some(c),
             (_, Some(open)) => quote = quote.filter(|_| c != open),
+            ('>' | '<', None) => {
+                let before = kept.trim_end_matches(['1', '2', '&']).len();
+                if kept[..before].ends_with(' ') || before == 0 {
+                    kept.truncate(before);
+                }
+                let target = after.trim_start_matches(['>', '<', '|', '&']).trim_start();
+                let end = target.find(char::is_whitespace).unwrap_or(target.len());
+                rest = &target[end..];
+                continue;
+            }
             _ => {}
         }
-        if c.is_whitespace() && quote.is_none() {
-            found.push(std::mem::take(&mut word));
-        } else {
-            word.push(c);
-        }
+        kept.push(c);
+        rest = after;
     }
-    found.push(word);
-    found.retain(|word| !word.is_empty());
-    found
+    kept.trim().to_string()
 }
 
 /// A setting before a command: its name.
@@ -207,7 +207,15 @@ mod tests {
         ] {
             assert_eq!(redirected_to(command), files, "{command}");
         }
-        assert_eq!(raw_words("a 'b c'  d\\ e"), ["a", "'b c'", "d\\ e"]);
+        for (command, bare) in [
+            ("a b > c", "a b"),
+            ("a 2>&1", "a"),
+            ("a > b c", "a  c"),
+            ("> b", ""),
+            ("a '> b' <c", "a '> b'"),
+        ] {
+            assert_eq!(without_redirections(command), bare, "{command}");
+        }
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub fn none() -> Permissions {
         rules: Vec::new(),
         asides: Vec::new(),
         parts,
+        judges_whole: false,
         known_by: KNOWN_BY,
     }
 }

@@ -165,6 +165,8 @@ pub struct Permissions {
     pub asides: Vec<Aside>,
     /// What the agent judges one by one of a text for the shell.
     pub parts: fn(&str) -> Vec<Call>,
+    /// Rules that deny are held against the text as a whole, too.
+    pub judges_whole: bool,
     /// What the reading goes by; for people.
     pub known_by: &'static str,
 }
@@ -187,8 +189,11 @@ impl Permissions {
             return self.decide_part(call);
         };
         let parts = (self.parts)(text).into_iter();
+        let whole = self.judges_whole.then(|| self.decide_part(call)).flatten();
+        let whole = whole.filter(|decision| *decision == Decision::Deny);
         parts
             .map(|part| self.decide_part(&part))
+            .chain(whole.map(Some))
             .max_by_key(|decision| strictness(*decision))
             .unwrap_or_default()
     }
