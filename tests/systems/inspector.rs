@@ -953,6 +953,39 @@ fn what_waits_is_answered_from_the_page() {
     }
 }
 
+/// An answer for always: the page shows the host's words, and nothing else than that is written.
+#[test]
+fn an_answer_for_always_is_written_as_it_was_shown() {
+    let desk = Desk::new();
+    let page = desk.inspect().opened();
+    let mut events = page.events();
+    let agent = desk.agent("pay 5");
+    let waits = events
+        .until(|it| it["kind"] == "approvals" && !it["approvals"].as_array().unwrap().is_empty());
+    let (question, rules) = (
+        &waits["approvals"][0],
+        desk.at("project/.hookwire/rules.yaml"),
+    );
+    let (id, host) = (&question["id"], question["host"].as_str().unwrap());
+    let always = page.result("approvals/always", host, &json!({ "id": id }));
+    let text = always["text"].to_string();
+    assert!(text.contains("  unless: Bash(pay 5)"), "{text}");
+    let other = json!({ "method": "inspect/always", "host": host, "params": { "id": id, "digest": "other" } });
+    let refused = page.call(&other)["error"]["message"].to_string();
+    assert!(refused.contains("look again"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&rules).unwrap(), RULES);
+    let shown = json!({ "id": id, "digest": always["digest"] });
+    let written = page.result("inspect/always", host, &shown);
+    assert_eq!(written["files"].as_array().unwrap().len(), 2, "{written}");
+    let reply = reply(agent);
+    assert!(
+        reply["hookSpecificOutput"]["permissionDecision"] != "deny",
+        "{reply}"
+    );
+    let after = std::fs::read_to_string(&rules).unwrap();
+    assert!(after.contains("unless: Bash(pay 5)"), "{after}");
+}
+
 #[test]
 fn the_history_is_written_while_it_is_wanted_and_searched() {
     let desk = Desk::new();
