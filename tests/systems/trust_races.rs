@@ -237,7 +237,7 @@ fn a_beginning_approves_its_own_rules_and_nothing_else() {
         assert!(!files.iter().any(|(path, _)| path.contains("zz.yaml")));
         let told = String::from_utf8(output.stdout).unwrap();
         assert_eq!(
-            told.contains("so they are not in force"),
+            told.contains("They are not in force yet"),
             files.is_empty(),
             "step {step}: {told}"
         );

@@ -55,6 +55,7 @@ enum Step {
 }
 
 struct PlannedFile {
+    rule: &'static Rule,
     name: String,
     text: String,
     step: Step,
@@ -424,8 +425,10 @@ impl Plan {
                 }
             }
         }
+        let mut needs_trust = is_foreign;
         if self.changed_files().next().is_some() && !self.write_definitions(out)? {
             finding = Finding::Found;
+            needs_trust = true;
         }
         for it in self.connected() {
             let agent = it.found.agent;
@@ -461,7 +464,7 @@ impl Plan {
                     (false, _) => {}
                 }
             }
-            self.next_steps(examples, is_foreign, !asking.is_empty(), out);
+            self.next_steps(examples, needs_trust, !asking.is_empty(), out);
         }
         Ok(finding)
     }
@@ -474,28 +477,35 @@ impl Plan {
         };
         let is_first = trusts.as_ref().is_some_and(Trusts::is_first);
         let mut record = Record::of_dir(&place.dir);
-        for file in self.changed_files() {
-            let path = place.dir.join(&file.name);
+        for planned in self.changed_files() {
+            let path = place.dir.join(&planned.name);
             let at = |error: std::io::Error| Failure(format!("{}: {error}", path.display()));
-            let written = match file.step {
+            // A person may have edited it while the question waited.
+            let is_still_own = || -> Result<bool, Failure> {
+                Ok(planned
+                    .rule
+                    .is_own_text(&file::read_text(&path).map_err(at)?))
+            };
+            let written = match planned.step {
+                Step::Replace | Step::Remove if !is_still_own()? => Written::Differs,
                 Step::Replace => {
-                    below::replace(&path, place.bound(), &file.text, 0o666).map_err(at)?;
+                    below::replace(&path, place.bound(), &planned.text, 0o666).map_err(at)?;
                     Written::Again
                 }
                 Step::Remove => {
                     std::fs::remove_file(&path).map_err(at)?;
-                    record.forget(&file.name)?;
+                    record.forget(&planned.name)?;
                     continue;
                 }
                 Step::Write | Step::Keep | Step::Leave => {
-                    write_new(&path, place.bound(), &file.text, 0o666).map_err(at)?
+                    write_new(&path, place.bound(), &planned.text, 0o666).map_err(at)?
                 }
             };
             if written == Written::Differs || out.json {
                 tell_written(&path, written, out);
             }
             if matches!(written, Written::Now | Written::Again) {
-                record.add(&file.name, &file.text)?;
+                record.add(&planned.name, &planned.text)?;
             }
         }
         let texts = self.files.iter().filter_map(|file| match file.step {
@@ -531,7 +541,7 @@ impl Plan {
             let said = out.tone(Tone::Good, &said);
             out.line(&said);
             if !is_in_force {
-                let said = "Something else has come there meanwhile, so they are not in force: `hookwire trust` shows it.";
+                let said = "They are not in force yet, because something else there has changed, too: `hookwire trust` shows it.";
                 let said = out.tone(Tone::Warn, said);
                 out.line(&said);
             }
@@ -542,7 +552,7 @@ impl Plan {
     fn next_steps(
         &self,
         examples: &[Example],
-        is_foreign: bool,
+        needs_trust: bool,
         is_guarded: bool,
         out: &mut Output,
     ) {
@@ -556,7 +566,7 @@ impl Plan {
         let denied = examples
             .first()
             .map_or("git push --force", |example| example.command.as_str());
-        match (is_foreign, is_guarded) {
+        match (needs_trust, is_guarded) {
             (true, _) => step("put in force", "hookwire trust"),
             (false, false) => step("guard", "hookwire install AGENT"),
             (false, true) => step("try it", &format!("tell your agent to run: {denied}")),
@@ -626,6 +636,7 @@ fn plan_files(set: &Set, dir: &Path) -> Result<Vec<PlannedFile>, Failure> {
                 .map(|(_, text)| text.clone());
             if let Some(step) = step_of(&name, text.as_deref())? {
                 planned.push(PlannedFile {
+                    rule,
                     name,
                     text: text.unwrap_or_default(),
                     step,
