@@ -86,6 +86,7 @@
 //! |  | `embed` | The host within a Rust program: hooks as closures, beside those of files |
 //! |  | `running` | Hosts that run, of this user: finding them, asking them, following what they judge |
 //! |  | `face` | What programs that embed the host see, by the names of the package `hookwire`, which re-exports it |
+//! | `crates/gateway` |  | The gateway between an MCP client and an MCP server: what they say goes through as it is, but for what hookwire judges |
 //! | `crates/lsp` |  | The language server for definition files, on the connection that there is |
 //! | `src` |  | hookwire: a hook host for AI agents |
 //! |  | `suggest` | Definitions that a person may want, from what was judged: a question that always gets the same answer needn't be asked again, and what many sessions try and nobody looks at may be worth a guard |

@@ -13,7 +13,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["init", "install", "trust", "demo", "docs"]),
     ("Write", &["check", "test", "explain", "import"]),
     ("Watch", &["tail", "inspect", "history", "approvals"]),
-    ("Run", &["hook", "serve", "run", "host"]),
+    ("Run", &["hook", "serve", "run", "mcp", "host"]),
     ("Manage", &["doctor", "uninstall", "state", "generate"]),
     ("Many machines", &["fleet"]),
 ];

@@ -88,7 +88,7 @@ pub(super) struct HookArgs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Fail {
+pub(super) enum Fail {
     /// That the act is denied.
     Closed,
     /// Nothing; the reason goes to stderr.

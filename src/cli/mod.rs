@@ -33,6 +33,7 @@ mod inspect;
 mod install;
 mod kept;
 mod managed;
+mod mcp;
 mod mend;
 pub(crate) mod output;
 mod own;
@@ -218,6 +219,8 @@ enum Command {
     Docs(Deferred<docs::DocsArgs>),
     /// Manage a fleet: hosts on many machines that share definitions.
     Fleet(Deferred<fleet::FleetArgs>),
+    /// Stand between an MCP client and an MCP server, and judge the calls of its tools.
+    Mcp(Deferred<mcp::McpArgs>),
     /// Run a command with every program that it starts judged by your rules.
     Run(Deferred<run::RunArgs>),
     /// Print a JSON Schema or a completion script, or write man pages.
@@ -708,6 +711,9 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         ));
         return ExitCode::from(2);
     }
+    if let Command::Mcp(args) = cli.command {
+        return exit_code(mcp::run(&args, cli.places.named_places()));
+    }
     places::settle(cli.places.named_places());
     let mut out = Output::new(cli.color, cli.format);
     let result = match cli.command {
@@ -745,9 +751,21 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         Command::Host(args) => host::run(&args, &mut out),
         Command::Trust(args) => trust::run(&args, &mut out),
         Command::Fleet(args) => fleet::run(&args, &mut out),
-        Command::Hook(_) | Command::Reaper => Ok(Finding::Fine),
+        Command::Hook(_) | Command::Mcp(_) | Command::Reaper => Ok(Finding::Fine),
     };
-    let code = match result {
+    let code = exit_code(result);
+    match out.problem() {
+        Some(error) if code == ExitCode::SUCCESS => {
+            say_on_stderr(format_args!("failed to write the result: {error}"));
+            ExitCode::from(2)
+        }
+        _ => code,
+    }
+}
+
+/// The exit code of a command, whose failure is printed.
+fn exit_code(result: Result<Finding, Failure>) -> ExitCode {
+    ExitCode::from(match result {
         Ok(Finding::Fine) => 0,
         Ok(Finding::Found) => 1,
         Ok(Finding::Ended(code)) => code,
@@ -755,14 +773,7 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
             say_on_stderr(problem);
             2
         }
-    };
-    match out.problem() {
-        Some(error) if code == 0 => {
-            say_on_stderr(format_args!("failed to write the result: {error}"));
-            ExitCode::from(2)
-        }
-        _ => ExitCode::from(code),
-    }
+    })
 }
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.

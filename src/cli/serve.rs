@@ -459,7 +459,7 @@ fn end_runtime(runtime: Runtime, unfinished: &Unfinished) {
 }
 
 /// What serves one guest.
-fn serve_guests(
+pub(super) fn serve_guests(
     host: &Arc<Host>,
     runtime: &Runtime,
     max_message: usize,

@@ -45,6 +45,7 @@ const HOUSE: &[(&str, &[&str])] = &[
             "face",
         ],
     ),
+    ("gateway", &[]),
     ("lsp", &[]),
     (
         "hookwire",

@@ -39,6 +39,7 @@ mod installed;
 mod instructor;
 mod located;
 mod managed;
+mod mcp_gateway;
 mod no_silence;
 mod own_entries;
 mod permissions;

@@ -1,0 +1,14 @@
+//! The gateway between an MCP client and an MCP server: what they say goes through as it is, but for
+//! what hookwire judges.
+//!
+//! [`Gateway`] takes messages and verdicts and gives messages and events. It does no I/O and knows
+//! no transport: `hookwire mcp` carries.
+
+pub mod gateway;
+pub mod lines;
+pub mod message;
+pub mod methods;
+pub mod replies;
+pub mod verdict;
+
+pub use gateway::{Ends, Gateway, Settings, Side};

@@ -1,0 +1,338 @@
+//! The connection to the host that judges: a running one, or one within this process.
+
+use super::super::ending::make_runtime;
+use super::super::serve::{MAX_MESSAGE, serve_guests, share_socket};
+use super::super::warm_host::WarmHost;
+use super::super::{Failure, StandingArgs};
+use super::carrier::{Carrier, Wires};
+use hookwire_base::transport::outbox::Outbox;
+use hookwire_base::transport::socket::Socket;
+use hookwire_engine::host::{Host, HostOptions, Purpose};
+use hookwire_gateway::lines::{Line, Lines};
+use hookwire_gateway::{Ends, Gateway};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+/// The id of `initialize`; events have others.
+const INITIALIZE: u64 = 0;
+/// The longest message of a host, in bytes.
+const MAX_ANSWER: usize = 256 << 20;
+/// How often it is looked whether an event is overdue.
+const SWEEP: Duration = Duration::from_millis(500);
+/// How much longer than its own limit an event is waited for.
+const GRACE: Duration = Duration::from_millis(1500);
+
+/// How the host is reached.
+pub(super) enum Way {
+    /// The one that listens here.
+    Socket(PathBuf),
+    /// The project's, which is started if it doesn't run.
+    Project {
+        hooks: Box<StandingArgs>,
+        idle_exit: Duration,
+        /// It is to be one within this process.
+        is_own: bool,
+    },
+}
+
+/// See the module.
+pub(super) struct HostLink {
+    way: Way,
+    limit: Duration,
+    carrier: Weak<Carrier>,
+    own: Option<OwnHost>,
+    up: Option<Up>,
+    /// How often it was connected.
+    n_connected: u64,
+    /// Who the client is, and whether it can ask a person.
+    client: Option<(String, bool)>,
+    /// The events that wait for a verdict, and until when.
+    waiting: HashMap<u64, Instant>,
+    /// The events that couldn't be asked about.
+    unasked: Vec<(u64, String)>,
+}
+
+struct Up {
+    outbox: Outbox,
+    stream: UnixStream,
+}
+
+/// A host within this process.
+struct OwnHost {
+    host: Arc<Host>,
+    runtime: Runtime,
+    _socket: Option<Socket>,
+}
+
+impl HostLink {
+    pub(super) fn new(way: Way, limit: Duration, carrier: Weak<Carrier>) -> HostLink {
+        HostLink {
+            way,
+            limit,
+            carrier,
+            own: None,
+            up: None,
+            n_connected: 0,
+            client: None,
+            waiting: HashMap::new(),
+            unasked: Vec::new(),
+        }
+    }
+
+    /// Connects, unless it is connected.
+    pub(super) fn connect(&mut self) -> Result<(), String> {
+        if self.up.is_some() {
+            return Ok(());
+        }
+        let stream = self.open().map_err(|Failure(problem)| problem)?;
+        let up = self.begin(stream).map_err(|error| error.to_string())?;
+        self.up = Some(up);
+        self.initialize();
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<UnixStream, Failure> {
+        let (hooks, idle_exit) = match &self.way {
+            Way::Socket(path) => {
+                let about =
+                    |error| Failure(format!("the host at unix:{}: {error}", path.display()));
+                return hookwire_ask::socket::connect(path).map_err(about);
+            }
+            Way::Project {
+                hooks,
+                idle_exit,
+                is_own,
+            } => (hooks, (!is_own).then_some(*idle_exit)),
+        };
+        if let (Some(idle_exit), None) = (idle_exit, &self.own) {
+            match WarmHost::new(hooks, idle_exit).and_then(|host| host.connect()) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => {
+                    tracing::warn!(%error, "No host; this process judges without one.");
+                }
+            }
+        }
+        let own = match self.own.take() {
+            Some(own) => own,
+            None => OwnHost::start(hooks)?,
+        };
+        let stream = own.connect();
+        self.own = Some(own);
+        Ok(stream?)
+    }
+
+    /// Reads what comes on a new connection.
+    fn begin(&mut self, stream: UnixStream) -> std::io::Result<Up> {
+        self.n_connected += 1;
+        let outbox = Outbox::new(stream.try_clone()?.into(), || {})?;
+        let (carrier, reading, number) =
+            (self.carrier.clone(), stream.try_clone()?, self.n_connected);
+        reading.set_read_timeout(Some(SWEEP))?;
+        std::thread::Builder::new()
+            .name("host".into())
+            .spawn(move || read_host(&carrier, reading, number))?;
+        Ok(Up { outbox, stream })
+    }
+
+    fn send(&mut self, message: &str) {
+        if let Some(up) = &self.up {
+            up.outbox.send_framed(&[message.as_bytes(), b"\n"].concat());
+        }
+    }
+
+    fn initialize(&mut self) {
+        let Some((name, elicits)) = &self.client else {
+            return;
+        };
+        let requests: &[&str] = if *elicits { &["approval/request"] } else { &[] };
+        let hooks = json!({ "decisions": ["allow", "deny", "rewrite"], "requests": requests });
+        let params = json!({ "clientInfo": { "name": name }, "capabilities": { "hooks": hooks } });
+        let id = INITIALIZE;
+        let message =
+            json!({ "jsonrpc": "2.0", "id": id, "method": "initialize", "params": params });
+        self.send(&message.to_string());
+    }
+
+    /// Tells the host who the client is. What was said first holds.
+    pub(super) fn meet(&mut self, name: &str, elicits: bool) {
+        if self.client.is_none() {
+            self.client = Some((name.into(), elicits));
+            self.initialize();
+        }
+    }
+
+    /// Asks about an event.
+    pub(super) fn ask(&mut self, ticket: u64, event: &str) {
+        if let Err(problem) = self.connect() {
+            self.unasked.push((ticket, problem));
+            return;
+        }
+        self.waiting
+            .insert(ticket, Instant::now() + self.limit + GRACE);
+        self.send(&format!(
+            r#"{{"jsonrpc":"2.0","id":{ticket},"method":"hooks/dispatch","params":{event}}}"#
+        ));
+    }
+
+    /// The next event that couldn't be asked about, and why.
+    pub(super) fn next_unasked(&mut self) -> Option<(u64, String)> {
+        self.unasked.pop()
+    }
+
+    /// A verdict is no longer wanted.
+    pub(super) fn withdraw(&mut self, ticket: u64) {
+        if self.waiting.remove(&ticket).is_some() {
+            self.send(&format!(
+                r#"{{"jsonrpc":"2.0","method":"$/cancelRequest","params":{{"id":{ticket}}}}}"#
+            ));
+        }
+    }
+
+    /// Answers a question of the host's.
+    pub(super) fn answer(&mut self, question: &Value, answer: Result<Value, String>) {
+        let message = match answer {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": question, "result": result }),
+            Err(problem) => {
+                let error = json!({ "code": -32000, "message": problem });
+                json!({ "jsonrpc": "2.0", "id": question, "error": error })
+            }
+        };
+        self.send(&message.to_string());
+    }
+
+    /// What has waited for too long.
+    fn take_overdue(&mut self) -> Vec<u64> {
+        let now = Instant::now();
+        let overdue = self.waiting.iter().filter(|(_, until)| **until <= now);
+        let overdue: Vec<u64> = overdue.map(|(ticket, _)| *ticket).collect();
+        overdue.iter().for_each(|ticket| self.withdraw(*ticket));
+        overdue
+    }
+
+    /// The connection has ended: what waits gets no verdict.
+    fn lose(&mut self, problem: &str) {
+        if let Some(up) = self.up.take() {
+            let _ = up.stream.shutdown(Shutdown::Both);
+        }
+        let left = self.waiting.drain();
+        self.unasked
+            .extend(left.map(|(ticket, _)| (ticket, problem.to_string())));
+    }
+}
+
+impl OwnHost {
+    fn start(hooks: &StandingArgs) -> Result<OwnHost, Failure> {
+        let runtime = make_runtime()?;
+        let host = hooks.host.definitions.host_with(HostOptions {
+            purpose: Purpose::Judge,
+            ..hooks.options()?
+        })?;
+        host.watch()?;
+        let _socket = share_socket(&host, &runtime, MAX_MESSAGE);
+        Ok(OwnHost {
+            host,
+            runtime,
+            _socket,
+        })
+    }
+
+    fn connect(&self) -> std::io::Result<UnixStream> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let serve = serve_guests(&self.host, &self.runtime, MAX_MESSAGE);
+        std::thread::Builder::new()
+            .name("judge".into())
+            .spawn(move || serve(theirs))?;
+        Ok(ours)
+    }
+}
+
+/// Reads what a host says on a connection, until that ends.
+fn read_host(carrier: &Weak<Carrier>, mut stream: UnixStream, number: u64) {
+    let (mut lines, mut bytes) = (Lines::new(MAX_ANSWER), vec![0; 16 * 1024]);
+    let problem = loop {
+        let read = stream.read(&mut bytes);
+        let Some(carrier) = carrier.upgrade() else {
+            return;
+        };
+        match read {
+            Ok(0) => break "the host has closed the connection".to_string(),
+            Ok(read) => {
+                let mut taken = Vec::new();
+                lines.push(bytes.get(..read).unwrap_or_default(), |line| {
+                    taken.push(line)
+                });
+                let bad = taken
+                    .into_iter()
+                    .find_map(|line| take_line(&carrier, number, line).err());
+                if let Some(problem) = bad {
+                    break problem;
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                carrier.with(|gateway, wires| {
+                    let limit = humantime::format_duration(wires.host.limit);
+                    let problem = format!("no answer within {limit}");
+                    for ticket in wires.host.take_overdue() {
+                        gateway.judged(ticket, Err(problem.clone()), wires);
+                    }
+                });
+            }
+            Err(error) => break error.to_string(),
+        }
+    };
+    if let Some(carrier) = carrier.upgrade() {
+        carrier.with(|_, wires| {
+            if wires.host.n_connected == number {
+                wires.host.lose(&problem);
+            }
+        });
+    }
+}
+
+fn take_line(carrier: &Carrier, number: u64, line: Line) -> Result<(), String> {
+    let unreadable =
+        |problem: &dyn std::fmt::Display| format!("the host's reply can't be read: {problem}");
+    let message: Value = match line {
+        Line::Whole(line) => serde_json::from_slice(&line).map_err(|error| unreadable(&error))?,
+        Line::TooLong(_) => return Err(unreadable(&"it is too long")),
+    };
+    carrier.with(|gateway, wires| {
+        if wires.host.n_connected == number {
+            take_message(gateway, wires, message);
+        }
+    });
+    Ok(())
+}
+
+fn take_message(gateway: &mut Gateway, wires: &mut Wires, mut message: Value) {
+    let id = message["id"].take();
+    match message["method"].as_str() {
+        Some("approval/request") => gateway.question(id, &message["params"], wires),
+        Some("$/cancelRequest") => {
+            gateway.question_withdrawn(&message["params"]["id"], wires);
+        }
+        Some(_) if !id.is_null() => wires.answer(&id, Err("there is no such method here".into())),
+        Some(_) => {}
+        None => {
+            let Some(ticket) = id.as_u64().filter(|id| *id != INITIALIZE) else {
+                return;
+            };
+            if wires.host.waiting.remove(&ticket).is_none() {
+                return;
+            }
+            let verdict = match message["error"]["message"].as_str() {
+                Some(problem) => Err(problem.to_string()),
+                None => Ok(message["result"].take()),
+            };
+            gateway.judged(ticket, verdict, wires);
+        }
+    }
+}

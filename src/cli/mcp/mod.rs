@@ -1,0 +1,295 @@
+//! `hookwire mcp`: stands between an MCP client and an MCP server, and has the project's host judge
+//! what they send.
+
+mod carrier;
+mod host_link;
+mod server;
+
+use super::ending::{LEAVE, ending_signals, exit_code};
+use super::fleet::Pool;
+use super::hook::Fail;
+use super::output::say_on_stderr;
+use super::warm_host::for_agents;
+use super::{Failure, Finding, StandingArgs};
+use carrier::Carrier;
+use hookwire_ask::limits;
+use hookwire_ask::project::foreign_projects;
+use hookwire_ask::socket;
+use hookwire_base::support::places::{self, Places};
+use hookwire_base::transport::outbox::Outbox;
+use hookwire_base::transport::stdio;
+use hookwire_dialects::asked::TIME_LIMIT;
+use hookwire_gateway::{Settings, Side};
+use hookwire_handlers::handlers::process_tree;
+use host_link::Way;
+use server::Server;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use tokio::signal::unix::signal;
+
+#[derive(clap::Args)]
+pub(super) struct McpArgs {
+    /// The server's name in rules, `mcp__NAME__TOOL`: the one that it has in the client's
+    /// configuration. Without it, the name of its program.
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// What becomes of a call if hookwire itself fails.
+    #[arg(long, value_enum, default_value_t = Fail::Closed)]
+    fail: Fail,
+    /// Judge everything, note the verdicts and let everything pass.
+    #[arg(long)]
+    observe: bool,
+    /// How long an event may take, with the time that a person needs for an answer.
+    #[arg(long, value_name = "DURATION", default_value = TIME_LIMIT, value_parser = humantime::parse_duration)]
+    timeout: Duration,
+    /// The largest message, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = super::serve::MAX_MESSAGE)]
+    max_message: usize,
+    /// How long the host stays that this starts, after the last event.
+    #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = humantime::parse_duration)]
+    idle_exit: Duration,
+    /// Let tools change hookwire's own files without asking a person.
+    #[arg(long)]
+    no_self_defense: bool,
+    /// Judge in this process and start no host.
+    #[arg(long)]
+    no_host: bool,
+    /// Ask the host that listens on this socket, and no other.
+    #[arg(long, value_name = "unix:PATH", value_parser = socket::parse_address, conflicts_with = "no_host")]
+    connect: Option<PathBuf>,
+    #[command(flatten)]
+    hooks: StandingArgs,
+    /// The command that starts the server, which speaks MCP over its stdin and stdout.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// How much of the time of an event is left for what follows a person's answer.
+const AFTER_ANSWER: Duration = Duration::from_secs(2);
+/// How long a server may take to end once its client has gone, and then once it was told to.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long what is written last may take.
+const FLUSH: Duration = Duration::from_secs(2);
+
+/// What ends the gateway.
+enum End {
+    /// The client sends no more.
+    ClientIsDone,
+    /// The client reads no more.
+    ClientIsGone,
+    /// The server has ended.
+    ServerIsGone,
+    /// A signal has come, which ends this process with this code.
+    Signal(u8),
+}
+
+pub(super) fn run(args: &McpArgs, named: Places) -> Result<Finding, Failure> {
+    let projects = foreign_projects(&args.hooks.host.definitions.root);
+    places::settle_for_agent(named, |place| {
+        projects.iter().any(|project| place.starts_with(project))
+    });
+    limits::raise_files();
+    let way = args.way()?;
+    let settings = args.settings()?;
+    if std::io::stdin().is_terminal() {
+        say_on_stderr(format_args!(
+            "waiting for the messages of an MCP client, one JSON object a line; Ctrl-D ends it. A client starts this \
+             command itself, in the place of the server's."
+        ));
+    }
+    let protocol = stdio::take_stdout()?;
+    let (ends, end) = channel();
+    let ended = ends.clone();
+    let server = Server::start(&args.command, move || drop(ended.send(End::ServerIsGone)));
+    let server = server.map_err(|error| {
+        let program = args
+            .command
+            .first()
+            .map(|it| it.to_string_lossy().into_owned());
+        Failure(format!("{}: {error}", program.unwrap_or_default()))
+    })?;
+    let gone = ends.clone();
+    let client = Outbox::new(protocol, move || drop(gone.send(End::ClientIsGone)))?;
+    let carrier = Carrier::new(settings, client, server.outbox()?, way, args.timeout);
+    carrier.connect();
+    read_in_thread(&carrier, Side::Client, args.max_message, ends.clone())?;
+    let said = ends.clone();
+    server.read_in_thread(&carrier, args.max_message, move || {
+        drop(said.send(End::ServerIsGone));
+    })?;
+    send_signals(ends)?;
+    let ended = wait_for_end(&carrier, &server, &end, args.timeout);
+    process_tree::leave(LEAVE);
+    Ok(ended)
+}
+
+impl McpArgs {
+    /// How the host is reached.
+    fn way(&self) -> Result<Way, Failure> {
+        if let Some(socket) = &self.connect {
+            return Ok(Way::Socket(socket.clone()));
+        }
+        let mut hooks = for_agents(&self.hooks, !self.no_self_defense)?;
+        hooks.host.definitions.are_there()?;
+        hooks.host.definitions.tell_left_out();
+        if Pool::from_settings(&hooks)?.is_some() && !self.no_host {
+            return Err(Failure(
+                "the settings of the fleet name a pool, which `hookwire mcp` can't ask; `--connect unix:PATH` names a host \
+                 that it can"
+                    .into(),
+            ));
+        }
+        let wait = self.timeout.saturating_sub(AFTER_ANSWER);
+        hooks
+            .host
+            .ask_elsewhere
+            .get_or_insert(wait.max(self.timeout / 2));
+        Ok(Way::Project {
+            hooks: Box::new(hooks),
+            idle_exit: self.idle_exit,
+            is_own: self.no_host,
+        })
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        let name = self.server.clone().unwrap_or_else(|| {
+            let program = self.command.first().map(Path::new);
+            let stem = program.and_then(Path::file_stem);
+            stem.map(|it| it.to_string_lossy().into_owned())
+                .unwrap_or_default()
+        });
+        let server = name_in_rules(&name);
+        if server.is_empty() {
+            return Err(Failure(
+                "--server: write the name that the client's configuration has".into(),
+            ));
+        }
+        let random = getrandom::u32().map_err(|error| Failure(error.to_string()))?;
+        let cwd = std::env::current_dir().unwrap_or_default();
+        Ok(Settings {
+            server,
+            session: format!("mcp-{}-{random:08x}", std::process::id()),
+            cwd: cwd.to_string_lossy().into_owned(),
+            time_limit: self.timeout,
+            fails_open: self.fail == Fail::Open,
+            observes: self.observe,
+        })
+    }
+}
+
+/// A server's name as it stands in the names of its tools, where agents allow these letters only.
+fn name_in_rules(name: &str) -> String {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    name.chars()
+        .map(|c| if letter(c) { c } else { '_' })
+        .collect()
+}
+
+/// Carries what an end of this process's own sends, until it sends no more.
+fn read_in_thread(
+    carrier: &Arc<Carrier>,
+    side: Side,
+    max_message: usize,
+    ends: Sender<End>,
+) -> std::io::Result<()> {
+    let carrier = carrier.clone();
+    std::thread::Builder::new()
+        .name("client".into())
+        .spawn(move || {
+            carrier.carry(side, rustix::stdio::stdin(), max_message);
+            let _ = ends.send(End::ClientIsDone);
+        })
+        .map(drop)
+}
+
+/// Tells of signals that end this process.
+fn send_signals(ends: Sender<End>) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            runtime.block_on(async {
+                let [first, second, third] = ending_signals();
+                let (Ok(mut a), Ok(mut b), Ok(mut c)) =
+                    (signal(first), signal(second), signal(third))
+                else {
+                    return;
+                };
+                let kind = tokio::select! {
+                    _ = a.recv() => first,
+                    _ = b.recv() => second,
+                    _ = c.recv() => third,
+                };
+                let _ = ends.send(End::Signal(exit_code(kind)));
+            });
+        })
+        .map(drop)
+}
+
+/// Waits until one end is done, lets the other one finish, and gives the exit code.
+fn wait_for_end(
+    carrier: &Carrier,
+    server: &Server,
+    ends: &Receiver<End>,
+    limit: Duration,
+) -> Finding {
+    let mut code = None;
+    match ends.recv() {
+        Ok(End::ServerIsGone) | Err(_) => {}
+        Ok(End::ClientIsDone) => {
+            carrier.wait_until(limit, |gateway| !gateway.holds_requests_of(Side::Client));
+            server.finish_input();
+        }
+        Ok(End::ClientIsGone) => server.finish_input(),
+        Ok(End::Signal(signal)) => {
+            code = Some(signal);
+            server.terminate();
+        }
+    }
+    let ended = await_server(server, ends);
+    carrier.with(|gateway, wires| gateway.server_gone("the MCP server has ended", wires));
+    if code.is_none() {
+        carrier.wait_until(limit, |gateway| !gateway.holds_responses_to(Side::Client));
+        carrier.flush(FLUSH);
+    }
+    match code.or_else(|| ended.map(code_of)) {
+        None | Some(0) => Finding::Fine,
+        Some(code) => Finding::Ended(code),
+    }
+}
+
+/// The server's end, which is brought about where it doesn't come. A signal cuts the time short.
+fn await_server(server: &Server, ends: &Receiver<End>) -> Option<ExitStatus> {
+    for force in [Server::terminate, Server::kill] {
+        let until = Instant::now() + LAST_WORDS;
+        loop {
+            if let Some(status) = server.ended() {
+                return Some(status);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            match ends.recv_timeout(left) {
+                Ok(End::ServerIsGone | End::ClientIsDone | End::ClientIsGone) => {}
+                Ok(End::Signal(_)) | Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return server.ended(),
+            }
+        }
+        force(server);
+    }
+    server.ended()
+}
+
+/// The exit code of a program, as a shell gives it.
+fn code_of(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

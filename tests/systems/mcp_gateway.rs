@@ -1,0 +1,430 @@
+//! `hookwire mcp` between a client and a server: what passes, what is judged, and what becomes of
+//! either end.
+
+use crate::support::*;
+use serde_json::{Value, json};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A gateway before the server of tests/data/mcp/behind.py, with hooks.
+struct Behind {
+    client: TestHost,
+    dir: tempfile::TempDir,
+}
+
+impl Behind {
+    fn new(yaml: &str) -> Behind {
+        Behind::with(yaml, &[], &["--no-host"])
+    }
+
+    /// With these capabilities of the client, and these options.
+    fn with(yaml: &str, capabilities: &[&str], options: &[&str]) -> Behind {
+        let dir = hooks(&[("hooks/hooks.yaml", yaml)]);
+        let mut behind = Behind::start(dir, options);
+        let capabilities: Value = capabilities
+            .iter()
+            .map(|name| (name.to_string(), json!({})))
+            .collect();
+        behind.client.request(
+            "initialize",
+            json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": {"name": "a-client", "version": "1"}}),
+        );
+        behind.client.notify("notifications/initialized", json!({}));
+        behind
+    }
+
+    fn start(dir: tempfile::TempDir, options: &[&str]) -> Behind {
+        let client = TestHost::start(gateway(dir.path(), options));
+        Behind { client, dir }
+    }
+
+    /// The lines that the server has had, without those of the beginning.
+    fn had(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
+        let lines = log.split_inclusive('\n').map(str::to_string);
+        lines.filter(|line| !line.contains("initialize")).collect()
+    }
+
+    /// What a call of a tool comes to.
+    fn call(&mut self, tool: &str, arguments: Value) -> String {
+        let id = self
+            .client
+            .ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        told(&self.client.reply(id))
+    }
+}
+
+fn gateway(dir: &Path, options: &[&str]) -> &'static mut Command {
+    let command = Box::leak(Box::new(hookwire()));
+    command
+        .args(["mcp", "--isolated", "--server", "fs", "--hooks"])
+        .arg(dir.join("hooks"));
+    command
+        .args(options)
+        .args(["--", "python3"])
+        .arg(repo("tests/data/mcp/behind.py"));
+    command.arg(dir.join("log")).arg(dir.join("tools"));
+    command.current_dir(dir).env("PYTHONDONTWRITEBYTECODE", "1")
+}
+
+/// A reply in short.
+fn told(reply: &Value) -> String {
+    let result = &reply["result"];
+    let texts = result["content"].as_array().into_iter().flatten();
+    let texts: Vec<&str> = texts.filter_map(|it| it["text"].as_str()).collect();
+    match (&reply["error"], result["isError"] == true) {
+        (Value::Null, true) => format!("no: {}", texts.join(" | ")),
+        (Value::Null, false) if texts.is_empty() => result.to_string(),
+        (Value::Null, false) => texts.join(" | "),
+        (error, _) => format!(
+            "error {}: {}",
+            error["code"],
+            error["message"].as_str().unwrap()
+        ),
+    }
+}
+
+const GUARDS: &str = r#"
+hooks:
+  - { name: no-rm, on: PreToolUse, matcher: mcp__fs__rm, deny: Nothing is removed. }
+  - name: elsewhere
+    on: PreToolUse
+    matcher: mcp__fs__echo
+    when: has(tool.input.to)
+    rewrite: { patch: { to: trash } }
+  - { name: tokens, on: PostToolUse, guard: { redact-secrets: {} } }
+  - { name: quiet, on: [PostToolUse, PostToolUseFailure], when: "has(tool.input.withhold)", deny: It is withheld. }
+  - { name: careful, on: PreToolUse, when: "has(tool.input.careful)", ask: Is this meant? }
+"#;
+
+/// Messages that nobody judges arrive as they were sent, byte for byte.
+#[test]
+fn what_nobody_judges_passes_as_it_is() {
+    if !is_there("python3") {
+        return;
+    }
+    let mut behind = Behind::new("hooks: []");
+    let lines = [
+        r#"{"jsonrpc":"2.0",  "id":"a\u0062", "method":"ping", "x-new": {"b":[1.50, 1e3]}}"#,
+        r#"{"method":"notifications\/progress","params":{"progressToken":1,"progress":0.50},"jsonrpc":"2.0"}"#,
+        "{\"jsonrpc\":\"2.0\",\"id\":18446744073709551615,\"method\":\"later/version\",\"params\":[null]}\r",
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"arguments" : {"z":1.50,"a":"\ud83d"}, "name":"echo", "_meta":{"progressToken":7}}}"#,
+        r#"{"jsonrpc":"2.0","id":"r","method":"resources/read","params":{"uri":"test:\u002f/a"}}"#,
+    ];
+    let mut ids = Vec::new();
+    for line in lines {
+        behind.client.write(format!("{line}\n").as_bytes());
+        let id = serde_json::from_str::<Value>(&line.replace("\\ud83d", "")).unwrap()["id"].clone();
+        if !id.is_null() {
+            ids.push(id.clone());
+            behind.client.receive_where(|reply| reply["id"] == id);
+        }
+    }
+    assert_eq!(behind.had(), lines.map(|line| format!("{line}\n")));
+    // The same from the server.
+    let odd = r#"{"result":{"content":[ ],"n":1.50,"more":{"x":[0]}},  "jsonrpc":"2.0", "id":$ID}"#;
+    let noise = [
+        "Server started.",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":1.0}}",
+        odd,
+    ];
+    let id = behind.client.ask(
+        "tools/call",
+        json!({"name": "echo", "arguments": {"lines": noise}}),
+    );
+    let told = behind.client.receive();
+    assert_eq!(told["params"]["data"].to_string(), "1.0");
+    assert_eq!(behind.client.reply(id)["result"]["n"].to_string(), "1.50");
+}
+
+/// A hook denies, rewrites, redacts and withholds.
+#[test]
+fn calls_and_results_are_judged() {
+    if !is_there("python3") {
+        return;
+    }
+    let mut behind = Behind::new(GUARDS);
+    assert_eq!(
+        behind.call("rm", json!({"path": "a"})),
+        "no: Nothing is removed."
+    );
+    assert!(behind.had().is_empty());
+    assert_eq!(
+        behind.call("echo", json!({"to": "etc", "n": 1})),
+        r#"{"arguments": {"n": 1, "to": "trash"}, "name": "echo"}"#
+    );
+    let secret = json!({"content": [{"type": "text", "text": "key AKIAIOSFODNN7EXAMPLE"}], "isError": false});
+    let shown = behind.call("echo", json!({"result": secret}));
+    assert!(
+        shown.starts_with("key ") && !shown.contains("IOSFODNN7"),
+        "{shown}"
+    );
+    let result = json!({"content": [{"type": "text", "text": "inner"}]});
+    assert_eq!(
+        behind.call("echo", json!({"withhold": 1, "result": result})),
+        "no: It is withheld."
+    );
+    let error = json!({"code": -32000, "message": "inner"});
+    assert_eq!(
+        behind.call("echo", json!({"withhold": 1, "error": error})),
+        "no: It is withheld."
+    );
+    assert_eq!(
+        behind.call("echo", json!({"error": error})),
+        "error -32000: inner"
+    );
+}
+
+/// Where the client can ask a person, it is asked; what isn't a plain yes is a no.
+#[test]
+fn an_ask_is_put_to_the_person_before_the_client() {
+    if !is_there("python3") {
+        return;
+    }
+    let mut behind = Behind::with(GUARDS, &["elicitation"], &["--no-host"]);
+    for (answer, expected) in [
+        (
+            json!({"action": "accept", "content": {"answer": "allow"}}),
+            true,
+        ),
+        (
+            json!({"action": "accept", "content": {"answer": "deny"}}),
+            false,
+        ),
+        (json!({"action": "accept", "content": {}}), false),
+        (json!({"action": "decline"}), false),
+        (json!(["accept"]), false),
+    ] {
+        let id = behind.client.ask(
+            "tools/call",
+            json!({"name": "echo", "arguments": {"careful": "\u{202e}x"}}),
+        );
+        let asked = behind
+            .client
+            .receive_where(|message| message["method"] == "elicitation/create");
+        let text = asked["params"]["message"].as_str().unwrap();
+        assert!(
+            text.contains("careful asks: Is this meant?") && text.contains("careful: \\u{202e}x"),
+            "{text}"
+        );
+        behind
+            .client
+            .send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+        let told = told(&behind.client.reply(id));
+        assert_eq!(
+            told.starts_with("{\"arguments\""),
+            expected,
+            "{answer}: {told}"
+        );
+    }
+    // A client that gives up its call takes the question back.
+    let id = behind.client.ask(
+        "tools/call",
+        json!({"name": "echo", "arguments": {"careful": 1}}),
+    );
+    let asked = behind
+        .client
+        .receive_where(|message| message["method"] == "elicitation/create");
+    behind
+        .client
+        .notify("notifications/cancelled", json!({"requestId": id}));
+    let taken = behind
+        .client
+        .receive_where(|message| message["method"] == "notifications/cancelled");
+    assert_eq!(taken["params"]["requestId"], asked["id"]);
+    let had = behind.had();
+    assert_eq!(had.len(), 1, "{had:?}");
+}
+
+/// Where it can't, the question waits for `hookwire approvals`.
+#[test]
+fn an_ask_waits_for_another_terminal() {
+    if !is_there("python3") {
+        return;
+    }
+    let runtime = tempfile::tempdir().unwrap();
+    let dir = hooks(&[("hooks/hooks.yaml", GUARDS)]);
+    let command = gateway(dir.path(), &["--no-host"]).env("XDG_RUNTIME_DIR", runtime.path());
+    let mut client = TestHost::start(command);
+    let id = client.ask(
+        "tools/call",
+        json!({"name": "echo", "arguments": {"careful": 1}}),
+    );
+    let approvals = |words: &[&str]| {
+        let mut command = hookwire();
+        command
+            .args(["--format", "json", "approvals"])
+            .args(words)
+            .env("XDG_RUNTIME_DIR", runtime.path());
+        command.output().unwrap()
+    };
+    eventually("the question waits", || {
+        let listed = approvals(&["list"]).stdout;
+        String::from_utf8(listed)
+            .unwrap()
+            .contains("Is this meant?")
+            .then_some(())
+    });
+    assert!(approvals(&["approve", "--yes"]).status.success());
+    assert_eq!(
+        told(&client.reply(id)),
+        r#"{"arguments": {"careful": 1}, "name": "echo"}"#
+    );
+}
+
+/// What the server asks of the client is judged, too.
+#[test]
+fn what_a_server_asks_is_judged() {
+    if !is_there("python3") {
+        return;
+    }
+    const HOOKS: &str = r#"
+hooks:
+  - { name: no-sampling, on: PreModelCall, when: "'x' in model.request", deny: Nobody asks the model. }
+  - { name: shorter, on: PreModelCall, when: "'y' in model.request", rewrite: { patch: { maxTokens: 5 } } }
+  - { name: tokens, on: PostModelCall, guard: { redact-secrets: {} } }
+  - { name: no-passwords, on: Elicitation, when: elicitation.message.contains('password'), deny: No. }
+  - { name: no-names, on: ElicitationResult, when: has(elicitation.content.name), deny: No. }
+  - { name: no-roots, on: "custom:McpRoots", deny: No. }
+"#;
+    let mut behind = Behind::with(HOOKS, &["sampling", "elicitation", "roots"], &["--no-host"]);
+    let mut ask = |method: &str, params: Value, answer: Option<Value>| {
+        let arguments = json!({"ask": {"method": method, "params": params}});
+        let id = behind.client.ask(
+            "tools/call",
+            json!({"name": "echo", "arguments": arguments}),
+        );
+        let asked = answer.map(|answer| {
+            let asked = behind
+                .client
+                .receive_where(|message| message["method"] == method);
+            behind
+                .client
+                .send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+            asked["params"].clone()
+        });
+        let told: Value = serde_json::from_str(&told(&behind.client.reply(id))).unwrap();
+        (told, asked.unwrap_or_default())
+    };
+    let (told, _) = ask("sampling/createMessage", json!({"x": 1}), None);
+    assert_eq!(
+        told["error"],
+        json!({"code": -1, "message": "Nobody asks the model."})
+    );
+    let key =
+        json!({"role": "assistant", "content": {"type": "text", "text": "AKIAIOSFODNN7EXAMPLE"}});
+    let (told, asked) = ask(
+        "sampling/createMessage",
+        json!({"y": 1, "maxTokens": 9}),
+        Some(key),
+    );
+    assert_eq!(asked, json!({"y": 1, "maxTokens": 5}));
+    assert!(!told.to_string().contains("IOSFODNN7"), "{told}");
+    let (told, _) = ask(
+        "elicitation/create",
+        json!({"message": "Your password?"}),
+        None,
+    );
+    assert_eq!(told["result"], json!({"action": "decline"}));
+    let answer = json!({"action": "accept", "content": {"name": "Ana"}});
+    let (told, _) = ask(
+        "elicitation/create",
+        json!({"message": "Your name?"}),
+        Some(answer),
+    );
+    assert_eq!(told["result"], json!({"action": "decline"}));
+    let (told, _) = ask(
+        "roots/list",
+        json!({}),
+        Some(json!({"roots": [{"uri": "file:///secret"}]})),
+    );
+    assert_eq!(told["result"], json!({"roots": []}));
+}
+
+/// The host judges for a gateway that can't connect or has lost it: that is an error of the tool.
+#[test]
+fn without_a_host_a_call_is_an_error() {
+    if !is_there("python3") {
+        return;
+    }
+    let runtime = tempfile::tempdir().unwrap();
+    let socket = runtime.path().join("socket");
+    let at = format!("unix:{}", socket.display());
+    let mut behind = Behind::with(GUARDS, &[], &["--connect", &at]);
+    let told = behind.call("echo", json!({}));
+    assert!(
+        told.starts_with("no: hookwire failed, so this is denied: the host at unix:"),
+        "{told}"
+    );
+    let started = runtime.path().join("started");
+    let slow = json!({"name": "slow", "on": "PreToolUse", "matcher": "mcp__fs__rm", "fail": "closed",
+        "command": format!("touch {}; sleep 30", started.display())});
+    let dir = hooks(&[("hooks.json", &definitions(&[slow]))]);
+    let serving = || {
+        let mut command = serve(dir.path());
+        command
+            .args(["--no-share", "--listen", &at])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        let host = Killed(command.spawn().unwrap());
+        eventually("the host listens", || UnixStream::connect(&socket).ok());
+        host
+    };
+    let host = serving();
+    assert!(behind.call("echo", json!({})).starts_with("{\"arguments\""));
+    let id = behind.client.ask("tools/call", json!({"name": "rm"}));
+    eventually("the hook runs", || started.is_file().then_some(()));
+    drop(host);
+    let lost = super::mcp_gateway::told(&behind.client.reply(id));
+    assert!(
+        lost.starts_with("no: hookwire failed, so this is denied: "),
+        "{lost}"
+    );
+    // The next call finds the next host.
+    let _host = serving();
+    assert!(behind.call("echo", json!({})).starts_with("{\"arguments\""));
+}
+
+/// A process that doesn't outlive the test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Either end may end; the other one hears of it, and what waits is answered.
+#[test]
+fn an_end_is_passed_on() {
+    if !is_there("python3") {
+        return;
+    }
+    let mut behind = Behind::new(GUARDS);
+    let held = behind.client.ask(
+        "tools/call",
+        json!({"name": "echo", "arguments": {"hold": 1}}),
+    );
+    behind.client.ask(
+        "tools/call",
+        json!({"name": "echo", "arguments": {"exit": 7}}),
+    );
+    assert_eq!(
+        told(&behind.client.reply(held)),
+        "error -32000: the MCP server has ended"
+    );
+    assert_eq!(behind.client.wait().code(), Some(7));
+    behind.client.may_leave_unread = true;
+    // A client that has sent its calls and ended its input gets all answers.
+    let mut behind = Behind::new(GUARDS);
+    for n in 0..20 {
+        behind
+            .client
+            .ask("tools/call", json!({"name": "echo", "arguments": {"n": n}}));
+    }
+    let rest = behind.client.rest();
+    assert_eq!(rest.len(), 20);
+    assert!(behind.client.wait().success());
+}
