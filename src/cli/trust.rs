@@ -1,14 +1,17 @@
 //! `hookwire trust`: which projects' own definitions are in force, and in which state.
 
 use super::approvals::says_yes;
+use super::mcp::pins_file;
 use super::output::{Output, Tone, safe, say_on_stderr};
 use super::{Failure, Finding, find_project, unasked};
 use clap::{Args, Command};
+use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::nearest::closest;
 use hookwire_engine::definitions::approved::{self, DEFINITIONS, State};
 use hookwire_engine::running::reload_all;
 use hookwire_engine::trust::shown::{Look, shown, summary};
 use hookwire_engine::trust::{self, Review, Trusted};
+use hookwire_gateway::pins::Pins;
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -27,7 +30,8 @@ pub(super) struct TrustArgs {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// List the projects whose definitions are trusted. Exits with 1 if one has changed since.
+    /// List the projects whose definitions are trusted, and the MCP servers whose tools are pinned.
+    /// Exits with 1 if a project has changed since.
     List,
     /// Show what would be asked, and ask nothing. Exits with 1 if there is something to approve.
     Show {
@@ -35,8 +39,12 @@ enum Action {
         #[arg(value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
         root: PathBuf,
     },
-    /// Take a project's definitions out of force. Exits with 1 if they weren't in force.
+    /// Take a project's definitions out of force, or forget an MCP server's tools. Exits with 1 if
+    /// they weren't in force.
     Revoke {
+        /// Forget what is pinned of this MCP server's tools: they are pinned anew at their next use.
+        #[arg(long, value_name = "SERVER", conflicts_with = "root")]
+        mcp: Option<String>,
         /// The project root; else the nearest directory upwards that is a project's.
         #[arg(value_name = "DIR", default_value_os_t = find_project(), hide_default_value = true)]
         root: PathBuf,
@@ -59,7 +67,10 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
                 Finding::Found
             })
         }
-        Some(Action::Revoke { root }) => {
+        Some(Action::Revoke {
+            mcp: Some(server), ..
+        }) => forget_server(server, out),
+        Some(Action::Revoke { root, mcp: None }) => {
             let mut was_trusted = false;
             for store in approved::stores() {
                 was_trusted |= trust::revoke(&store, root)?;
@@ -201,7 +212,62 @@ fn list_trusted(out: &mut Output) -> Result<Finding, Failure> {
     if all.is_empty() && !out.json {
         out.line("No project is trusted.");
     }
+    for (path, kept) in pins_file::all() {
+        finding = list_pinned(&path, kept, out).unwrap_or(finding);
+    }
     Ok(finding)
+}
+
+/// Lists the tools that are pinned of a server; a finding if they can't be read.
+fn list_pinned(path: &Path, kept: Result<Pins, String>, out: &mut Output) -> Option<Finding> {
+    let Pins {
+        server,
+        from,
+        tools,
+    } = match kept {
+        Ok(pins) => pins,
+        Err(problem) => {
+            if out.json {
+                out.json(&json!({ "file": path, "broken": problem }));
+            } else {
+                let problem = format!("broken: {problem}");
+                let problem = out.tone(Tone::Bad, &safe(&problem));
+                out.line(&format!("{}  {problem}", safe(&path.to_string_lossy())));
+            }
+            return Some(Finding::Found);
+        }
+    };
+    if out.json {
+        let tools: Vec<_> = tools
+            .iter()
+            .map(|(name, pin)| json!({ "name": name, "at": pin.at }))
+            .collect();
+        out.json(&json!({ "server": server, "from": from, "tools": tools }));
+    } else {
+        let n_tools = number_of(tools.len(), "tool");
+        let line = format!("MCP server `{server}` ({from})  {n_tools} pinned");
+        out.line(&safe(&line));
+    }
+    None
+}
+
+/// Forgets what is pinned of a server.
+fn forget_server(server: &str, out: &mut Output) -> Result<Finding, Failure> {
+    let n_forgotten = pins_file::forget(server)?;
+    if out.json {
+        out.json(&json!({ "revoked": n_forgotten > 0 }));
+    } else if n_forgotten > 0 {
+        out.line(&format!(
+            "The tools of `{server}` are pinned anew at their next use."
+        ));
+    } else {
+        out.line(&format!("No tools of `{server}` were pinned."));
+    }
+    Ok(if n_forgotten > 0 {
+        Finding::Fine
+    } else {
+        Finding::Found
+    })
 }
 
 /// Prints what there is to approve.

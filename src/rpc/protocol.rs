@@ -795,6 +795,17 @@ pub struct Have {
     pub generation: u64,
 }
 
+/// `tools/callable`: which tools may be called at all.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallableParams {
+    /// Their names, as events have them.
+    pub tools: Vec<String>,
+    /// The agent's name.
+    #[serde(default)]
+    pub agent: Option<String>,
+}
+
 /// `$/cancelRequest`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "an object with `id`")]

@@ -32,6 +32,7 @@ const HOUSE: &[(&str, &[&str])] = &[
             "hook",
             "hook_set",
             "starts",
+            "callable",
             "engine",
             "definitions",
             "trust",
@@ -440,6 +441,7 @@ fn one_module_writes_into_projects() {
         "cli/kept.rs",
         "cli/written/record.rs",
         "cli/copies.rs",
+        "cli/mcp/pins_file.rs",
         "cli/serve.rs",
         "cli/warm_host.rs",
         // Where only root can put a link.

@@ -148,6 +148,20 @@ impl Hook {
         self.is_broken() && self.priority == Some(BEFORE_ALL)
     }
 
+    /// Whether its fixed deny holds for each call of an event's tool, whatever the input.
+    pub(crate) fn denies_every_call_of(&self, facts: &Facts) -> bool {
+        let decision = self.handler.fixed().map(|(decision, _)| decision);
+        let is_for_all = self.tools.unless.is_empty()
+            && self.tools.rules.iter().all(|rule| rule.is_for_all_calls())
+            && self.when.is_none();
+        decision == Some(Decision::Deny)
+            && is_for_all
+            && !self.detached
+            && !self.observe
+            && !self.once
+            && self.applies(facts) == Ok(None)
+    }
+
     /// The failure direction in force, for a moment of this phase.
     pub fn fail_at(&self, phase: Phase) -> Fail {
         self.said_fail(phase).unwrap_or(if phase == Phase::Gate {

@@ -16,6 +16,7 @@
     )
 )]
 
+pub mod callable;
 pub mod canaries;
 pub mod definitions;
 pub mod embed;

@@ -5,11 +5,13 @@
 
 use super::message::{Bad, Id, Kind, Message, check_names, messages_of, place_of, spliced};
 use super::methods::{self, About, Method};
+use super::pins::{self, Look, Pins};
 use super::replies::{self, error, refusal, tool_result};
+use super::tools::{self, Listed};
 use super::verdict::Verdict;
 use hookwire_base::support::visible::{cut, safe};
 use serde_json::{Value, json};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// Requests that may be unanswered at once.
@@ -22,6 +24,8 @@ const MAX_TASKS: usize = 1000;
 const READ_RESOURCE: &str = "ReadMcpResourceTool";
 /// The agent's name until the client says it.
 const UNNAMED: &str = "mcp";
+/// The hook that asks before a changed tool is called.
+pub const PINS: &str = "mcp-pins";
 /// How much of a name or a text of the other side's is told.
 const TOLD: usize = 200;
 
@@ -49,6 +53,14 @@ pub trait Ends {
     fn send(&mut self, to: Side, message: &str);
     /// An event for the host, whose verdict comes by [`Gateway::judged`].
     fn ask(&mut self, ticket: u64, event: &str);
+    /// The same for which of these tools may be called at all.
+    fn ask_callable(&mut self, ticket: u64, agent: &str, tools: &[String]);
+    /// An event that the host is told of, without a verdict.
+    fn note(&mut self, event: &str);
+    /// The host is to ask [`Gateway::pin_opinion`] before each call of a tool of this server.
+    fn ask_before_calls(&mut self, server: &str);
+    /// What is pinned is to be kept.
+    fn keep(&mut self, pins: &Pins);
     /// A verdict is no longer wanted.
     fn withdraw(&mut self, ticket: u64);
     /// The client has said who it is, and whether it can ask a person.
@@ -74,6 +86,10 @@ pub struct Settings {
     pub fails_open: bool,
     /// Everything passes, and is judged beside it.
     pub observes: bool,
+    /// What was pinned of the server.
+    pub pins: Pins,
+    /// The names of other servers' tools.
+    pub others: Vec<(String, Vec<String>)>,
 }
 
 /// See the module.
@@ -88,6 +104,13 @@ pub struct Gateway {
     tasks: VecDeque<(String, Call)>,
     questions: HashMap<Id, Value>,
     n_questions: u64,
+    /// What the server says now of tools that it has changed.
+    changed: BTreeMap<String, String>,
+    /// What was told of the tools, once.
+    told: Vec<String>,
+    /// The client has a list of tools, and the server has said that it may change.
+    list_may_change: bool,
+    has_list: bool,
 }
 
 /// A request that isn't answered yet.
@@ -130,6 +153,10 @@ impl Request {
         line + self.call.as_ref().map_or(0, |call| call.input.len())
     }
 
+    fn about(&self) -> Option<About> {
+        self.call.as_ref().map(|call| call.method.about)
+    }
+
     fn ticket(&self) -> Option<u64> {
         match self.stage {
             Stage::Judged { ticket, .. } | Stage::Answered { ticket, .. } => Some(ticket),
@@ -152,6 +179,10 @@ impl Gateway {
             tasks: VecDeque::new(),
             questions: HashMap::new(),
             n_questions: 0,
+            changed: BTreeMap::new(),
+            told: Vec::new(),
+            list_may_change: false,
+            has_list: false,
         }
     }
 
@@ -434,6 +465,15 @@ impl Gateway {
         let Some(mut request) = self.remove(&key) else {
             return;
         };
+        if request
+            .call
+            .as_ref()
+            .is_some_and(|call| call.method.about == About::Tools)
+        {
+            return self.receive_list(key, request, message, ends);
+        }
+        let tools = message.get("/result/capabilities/tools/listChanged");
+        self.list_may_change |= from == Side::Server && tools == Some(&Value::Bool(true));
         let after = request.call.as_ref().and_then(|call| call.method.after);
         let (Some(call), Some((succeeded, failed))) = (request.call.take(), after) else {
             return ends.send(from.other(), message.text);
@@ -487,6 +527,12 @@ impl Gateway {
         let Some(request) = self.remove(&key) else {
             return;
         };
+        if let (Some(About::Tools), Stage::Answered { line, .. }) =
+            (request.about(), &request.stage)
+        {
+            let line = callable_only(&self.tool_name(""), line, sent, ends);
+            return ends.send(key.0, &line);
+        }
         let verdict = match sent.and_then(Verdict::read) {
             Ok(verdict) => Ok(verdict),
             Err(problem) if self.settings.fails_open => {
@@ -508,6 +554,7 @@ impl Gateway {
         };
         let about = call.method.about;
         let done = verdict.and_then(|verdict| {
+            self.agree_to_change(&call, &stage, &verdict, ends)?;
             let texts = verdict.user_messages.iter();
             texts.for_each(|text| ends.tell(text.strip_prefix("hookwire: ").unwrap_or(text)));
             if !verdict.allows() {
@@ -551,6 +598,185 @@ impl Gateway {
         self.requests.insert(key.clone(), request);
         ends.send(key.0.other(), &line);
         Ok(())
+    }
+
+    /// A list of tools: each is held to its pin, and those that may not be called are left out.
+    fn receive_list(
+        &mut self,
+        key: (Side, Id),
+        request: Request,
+        message: &Message<'_>,
+        ends: &mut impl Ends,
+    ) {
+        let Some((mut listed, values)) = Listed::read(message) else {
+            return ends.send(key.0, message.text);
+        };
+        self.has_list = true;
+        self.hold_to_pins(&mut listed, values, ends);
+        let shown = if self.settings.observes {
+            None
+        } else {
+            listed.put_into(message.text)
+        };
+        let line = shown.unwrap_or_else(|| message.text.into());
+        let names = listed.tools.iter().filter_map(|(name, _)| name.as_deref());
+        let names: Vec<String> = names.map(|name| self.tool_name(name)).collect();
+        let has_room = self.held.saturating_add(line.len()) <= MAX_HELD;
+        if names.is_empty() || self.settings.observes || !has_room {
+            return ends.send(key.0, &line);
+        }
+        let ticket = self.new_ticket(key.clone());
+        let request = Request {
+            stage: Stage::Answered { ticket, line },
+            ..request
+        };
+        self.held += request.size();
+        self.requests.insert(key, request);
+        ends.ask_callable(ticket, &self.agent, &names);
+    }
+
+    /// Pins tools that are new, and shows those that have changed as they were.
+    fn hold_to_pins(&mut self, listed: &mut Listed, values: &[Value], ends: &mut impl Ends) {
+        let definitions: Vec<String> = values.iter().map(pins::definition_of).collect();
+        let named = listed.tools.iter().zip(&definitions);
+        let named: Vec<(&str, &str)> = named
+            .filter_map(|((name, _), definition)| Some((name.as_deref()?, definition.as_str())))
+            .collect();
+        let mut told = pins::oddities(&named, &self.settings.others);
+        let is_first = self.settings.pins.tools.is_empty();
+        let (mut new, mut changed) = (Vec::new(), Vec::new());
+        for (at, definition) in definitions.iter().enumerate() {
+            let Some((Some(name), _)) = listed.tools.get(at).cloned() else {
+                continue;
+            };
+            match self.settings.pins.look(&name, definition) {
+                Look::Same => drop(self.changed.remove(&name)),
+                Look::New => match self.settings.pins.pin(&name, definition) {
+                    true => new.push(format!("`{}`", safe(&cut(&name, TOLD)))),
+                    false => told.push(format!(
+                        "the tool `{}` isn't pinned: it is too large, or there are too many",
+                        safe(&cut(&name, TOLD))
+                    )),
+                },
+                Look::Changed(pin) => {
+                    told.push(format!(
+                        "{}; until a person agrees at a call, the model is shown it as it was",
+                        pins::describe_change(&name, pin, definition)
+                    ));
+                    changed.push((at, name, pin.definition.clone(), definition.clone()));
+                }
+            }
+        }
+        if !new.is_empty() {
+            let server = &self.settings.server;
+            told.push(match is_first {
+                true => format!(
+                    "the tools of `{server}` are pinned as they are now: {}",
+                    new.join(", ")
+                ),
+                false => format!(
+                    "`{server}` has new tools, which are pinned: {}",
+                    new.join(", ")
+                ),
+            });
+            ends.keep(&self.settings.pins);
+        }
+        if !changed.is_empty() && self.changed.is_empty() && !self.settings.observes {
+            ends.ask_before_calls(&self.settings.server);
+        }
+        for (at, name, before, now) in changed {
+            listed.show(at, &before);
+            self.changed.insert(name, now);
+        }
+        for text in told {
+            self.tell_once(text, ends);
+        }
+    }
+
+    /// Tells people, where they watch, and hooks.
+    fn tell_once(&mut self, text: String, ends: &mut impl Ends) {
+        const MOST: usize = 1000;
+        if self.told.contains(&text) || self.told.len() >= MOST {
+            return;
+        }
+        ends.tell(&text);
+        let Settings {
+            server,
+            session,
+            cwd,
+            ..
+        } = &self.settings;
+        let event = json!({
+            "event": "Notification",
+            "session": session,
+            "agent": { "name": self.agent },
+            "message": text,
+            "cwd": cwd,
+            "metadata": { "mcp": { "server": server, "method": "tools/list" } },
+        });
+        ends.note(&event.to_string());
+        self.told.push(text);
+    }
+
+    /// What is to be said of a call of a tool: a changed one is a question.
+    pub fn pin_opinion(&self, tool: &str) -> Value {
+        let name = tool.strip_prefix(&self.tool_name("")).unwrap_or_default();
+        let change = self
+            .changed
+            .get(name)
+            .zip(self.settings.pins.tools.get(name));
+        match change {
+            Some((now, pin)) => json!({
+                "decision": "ask",
+                "reason": format!("{}. Agree to the change, and to this call?", pins::describe_change(name, pin, now)),
+            }),
+            None => json!({}),
+        }
+    }
+
+    /// A person's yes to the call of a changed tool is one to the change.
+    fn agree_to_change(
+        &mut self,
+        call: &Call,
+        stage: &Stage,
+        verdict: &Verdict,
+        ends: &mut impl Ends,
+    ) -> Result<(), String> {
+        let prefix = self.tool_name("");
+        let name = call.name.strip_prefix(&prefix).unwrap_or_default();
+        let is_call = call.method.about == About::Tool && matches!(stage, Stage::Judged { .. });
+        let Some(now) = self
+            .changed
+            .get(name)
+            .filter(|_| is_call && verdict.allows())
+        else {
+            return Ok(());
+        };
+        if self.settings.fails_open && verdict.outcomes.is_empty() {
+            return Ok(());
+        }
+        if !verdict.was_asked_by(PINS) {
+            return Err(hookwire_ask::refusal(
+                "nobody could be asked about the change of the tool",
+            ));
+        }
+        let (name, now) = (name.to_string(), now.clone());
+        self.settings.pins.pin(&name, &now);
+        self.changed.remove(&name);
+        ends.keep(&self.settings.pins);
+        ends.tell(&format!(
+            "a person has agreed to the change of the tool `{}`",
+            safe(&name)
+        ));
+        ends.send(Side::Client, replies::LIST_CHANGED);
+        Ok(())
+    }
+
+    /// Other definitions are in force: other tools may be callable.
+    pub fn definitions_changed(&mut self, ends: &mut impl Ends) {
+        if self.list_may_change && self.has_list && !self.settings.observes {
+            ends.send(Side::Client, replies::LIST_CHANGED);
+        }
     }
 
     /// Asks the person before the client, for the host.
@@ -645,6 +871,36 @@ impl Gateway {
             json!(self.agent),
             json!(cwd),
         )
+    }
+}
+
+/// The response with the tools that may be called, or with all if that can't be told: each call is
+/// judged anyway.
+fn callable_only(
+    prefix: &str,
+    line: &str,
+    sent: Result<Value, String>,
+    ends: &mut impl Ends,
+) -> String {
+    let callable: Result<Vec<String>, String> = sent.and_then(|mut sent| {
+        serde_json::from_value(sent["callable"].take()).map_err(|error| error.to_string())
+    });
+    match callable {
+        Ok(callable) => {
+            let keeps = |name: &str| {
+                callable
+                    .iter()
+                    .any(|it| it.strip_prefix(prefix) == Some(name))
+            };
+            tools::without(line, keeps).unwrap_or_else(|| line.into())
+        }
+        Err(problem) => {
+            ends.tell(&format!(
+                "the list of tools is shown in full: {}",
+                safe(&problem)
+            ));
+            line.into()
+        }
     }
 }
 

@@ -8,7 +8,9 @@ pub mod gateway;
 pub mod lines;
 pub mod message;
 pub mod methods;
+pub mod pins;
 pub mod replies;
+mod tools;
 pub mod verdict;
 
 pub use gateway::{Ends, Gateway, Settings, Side};

@@ -42,6 +42,8 @@ pub fn refusal(about: About, id: &Id, reason: &str) -> String {
     }
 }
 
+/// The client is to list the tools again.
+pub const LIST_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 /// What a person answers to let something happen.
 pub const ALLOW: &str = "allow";
 /// How much of each member of a call a person is shown.

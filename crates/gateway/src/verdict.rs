@@ -52,6 +52,12 @@ impl Verdict {
         self.decision == "allow"
     }
 
+    /// Whether a hook has asked a person.
+    pub fn was_asked_by(&self, hook: &str) -> bool {
+        let mut outcomes = self.outcomes.iter();
+        outcomes.any(|it| it.hook == hook && it.decision.as_deref() == Some("ask"))
+    }
+
     /// Why not.
     pub fn reason(&self) -> &str {
         match (&self.reason, &self.stop) {

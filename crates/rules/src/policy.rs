@@ -200,6 +200,26 @@ impl Policy {
         self.limits
     }
 
+    /// Whether the rules deny each call of an event's tool, whatever its input. What is broken is
+    /// mended sooner or later, and says nothing of a tool.
+    pub fn denies_every_call(&self, facts: &Facts) -> bool {
+        let tool = facts.event.tool_name().unwrap_or_default();
+        let names = |rule: &Arc<ToolRule>| rule.names_tool(tool, facts, self.asker());
+        let mut denied = self.deny.iter().filter(|rule| rule.is_for_all_calls());
+        let is_left_out = |allow: &Vec<Arc<ToolRule>>| !allow.iter().any(names);
+        self.broken.is_none() && (denied.any(names) || self.allow.as_ref().is_some_and(is_left_out))
+    }
+
+    fn asker(&self) -> Asker {
+        Asker {
+            layer: self.source.layer,
+            naming: ToolNaming::Canonical,
+            guesses: true,
+            acts: true,
+            any_depth: true,
+        }
+    }
+
     /// Why a tool call is denied by the rules, if it is.
     pub fn refusal(&self, facts: &Facts) -> Option<Refusal> {
         let tool = facts.event.tool_name().unwrap_or_default();
@@ -218,14 +238,7 @@ impl Policy {
                 "the policy at {file}:{line} is broken, so nothing is allowed: {problem}"
             ));
         }
-        let layer = self.source.layer;
-        let asker = Asker {
-            layer,
-            naming: ToolNaming::Canonical,
-            guesses: true,
-            acts: true,
-            any_depth: true,
-        };
+        let asker = self.asker();
         // A rule that is certain says why, before one that can't be told.
         let mut doubt = None;
         // A rule about all calls of a shell is about the tool, and not about each program.

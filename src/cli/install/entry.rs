@@ -408,11 +408,9 @@ pub(super) fn describe_edits(file: &HookFile, group: &Value, found: &Value) -> V
                     "its entry is given up too early: `{key}` is {limit}"
                 ))
             }
-            (key, value) if written.get(key).is_none() && !SAID_FOR_PEOPLE.contains(&key) => {
-                Some(format!(
-                    "its entry has `{key}: {value}`, and it isn't known what that changes"
-                ))
-            }
+            (key, value) if written.get(key).is_none() && !SAID_FOR_PEOPLE.contains(&key) => Some(
+                format!("its entry has `{key}: {value}`, and it isn't known what that changes"),
+            ),
             _ => None,
         });
     }

@@ -5,8 +5,10 @@
 
 use super::super::output::say_on_stderr;
 use super::host_link::{HostLink, Way};
+use super::pins_file::PinsFile;
 use hookwire_base::transport::outbox::Outbox;
 use hookwire_gateway::lines::{Line, Lines};
+use hookwire_gateway::pins::Pins;
 use hookwire_gateway::{Ends, Gateway, Settings, Side};
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -36,6 +38,7 @@ pub(super) struct Wires {
     client: Outbox,
     server: Outbox,
     pub(super) host: HostLink,
+    pins: PinsFile,
 }
 
 impl Carrier {
@@ -44,13 +47,15 @@ impl Carrier {
         client: Outbox,
         server: Outbox,
         way: Way,
-        limit: Duration,
+        pins: PinsFile,
     ) -> Arc<Carrier> {
+        let limit = settings.time_limit;
         Arc::new_cyclic(|this| {
             let wires = Wires {
                 client: client.clone(),
                 server: server.clone(),
                 host: HostLink::new(way, limit, this.clone()),
+                pins,
             };
             let gateway = Gateway::new(settings);
             Carrier {
@@ -142,6 +147,24 @@ impl Ends for Wires {
 
     fn ask(&mut self, ticket: u64, event: &str) {
         self.host.ask(ticket, event);
+    }
+
+    fn ask_callable(&mut self, ticket: u64, agent: &str, tools: &[String]) {
+        self.host.ask_callable(ticket, agent, tools);
+    }
+
+    fn note(&mut self, event: &str) {
+        self.host.note(event);
+    }
+
+    fn ask_before_calls(&mut self, server: &str) {
+        self.host.ask_before_calls(server);
+    }
+
+    fn keep(&mut self, pins: &Pins) {
+        if let Err(problem) = self.pins.save(pins) {
+            say_on_stderr(format_args!("what is pinned can't be kept: {problem}"));
+        }
     }
 
     fn withdraw(&mut self, ticket: u64) {

@@ -8,6 +8,7 @@ use super::carrier::{Carrier, Wires};
 use hookwire_base::transport::outbox::Outbox;
 use hookwire_base::transport::socket::Socket;
 use hookwire_engine::host::{Host, HostOptions, Purpose};
+use hookwire_gateway::gateway::PINS;
 use hookwire_gateway::lines::{Line, Lines};
 use hookwire_gateway::{Ends, Gateway};
 use serde_json::{Value, json};
@@ -20,8 +21,8 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// The id of `initialize`; events have others.
-const INITIALIZE: u64 = 0;
+/// The id of requests whose replies tell nothing; events have others.
+const UNHEARD: u64 = 0;
 /// The longest message of a host, in bytes.
 const MAX_ANSWER: usize = 256 << 20;
 /// How often it is looked whether an event is overdue.
@@ -57,6 +58,8 @@ pub(super) struct HostLink {
     waiting: HashMap<u64, Instant>,
     /// The events that couldn't be asked about.
     unasked: Vec<(u64, String)>,
+    /// The server before whose calls the host asks back.
+    asks_before: Option<String>,
 }
 
 struct Up {
@@ -83,6 +86,7 @@ impl HostLink {
             client: None,
             waiting: HashMap::new(),
             unasked: Vec::new(),
+            asks_before: None,
         }
     }
 
@@ -95,6 +99,7 @@ impl HostLink {
         let up = self.begin(stream).map_err(|error| error.to_string())?;
         self.up = Some(up);
         self.initialize();
+        self.register();
         Ok(())
     }
 
@@ -152,9 +157,9 @@ impl HostLink {
             return;
         };
         let requests: &[&str] = if *elicits { &["approval/request"] } else { &[] };
-        let hooks = json!({ "decisions": ["allow", "deny", "rewrite"], "requests": requests });
+        let hooks = json!({ "decisions": ["allow", "deny", "rewrite"], "requests": requests, "notifications": ["hooks/changed"] });
         let params = json!({ "clientInfo": { "name": name }, "capabilities": { "hooks": hooks } });
-        let id = INITIALIZE;
+        let id = UNHEARD;
         let message =
             json!({ "jsonrpc": "2.0", "id": id, "method": "initialize", "params": params });
         self.send(&message.to_string());
@@ -170,6 +175,10 @@ impl HostLink {
 
     /// Asks about an event.
     pub(super) fn ask(&mut self, ticket: u64, event: &str) {
+        self.request(ticket, "hooks/dispatch", event);
+    }
+
+    fn request(&mut self, ticket: u64, method: &str, params: &str) {
         if let Err(problem) = self.connect() {
             self.unasked.push((ticket, problem));
             return;
@@ -177,8 +186,50 @@ impl HostLink {
         self.waiting
             .insert(ticket, Instant::now() + self.limit + GRACE);
         self.send(&format!(
-            r#"{{"jsonrpc":"2.0","id":{ticket},"method":"hooks/dispatch","params":{event}}}"#
+            r#"{{"jsonrpc":"2.0","id":{ticket},"method":"{method}","params":{params}}}"#
         ));
+    }
+
+    /// Asks which tools may be called at all.
+    pub(super) fn ask_callable(&mut self, ticket: u64, agent: &str, tools: &[String]) {
+        self.request(
+            ticket,
+            "tools/callable",
+            &json!({ "agent": agent, "tools": tools }).to_string(),
+        );
+    }
+
+    /// Tells of an event, whose verdict nobody waits for.
+    pub(super) fn note(&mut self, event: &str) {
+        if self.connect().is_ok() {
+            self.send(&format!(
+                r#"{{"jsonrpc":"2.0","id":{UNHEARD},"method":"hooks/dispatch","params":{event}}}"#
+            ));
+        }
+    }
+
+    /// Has the host ask back before each call of a tool of a server.
+    pub(super) fn ask_before_calls(&mut self, server: &str) {
+        self.asks_before = Some(server.into());
+        self.register();
+    }
+
+    fn register(&mut self) {
+        let Some(server) = &self.asks_before else {
+            return;
+        };
+        let hook = json!({
+            "name": PINS,
+            "on": "PreToolUse",
+            "matcher": format!("mcp__{server}__.*"),
+            "callback": PINS,
+            "fail": "closed",
+        });
+        let params = json!({ "hooks": [hook] });
+        let id = UNHEARD;
+        let message =
+            json!({ "jsonrpc": "2.0", "id": id, "method": "hooks/register", "params": params });
+        self.send(&message.to_string());
     }
 
     /// The next event that couldn't be asked about, and why.
@@ -319,10 +370,17 @@ fn take_message(gateway: &mut Gateway, wires: &mut Wires, mut message: Value) {
         Some("$/cancelRequest") => {
             gateway.question_withdrawn(&message["params"]["id"], wires);
         }
+        Some("hooks/invoke") => {
+            let tool = message
+                .pointer("/params/event/tool/name")
+                .and_then(Value::as_str);
+            wires.answer(&id, Ok(gateway.pin_opinion(tool.unwrap_or_default())));
+        }
+        Some("hooks/changed") => gateway.definitions_changed(wires),
         Some(_) if !id.is_null() => wires.answer(&id, Err("there is no such method here".into())),
         Some(_) => {}
         None => {
-            let Some(ticket) = id.as_u64().filter(|id| *id != INITIALIZE) else {
+            let Some(ticket) = id.as_u64().filter(|id| *id != UNHEARD) else {
                 return;
             };
             if wires.host.waiting.remove(&ticket).is_none() {

@@ -3,6 +3,7 @@
 
 mod carrier;
 mod host_link;
+pub(super) mod pins_file;
 mod server;
 
 use super::ending::{LEAVE, ending_signals, exit_code};
@@ -16,12 +17,14 @@ use hookwire_ask::limits;
 use hookwire_ask::project::foreign_projects;
 use hookwire_ask::socket;
 use hookwire_base::support::places::{self, Places};
+use hookwire_base::support::shell_word;
 use hookwire_base::transport::outbox::Outbox;
 use hookwire_base::transport::stdio;
 use hookwire_dialects::asked::TIME_LIMIT;
 use hookwire_gateway::{Settings, Side};
 use hookwire_handlers::handlers::process_tree;
 use host_link::Way;
+use pins_file::PinsFile;
 use server::Server;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -73,6 +76,8 @@ pub(super) struct McpArgs {
 const AFTER_ANSWER: Duration = Duration::from_secs(2);
 /// How long a server may take to end once its client has gone, and then once it was told to.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How soon it is looked again whether a request has gone on.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long what is written last may take.
 const FLUSH: Duration = Duration::from_secs(2);
 
@@ -95,7 +100,7 @@ pub(super) fn run(args: &McpArgs, named: Places) -> Result<Finding, Failure> {
     });
     limits::raise_files();
     let way = args.way()?;
-    let settings = args.settings()?;
+    let (settings, pins) = args.settings()?;
     if std::io::stdin().is_terminal() {
         say_on_stderr(format_args!(
             "waiting for the messages of an MCP client, one JSON object a line; Ctrl-D ends it. A client starts this \
@@ -115,7 +120,7 @@ pub(super) fn run(args: &McpArgs, named: Places) -> Result<Finding, Failure> {
     })?;
     let gone = ends.clone();
     let client = Outbox::new(protocol, move || drop(gone.send(End::ClientIsGone)))?;
-    let carrier = Carrier::new(settings, client, server.outbox()?, way, args.timeout);
+    let carrier = Carrier::new(settings, client, server.outbox()?, way, pins);
     carrier.connect();
     read_in_thread(&carrier, Side::Client, args.max_message, ends.clone())?;
     let said = ends.clone();
@@ -156,7 +161,7 @@ impl McpArgs {
         })
     }
 
-    fn settings(&self) -> Result<Settings, Failure> {
+    fn settings(&self) -> Result<(Settings, PinsFile), Failure> {
         let name = self.server.clone().unwrap_or_else(|| {
             let program = self.command.first().map(Path::new);
             let stem = program.and_then(Path::file_stem);
@@ -171,14 +176,21 @@ impl McpArgs {
         }
         let random = getrandom::u32().map_err(|error| Failure(error.to_string()))?;
         let cwd = std::env::current_dir().unwrap_or_default();
-        Ok(Settings {
+        let words = self.command.iter().map(|word| word.to_string_lossy());
+        let words: Vec<_> = words.collect();
+        let from = shell_word::command(words.iter().map(|word| &**word));
+        let (file, pins, others) = PinsFile::open(&server, &from)?;
+        let settings = Settings {
             server,
             session: format!("mcp-{}-{random:08x}", std::process::id()),
             cwd: cwd.to_string_lossy().into_owned(),
             time_limit: self.timeout,
             fails_open: self.fail == Fail::Open,
             observes: self.observe,
-        })
+            pins,
+            others,
+        };
+        Ok((settings, file))
     }
 }
 
@@ -234,55 +246,71 @@ fn send_signals(ends: Sender<End>) -> std::io::Result<()> {
 }
 
 /// Waits until one end is done, lets the other one finish, and gives the exit code.
+///
+/// A client that has ended its input may still wait for answers, so the server has its own time
+/// then. Once nobody reads them, or a signal has come, it has little.
 fn wait_for_end(
     carrier: &Carrier,
     server: &Server,
     ends: &Receiver<End>,
     limit: Duration,
 ) -> Finding {
-    let mut code = None;
-    match ends.recv() {
-        Ok(End::ServerIsGone) | Err(_) => {}
-        Ok(End::ClientIsDone) => {
-            carrier.wait_until(limit, |gateway| !gateway.holds_requests_of(Side::Client));
+    let holds_requests = || carrier.with(|gateway, _| gateway.holds_requests_of(Side::Client));
+    let (mut is_done, mut is_finished, mut signal) = (false, false, None);
+    // What is done next to a server that doesn't end, and when.
+    let mut forced: Option<(Instant, fn(&Server))> = None;
+    while server.ended().is_none() {
+        if is_done && !is_finished && !holds_requests() {
+            is_finished = true;
             server.finish_input();
         }
-        Ok(End::ClientIsGone) => server.finish_input(),
-        Ok(End::Signal(signal)) => {
-            code = Some(signal);
-            server.terminate();
+        let end = match forced {
+            Some((at, _)) => ends.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None if is_done && !is_finished => ends.recv_timeout(LOOK_AGAIN),
+            None => ends.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match end {
+            Ok(End::ClientIsDone) => is_done = true,
+            Ok(End::ClientIsGone) => {
+                server.finish_input();
+                let soon = (
+                    Instant::now() + LAST_WORDS,
+                    Server::terminate as fn(&Server),
+                );
+                forced = forced.or(Some(soon));
+            }
+            Ok(End::Signal(code)) => {
+                signal = Some(code);
+                server.terminate();
+                forced = Some((Instant::now() + LAST_WORDS, Server::kill));
+            }
+            // It may have closed its stdout only.
+            Ok(End::ServerIsGone) => {
+                let soon = (
+                    Instant::now() + LAST_WORDS,
+                    Server::terminate as fn(&Server),
+                );
+                forced = forced.or(Some(soon));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some((_, force)) = forced {
+                    force(server);
+                    forced = Some((Instant::now() + LAST_WORDS, Server::kill));
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    let ended = await_server(server, ends);
+    server.await_rest();
     carrier.with(|gateway, wires| gateway.server_gone("the MCP server has ended", wires));
-    if code.is_none() {
+    if signal.is_none() {
         carrier.wait_until(limit, |gateway| !gateway.holds_responses_to(Side::Client));
         carrier.flush(FLUSH);
     }
-    match code.or_else(|| ended.map(code_of)) {
+    match signal.or_else(|| server.ended().map(code_of)) {
         None | Some(0) => Finding::Fine,
         Some(code) => Finding::Ended(code),
     }
-}
-
-/// The server's end, which is brought about where it doesn't come. A signal cuts the time short.
-fn await_server(server: &Server, ends: &Receiver<End>) -> Option<ExitStatus> {
-    for force in [Server::terminate, Server::kill] {
-        let until = Instant::now() + LAST_WORDS;
-        loop {
-            if let Some(status) = server.ended() {
-                return Some(status);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            match ends.recv_timeout(left) {
-                Ok(End::ServerIsGone | End::ClientIsDone | End::ClientIsGone) => {}
-                Ok(End::Signal(_)) | Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return server.ended(),
-            }
-        }
-        force(server);
-    }
-    server.ended()
 }
 
 /// The exit code of a program, as a shell gives it.

@@ -3,7 +3,7 @@
 use super::carrier::Carrier;
 use hookwire_base::transport::outbox::Outbox;
 use hookwire_gateway::Side;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::net::Shutdown;
@@ -25,6 +25,8 @@ pub(super) struct Server {
     outbox: Mutex<Option<Outbox>>,
     process: u32,
     ended: Arc<Mutex<Option<ExitStatus>>>,
+    /// All that it has sent was read.
+    read: Arc<(Mutex<bool>, Condvar)>,
 }
 
 impl Server {
@@ -50,15 +52,16 @@ impl Server {
             .spawn(move || {
                 let status = child.wait();
                 *told.lock() = status.ok();
+                done();
                 std::thread::sleep(LINGER);
                 let _ = reading.shutdown(Shutdown::Read);
-                done();
             })?;
         Ok(Server {
             stream,
             outbox: Mutex::new(None),
             process,
             ended,
+            read: Arc::default(),
         })
     }
 
@@ -77,10 +80,13 @@ impl Server {
         done: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<()> {
         let (carrier, stream) = (carrier.clone(), self.stream.try_clone()?);
+        let read = self.read.clone();
         std::thread::Builder::new()
             .name("server".into())
             .spawn(move || {
                 carrier.carry(Side::Server, stream.as_fd(), max_message);
+                *read.0.lock() = true;
+                read.1.notify_all();
                 done();
             })
             .map(drop)
@@ -92,6 +98,14 @@ impl Server {
             outbox.flush(FLUSH);
         }
         let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// Waits until what it has sent last was read.
+    pub(super) fn await_rest(&self) {
+        let mut is_read = self.read.0.lock();
+        if !*is_read {
+            self.read.1.wait_for(&mut is_read, FLUSH);
+        }
     }
 
     /// How it has ended, if it has.

@@ -4,8 +4,8 @@
 use crate::rpc::aside::run_aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::protocol::{
-    CheckParams, CheckResult, Directory, HookInfo, InForceBrief, ListParams, ListResult,
-    PolicyBrief, RegisterResult, ReloadResult, UnregisterParams,
+    CallableParams, CheckParams, CheckResult, Directory, HookInfo, InForceBrief, ListParams,
+    ListResult, PolicyBrief, RegisterResult, ReloadResult, UnregisterParams,
 };
 use crate::rpc::session::{Registered, Session};
 use hookwire_base::support::file::read_named;
@@ -14,14 +14,44 @@ use hookwire_base::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
 use hookwire_base::syntax::node::{Node, NodeValue};
 use hookwire_base::syntax::source::Layer;
 use hookwire_dialects as dialects;
+use hookwire_engine::callable::{self, CallableTools};
 use hookwire_engine::definitions;
 use hookwire_engine::definitions::compile::compile;
 use hookwire_engine::definitions::origin::Origin;
-use hookwire_engine::engine;
+use hookwire_engine::engine::{self, Engine, HooksInForce};
 use hookwire_engine::hook_set::HookSet;
 use hookwire_handlers::handlers::{Means, Obstacle};
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+pub(super) async fn callable(
+    session: &Session,
+    CallableParams { tools, agent }: CallableParams,
+) -> RpcResult<CallableTools> {
+    let HooksInForce {
+        files,
+        session: registered,
+    } = session.hooks_when_read().await;
+    let engine = &session.host.engine;
+    let (generation, root) = (files.generation, engine.services.root.clone());
+    let sort = move || {
+        let sets = || std::iter::once(&*files).chain(registered.as_deref());
+        let may_be_called = |tool: &String| {
+            // What is no event can't be judged, so it may not pass either.
+            callable::call_of(tool, agent.as_deref())
+                .is_ok_and(|call| callable::is_callable(sets(), call, &root))
+        };
+        tools.into_iter().filter(may_be_called).collect()
+    };
+    let callable = engine.aside(Engine::LONGEST, sort).await;
+    let callable = callable.ok_or_else(|| {
+        RpcError::internal("it took too long to hold the hooks against the tools")
+    })?;
+    Ok(CallableTools {
+        generation,
+        callable,
+    })
+}
 
 pub(super) async fn list(
     session: &Session,

@@ -23,15 +23,16 @@ use super::error::{RpcError, RpcResult};
 use super::params;
 use super::protocol::{
     AnswerParams, AnswerResult, ApprovalAnswer, ApprovalList, ApprovalNamed, BeginReply,
-    CancelParams, CheckParams, CheckResult, DispatchParams, DispatchResult, ExplainResult,
-    FinishParams, Have, InitializeParams, InitializeResult, ListParams, ListResult, RecentParams,
-    RecentReply, RegisterParams, RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet,
-    StateDeleted, StateIncrement, StateItems, StateKey, StateList, StateSet, StateValue,
-    UnaskedReply, UnregisterParams,
+    CallableParams, CancelParams, CheckParams, CheckResult, DispatchParams, DispatchResult,
+    ExplainResult, FinishParams, Have, InitializeParams, InitializeResult, ListParams, ListResult,
+    RecentParams, RecentReply, RegisterParams, RegisterResult, ReloadResult, SetTraceParams,
+    StateCompareAndSet, StateDeleted, StateIncrement, StateItems, StateKey, StateList, StateSet,
+    StateValue, UnaskedReply, UnregisterParams,
 };
 use super::session::Session;
 use crate::always::Always;
 use futures_util::future::BoxFuture;
+use hookwire_engine::callable::CallableTools;
 use hookwire_engine::starts::NamedPrograms;
 use hookwire_lsp as lsp;
 use jsonrpsee::RpcModule;
@@ -196,6 +197,7 @@ pub static METHODS: &[Method] = methods! {
     sync "host/retire" () -> () = lifecycle::retire;
     async "host/unasked" () -> UnaskedReply = unasked::unasked;
     async "programs/named" () -> NamedPrograms = programs::named;
+    async "tools/callable" (CallableParams) -> CallableTools = hooks::callable;
     sync "programs/have" (Have) -> () = programs::have;
     sync "approvals/list" () -> ApprovalList = approvals::list;
     sync "approvals/answer" (ApprovalAnswer) -> () = approvals::answer;

@@ -49,6 +49,7 @@ for line in sys.stdin.buffer:
     try:
         message = json.loads(line)
         id, method, params = message.get("id"), message.get("method"), message.get("params") or {}
+        params = params if isinstance(params, dict) else {}
     except (ValueError, AttributeError):
         continue
     current = json.dumps(id)
@@ -58,7 +59,7 @@ for line in sys.stdin.buffer:
     elif id is None or method is None:
         continue
     elif method == "initialize":
-        send({"id": id, "result": {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+        send({"id": id, "result": {"protocolVersion": params.get("protocolVersion"), "capabilities": {"tools": {}},
                                    "serverInfo": {"name": "calls-itself-so", "version": "1"}}})
     elif method == "tools/list":
         send({"id": id, "result": {"tools": tools()}})

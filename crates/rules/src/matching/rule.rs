@@ -261,7 +261,7 @@ impl ToolRule {
     }
 
     /// Whether the rule names an event's tool, under any name that the asker may call it by.
-    fn names_tool(&self, tool: &str, facts: &Facts, asker: Asker) -> bool {
+    pub(crate) fn names_tool(&self, tool: &str, facts: &Facts, asker: Asker) -> bool {
         self.names_any(tool, facts.families(asker))
             || facts
                 .mcp_name(asker)
