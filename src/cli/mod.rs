@@ -31,6 +31,7 @@ mod import;
 mod init;
 mod inspect;
 mod install;
+mod install_mcp;
 mod kept;
 mod managed;
 mod mcp;
@@ -736,6 +737,9 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Demo(args) => show(&args, &mut out),
         Command::Docs(args) => docs::run(&args, &mut out),
+        Command::Install(args) if args.place_of_entry().servers().is_some() => {
+            install_mcp::install(&args, &mut out)
+        }
         Command::Install(args) if args.is_managed() => args
             .managed_wish()
             .and_then(|wish| managed::install(&wish, &mut out)),
@@ -745,7 +749,10 @@ pub(crate) fn main(show: demo::Show) -> ExitCode {
         Command::Uninstall(args) if args.is_managed() => args
             .managed_wish()
             .and_then(|wish| managed::uninstall(&wish, &mut out)),
-        Command::Uninstall(args) => uninstall::run(&args, &mut out),
+        Command::Uninstall(args) => match args.of_servers() {
+            Some(place) => install_mcp::uninstall(place, &mut out),
+            None => uninstall::run(&args, &mut out),
+        },
         Command::Import(args) => import::run(&args, &mut out),
         Command::Doctor(args) => doctor::run(&args, &mut out),
         Command::Host(args) => host::run(&args, &mut out),

@@ -43,6 +43,12 @@ pub(super) fn run(args: &UninstallArgs, out: &mut Output) -> Result<Finding, Fai
 }
 
 impl UninstallArgs {
+    /// The place of a file of MCP servers, if one is meant.
+    pub(super) fn of_servers(&self) -> Option<&PlaceOfEntry> {
+        let place = self.place.as_ref();
+        place.filter(|place| place.servers().is_some())
+    }
+
     /// Whether a machine's settings are meant.
     pub(super) fn is_managed(&self) -> bool {
         self.place.as_ref().is_some_and(PlaceOfEntry::is_managed)

@@ -665,3 +665,94 @@ fn hostile_frames_get_nothing_through() {
     });
     assert!(leaked.is_none(), "{leaked:?}");
 }
+
+/// A client's file is wrapped, and comes back byte for byte.
+#[test]
+fn a_clients_file_is_wrapped_and_taken_back() {
+    let dir = hooks(&[(".git/HEAD", "")]);
+    let run = |words: &[&str]| {
+        let mut command = hookwire();
+        command
+            .arg("--data-dir")
+            .arg(dir.path().join("data"))
+            .args(words)
+            .current_dir(dir.path());
+        let output = command
+            .env("HOME", dir.path().join("home"))
+            .output()
+            .unwrap();
+        let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.code().unwrap(), told)
+    };
+    for (name, text, shared) in [
+        (
+            "desktop.json",
+            "{\n  // mine\n  \"mcpServers\": {\"a b\": {\"command\": \"npx\", \"args\": [\"-y\", \"x\"]}, \"w\": {\"url\": \"https://x.example\"}},\r\n \"n\": 1.50}",
+            r#""command": "hookwire", "args": ["mcp", "--server", "a b", "--", "npx", "-y", "x"]"#,
+        ),
+        (
+            "vscode.json",
+            "{\"servers\": {\"a\": {\"type\": \"stdio\", \"command\": \"uvx\"}}}",
+            r#""command": "hookwire""#,
+        ),
+        (
+            "codex.toml",
+            "[mcp_servers.a]\ncommand = \"npx\" # mine\n",
+            r#"args = ["mcp", "--server", "a", "--", "npx"]"#,
+        ),
+        (
+            "opencode.json",
+            "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"bun\", \"x\"]}}}",
+            r#"["hookwire", "mcp", "--server", "a", "--", "bun", "x"]"#,
+        ),
+    ] {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let read = || std::fs::read_to_string(&path).unwrap();
+        let (code, told) = run(&["install", "--mcp", name, "--shared"]);
+        assert_eq!(code, 0, "{told}");
+        assert!(
+            read().replace("\n        ", " ").contains(shared),
+            "{}",
+            read()
+        );
+        let once = read();
+        assert!(
+            run(&["install", "--mcp", name, "--shared"])
+                .1
+                .contains("guarded already")
+        );
+        assert_eq!(read(), once);
+        let root = dir.path().canonicalize().unwrap();
+        run(&["install", "--mcp", name]);
+        assert!(
+            read().contains("--root") && read().contains(root.to_str().unwrap()),
+            "{}",
+            read()
+        );
+        assert_eq!(run(&["uninstall", "--mcp", name]).0, 0);
+        assert_eq!(read(), text);
+        // What was changed meanwhile stays.
+        run(&["install", "--mcp", name]);
+        std::fs::write(&path, read() + "\n").unwrap();
+        run(&["uninstall", "--mcp", name]);
+        assert_eq!(read(), format!("{text}\n"));
+    }
+    // An agent that asks hookwire itself.
+    std::fs::create_dir(dir.path().join(".cursor")).unwrap();
+    std::fs::write(
+        dir.path().join(".cursor/mcp.json"),
+        r#"{"mcpServers":{"a":{"command":"x"}}}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        run(&["install", "--mcp", ".cursor/mcp.json", "--dry-run"]).0,
+        0
+    );
+    assert_eq!(run(&["install", "cursor"]).0, 0);
+    let (code, told) = run(&["install", "--mcp", ".cursor/mcp.json"]);
+    assert!(
+        code == 2 && told.contains("Cursor reads it and asks hookwire itself"),
+        "{told}"
+    );
+}

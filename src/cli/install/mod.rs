@@ -10,18 +10,19 @@ mod write;
 
 pub(super) use self::command::{Started, seconds_within, write_handler};
 pub(super) use self::entry::{Entry, handlers_of, listed_in, listed_values};
-pub(super) use self::plan::{plan_additions, plan_removals};
+pub(super) use self::plan::{Change, Kind, plan_additions, plan_removals};
+pub(super) use self::program::{own_program, path_text};
 pub(super) use self::read::{read_file, value_of};
 pub(super) use self::write::show_diff;
 
 use self::entry::tell_left_alone;
-use self::plan::Change;
 use self::program::BESIDE;
 use super::copies::keep_programs;
 use super::output::{Output, Tone, safe};
 use super::own::events_of;
 use super::{Failure, Finding, agent_parser, find_project};
 use clap::ValueEnum;
+use clap::builder::ArgPredicate;
 use hookwire_base::support::amounts::number_of;
 use hookwire_engine::definitions::approved::{self, DEFINITIONS};
 use hookwire_handlers::handlers::HostPort;
@@ -44,8 +45,14 @@ pub(super) struct InstallArgs {
 #[derive(clap::Args)]
 pub(super) struct PlaceOfEntry {
     /// The agent. With --managed, several may be given.
-    #[arg(value_parser = agent_parser())]
+    #[arg(value_parser = agent_parser(), required = false, required_unless_present = "mcp", conflicts_with = "mcp")]
+    #[arg(default_value_if("mcp", ArgPredicate::IsPresent, Some("claude-code")))]
     agent: &'static Agent,
+    /// Have `hookwire mcp` stand before each MCP server that this file names: an mcp.json of any
+    /// client.
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["user", "managed", "project", "root"])]
+    mcp: Option<PathBuf>,
     #[arg(value_parser = agent_parser(), value_name = "AGENT", requires = "managed", hide = true)]
     more: Vec<&'static Agent>,
     /// Guard all projects of this user. Otherwise this project.
@@ -259,6 +266,21 @@ pub(super) fn connect(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
 }
 
 impl InstallArgs {
+    /// What is meant.
+    pub(super) fn place_of_entry(&self) -> &PlaceOfEntry {
+        &self.place
+    }
+
+    /// Whether the command names `hookwire` as it is found on `PATH`, and no path of this machine.
+    pub(super) fn is_shared(&self) -> bool {
+        self.entry.shared
+    }
+
+    /// What the command says of whom to ask and how long.
+    pub(super) fn option_words(&self) -> Result<Vec<String>, Failure> {
+        self.entry.words()
+    }
+
     pub(super) fn root(&self) -> &Path {
         &self.place.root
     }
@@ -277,6 +299,7 @@ impl InstallArgs {
     pub(super) fn for_agent(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
         let place = PlaceOfEntry {
             agent,
+            mcp: None,
             user,
             project: !user,
             root: root.to_path_buf(),
@@ -356,8 +379,18 @@ impl PlaceOfEntry {
         })
     }
 
+    /// The file of MCP servers that is meant.
+    pub(super) fn servers(&self) -> Option<&Path> {
+        self.mcp.as_deref()
+    }
+
+    /// Whether nothing is to be written.
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
     /// Shows and makes the changes; how many there are.
-    fn carry_out(
+    pub(super) fn carry_out(
         &self,
         changes: &[Change],
         is_install: bool,

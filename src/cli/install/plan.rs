@@ -16,19 +16,19 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// A file of an agent's configuration, as it is and as it is to be; nothing if it isn't there.
-pub(super) struct Change {
-    pub(super) path: PathBuf,
-    pub(super) before: Option<String>,
-    pub(super) after: Option<String>,
+pub(in crate::cli) struct Change {
+    pub(in crate::cli) path: PathBuf,
+    pub(in crate::cli) before: Option<String>,
+    pub(in crate::cli) after: Option<String>,
     /// The commands that are written.
-    pub(super) commands: Vec<String>,
+    pub(in crate::cli) commands: Vec<String>,
     /// Entries of hookwire's are there.
-    pub(super) had_own: bool,
-    pub(super) kind: Kind,
+    pub(in crate::cli) had_own: bool,
+    pub(in crate::cli) kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::cli) enum Kind {
     /// Others' settings with our entries.
     Settings,
     /// All of it is hookwire's.

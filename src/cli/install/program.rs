@@ -27,7 +27,7 @@ pub(in crate::cli) fn own_program() -> Result<String, Failure> {
 }
 
 /// A path in the command.
-pub(super) fn path_text(path: &Path) -> Result<String, Failure> {
+pub(in crate::cli) fn path_text(path: &Path) -> Result<String, Failure> {
     path.to_str()
         .map(str::to_string)
         .ok_or_else(|| Failure(format!("{}: not UTF-8", path.display())))

@@ -141,6 +141,8 @@ pub struct Agent {
     /// Its name of the tool `send` of an MCP server `pay`, and whether rules know that as
     /// `mcp__pay__send`.
     pub mcp: (String, String),
+    /// The files with its MCP servers, below a project's root or the user's home.
+    pub servers: Vec<String>,
     /// Its folders, wherever they stand.
     pub folders: Vec<String>,
     /// What decides which hooks it asks, as patterns of paths: at any depth, from the home or from
