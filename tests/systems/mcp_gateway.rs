@@ -756,3 +756,233 @@ fn a_clients_file_is_wrapped_and_taken_back() {
         "{told}"
     );
 }
+
+/// A server that is reached by its address: its streams are read by line, headers and sessions are
+/// as a client's, and what is judged is judged.
+#[test]
+fn a_server_at_an_address_is_guarded() {
+    use std::io::{BufRead, BufReader};
+    if !is_there("python3") {
+        return;
+    }
+    let dir = hooks(&[("hooks/hooks.yaml", GUARDS)]);
+    let log = dir.path().join("far");
+    let mut far = in_our_world(Command::new("python3"));
+    far.arg(repo("tests/data/mcp/far.py"))
+        .arg(&log)
+        .stdout(Stdio::piped());
+    let mut far = Killed(far.spawn().unwrap());
+    let mut port = String::new();
+    BufReader::new(far.0.stdout.take().unwrap())
+        .read_line(&mut port)
+        .unwrap();
+    let mut command = hookwire();
+    command.arg("--data-dir").arg(dir.path().join("data"));
+    command
+        .args([
+            "mcp",
+            "--isolated",
+            "--no-host",
+            "--server",
+            "fs",
+            "--hooks",
+        ])
+        .arg(dir.path().join("hooks"));
+    command.args([
+        "--header",
+        "Authorization: Bearer ${FAR_TOKEN}",
+        "--url",
+        &format!("http://127.0.0.1:{}/mcp", port.trim()),
+    ]);
+    let mut client = TestHost::start(command.env("FAR_TOKEN", "t-1").current_dir(dir.path()));
+    client.request(
+        "initialize",
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}}),
+    );
+    client.notify("notifications/initialized", json!({}));
+    let call = |client: &mut TestHost, tool: &str| {
+        let id = client.ask("tools/call", json!({"name": tool, "arguments": {}}));
+        told(&client.reply(id))
+    };
+    assert_eq!(call(&mut client, "rm"), "no: Nothing is removed.");
+    for tool in ["plain", "stream", "cut"] {
+        let told = call(&mut client, tool);
+        assert!(
+            told.starts_with(tool) && !told.contains("IOSFODNN7"),
+            "{told}"
+        );
+    }
+    for n in [1, 2] {
+        let message = client.receive_where(|message| message["method"] == "notifications/message");
+        assert_eq!(message["params"]["data"], n);
+    }
+    for (tool, expected) in [
+        (
+            "lost",
+            "error -32000: the MCP server's stream ended without an answer",
+        ),
+        (
+            "elsewhere",
+            "error -32000: failed to reach the MCP server: it answers with HTTP 307",
+        ),
+        (
+            "down",
+            "error -32000: failed to reach the MCP server: it answers with HTTP 503: not today",
+        ),
+    ] {
+        assert_eq!(call(&mut client, tool), expected);
+    }
+    client.may_leave_unread = true;
+    client.close();
+    assert!(client.wait().success());
+    let log = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    assert!(
+        lines.iter().all(|line| line.contains("Bearer t-1")),
+        "{log}"
+    );
+    assert!(
+        !log.contains(r#""name":"rm""#) && !lines[0].contains("s-1"),
+        "{log}"
+    );
+    let session = r#""Mcp-Session-Id": "s-1", "Mcp-Protocol-Version": "2025-06-18""#;
+    assert!(
+        lines[1..].iter().all(|line| line.contains(session)),
+        "{log}"
+    );
+    assert!(
+        log.contains(r#""Last-Event-ID": "1""#) && lines.last().unwrap().starts_with("DELETE"),
+        "{log}"
+    );
+}
+
+/// What `.ci/mcp` installs; nothing if it hasn't.
+fn installed(variable: &str, place: &str) -> Option<std::path::PathBuf> {
+    let wanted = std::env::var_os(variable);
+    let path = wanted.clone().map_or_else(|| repo(place), Into::into);
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(
+        wanted.is_none(),
+        "{variable} names {}, which isn't there",
+        path.display()
+    );
+    tried_elsewhere("no MCP SDK is installed; .ci/mcp installs it");
+    None
+}
+
+/// A client and a server, with nothing between them or with the gateway: what the client tells.
+fn converse(client: &[&str], before: &[String], server: &[&str], answer: &str) -> Vec<String> {
+    let mut command = in_our_world(Command::new(client[0]));
+    command
+        .args(&client[1..])
+        .args(before)
+        .args(server)
+        .env("ANSWER", answer);
+    let output = command.stderr(Stdio::null()).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}");
+    told.lines().map(str::to_string).collect()
+}
+
+/// The command line of a gateway with hooks, in a place of its own.
+fn before_server(dir: &Path) -> Vec<String> {
+    let text = |path: &str| dir.join(path).display().to_string();
+    let program = env!("CARGO_BIN_EXE_hookwire-host").to_string();
+    let words = [
+        "--data-dir",
+        &text("data"),
+        "mcp",
+        "--isolated",
+        "--no-host",
+        "--server",
+        "e",
+        "--hooks",
+        &text("hooks"),
+        "--",
+    ];
+    [program]
+        .into_iter()
+        .chain(words.map(str::to_string))
+        .collect()
+}
+
+/// The official SDK for TypeScript and its server of everything: without hooks, nothing differs.
+#[test]
+fn sdk_for_typescript() {
+    let Some(modules) = installed("HOOKWIRE_MCP_NODE", "target/mcp-node/node_modules") else {
+        return;
+    };
+    if !is_there("node") {
+        return;
+    }
+    let script = modules.join("../client.mjs").display().to_string();
+    let everything = modules
+        .join("@modelcontextprotocol/server-everything/dist/index.js")
+        .display()
+        .to_string();
+    let (client, server) = (["node", &script], ["node", &everything, "stdio"]);
+    let direct = converse(&client, &[], &server, "");
+    let told = |yaml: &str, answer: &str| {
+        let dir = hooks(&[("hooks/hooks.yaml", yaml)]);
+        converse(&client, &before_server(dir.path()), &server, answer)
+    };
+    assert_eq!(told("hooks: []", ""), direct);
+    const HOOKS: &str = r#"
+policy: { deny: [mcp__e__get-env] }
+hooks:
+  - { name: no-image, on: PreToolUse, matcher: mcp__e__get-tiny-image, when: "!has(tool.input.x)", deny: No images. }
+  - { name: louder, on: PreToolUse, matcher: mcp__e__echo, rewrite: { patch: { message: HI } } }
+  - { name: careful, on: PreToolUse, matcher: mcp__e__get-sum, ask: May it add? }
+  - { name: weather, on: PostToolUse, matcher: mcp__e__get-structured-content, deny: No weather. }
+"#;
+    for (answer, sum) in [
+        ("allow", "The sum of 1 and 2.5 is 3.5."),
+        ("deny", "May it add? (denied by a person)"),
+    ] {
+        let told = told(HOOKS, answer);
+        for expected in [
+            "No images.",
+            "Echo: HI",
+            "No weather.",
+            sum,
+            r#"asked "careful asks: May it add?""#,
+        ] {
+            assert!(
+                told.iter().any(|line| line.contains(expected)),
+                "{expected}: {told:#?}"
+            );
+        }
+        assert!(
+            !told[1].contains("get-env") && direct[1].contains("get-env"),
+            "{told:#?}"
+        );
+    }
+}
+
+/// The same for the official SDK for Python.
+#[test]
+fn sdk_for_python() {
+    let Some(python) = installed("HOOKWIRE_MCP_SDK", "target/mcp-sdk/bin/python") else {
+        return;
+    };
+    let python = python.display().to_string();
+    let script = repo("tests/clients/mcp/client.py").display().to_string();
+    let server = repo("tests/data/mcp/sdk_server.py").display().to_string();
+    let (client, server) = ([&*python, &script], [&*python, &server]);
+    let direct = converse(&client, &[], &server, "");
+    let told = |yaml: &str| {
+        let dir = hooks(&[("hooks/hooks.yaml", yaml)]);
+        converse(&client, &before_server(dir.path()), &server, "")
+    };
+    assert_eq!(told("hooks: []"), direct);
+    let guarded =
+        told("hooks: [{ name: no-push, on: PreToolUse, if: 'Bash(git push)', deny: Off. }]");
+    assert!(
+        guarded
+            .iter()
+            .any(|line| line.starts_with("judge True") && line.contains("Off.")),
+        "{guarded:#?}"
+    );
+}

@@ -3,6 +3,8 @@
 
 mod carrier;
 mod host_link;
+#[cfg(feature = "mcp")]
+mod http;
 pub(super) mod pins_file;
 mod server;
 
@@ -23,6 +25,8 @@ use hookwire_base::transport::stdio;
 use hookwire_dialects::asked::TIME_LIMIT;
 use hookwire_gateway::{Settings, Side};
 use hookwire_handlers::handlers::process_tree;
+#[cfg(feature = "mcp")]
+use hookwire_handlers::services::mcp_http::McpHttp;
 use host_link::Way;
 use pins_file::PinsFile;
 use server::Server;
@@ -34,6 +38,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::signal;
+use url::Url;
 
 #[derive(clap::Args)]
 pub(super) struct McpArgs {
@@ -65,10 +70,18 @@ pub(super) struct McpArgs {
     /// Ask the host that listens on this socket, and no other.
     #[arg(long, value_name = "unix:PATH", value_parser = socket::parse_address, conflicts_with = "no_host")]
     connect: Option<PathBuf>,
+    /// The address of the server, which speaks MCP over streamable HTTP. Without --server, its name
+    /// is that of the host.
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    url: Option<String>,
+    /// With --url: a header of each request, as `Name: value`; may be given several times. `${NAME}`
+    /// is a variable of the environment: an argument list can be read by every user.
+    #[arg(long, value_name = "HEADER", requires = "url")]
+    header: Vec<String>,
     #[command(flatten)]
     hooks: StandingArgs,
     /// The command that starts the server, which speaks MCP over its stdin and stdout.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "url", value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -110,14 +123,7 @@ pub(super) fn run(args: &McpArgs, named: Places) -> Result<Finding, Failure> {
     let protocol = stdio::take_stdout()?;
     let (ends, end) = channel();
     let ended = ends.clone();
-    let server = Server::start(&args.command, move || drop(ended.send(End::ServerIsGone)));
-    let server = server.map_err(|error| {
-        let program = args
-            .command
-            .first()
-            .map(|it| it.to_string_lossy().into_owned());
-        Failure(format!("{}: {error}", program.unwrap_or_default()))
-    })?;
+    let server = args.start_server(move || drop(ended.send(End::ServerIsGone)))?;
     let gone = ends.clone();
     let client = Outbox::new(protocol, move || drop(gone.send(End::ClientIsGone)))?;
     let carrier = Carrier::new(settings, client, server.outbox()?, way, pins);
@@ -134,6 +140,41 @@ pub(super) fn run(args: &McpArgs, named: Places) -> Result<Finding, Failure> {
 }
 
 impl McpArgs {
+    /// Starts the server, or finds the way to one at an address.
+    fn start_server(&self, done: impl FnOnce() + Send + 'static) -> Result<Server, Failure> {
+        if let Some(url) = &self.url {
+            return self.reach_server(url, done);
+        }
+        Server::start(&self.command, done).map_err(|error| {
+            let program = self.command.first().map(|it| it.to_string_lossy());
+            Failure(format!("{}: {error}", program.unwrap_or_default()))
+        })
+    }
+
+    #[cfg(feature = "mcp")]
+    fn reach_server(
+        &self,
+        url: &str,
+        done: impl FnOnce() + Send + 'static,
+    ) -> Result<Server, Failure> {
+        let headers = self.header.iter().map(|text| header_of(text));
+        let headers = headers.collect::<Result<Vec<_>, _>>()?;
+        let far = McpHttp::new(url, &headers)
+            .map_err(|problem| Failure(format!("--url: failed to {problem}")))?;
+        let max_message = self.max_message;
+        Ok(Server::far(
+            |stream, end| http::carry(far, stream, max_message, end),
+            done,
+        )?)
+    }
+
+    #[cfg(not(feature = "mcp"))]
+    fn reach_server(&self, _: &str, _: impl FnOnce()) -> Result<Server, Failure> {
+        Err(Failure(
+            "--url: this hookwire was built without MCP over HTTP".into(),
+        ))
+    }
+
     /// How the host is reached.
     fn way(&self) -> Result<Way, Failure> {
         if let Some(socket) = &self.connect {
@@ -162,7 +203,9 @@ impl McpArgs {
     }
 
     fn settings(&self) -> Result<(Settings, PinsFile), Failure> {
-        let name = self.server.clone().unwrap_or_else(|| {
+        let host = self.url.as_ref().and_then(|url| Url::parse(url).ok());
+        let host = host.and_then(|url| url.host_str().map(str::to_string));
+        let name = self.server.clone().or(host).unwrap_or_else(|| {
             let program = self.command.first().map(Path::new);
             let stem = program.and_then(Path::file_stem);
             stem.map(|it| it.to_string_lossy().into_owned())
@@ -178,7 +221,10 @@ impl McpArgs {
         let cwd = std::env::current_dir().unwrap_or_default();
         let words = self.command.iter().map(|word| word.to_string_lossy());
         let words: Vec<_> = words.collect();
-        let from = shell_word::command(words.iter().map(|word| &**word));
+        let from = match &self.url {
+            Some(url) => url.clone(),
+            None => shell_word::command(words.iter().map(|word| &**word)),
+        };
         let (file, pins, others) = PinsFile::open(&server, &from)?;
         let settings = Settings {
             server,
@@ -192,6 +238,28 @@ impl McpArgs {
         };
         Ok((settings, file))
     }
+}
+
+/// A header as it is given, with the variables that it names.
+#[cfg(feature = "mcp")]
+fn header_of(text: &str) -> Result<(String, String), Failure> {
+    let problem = |what: &str| Failure(format!("--header: {what}"));
+    let (name, value) = text
+        .split_once(':')
+        .ok_or_else(|| problem("write `Name: value`"))?;
+    let (mut filled, mut rest) = (String::new(), value.trim());
+    while let Some((before, behind)) = rest.split_once("${") {
+        let (variable, behind) = behind
+            .split_once('}')
+            .ok_or_else(|| problem("a `${` has no `}`"))?;
+        let said = std::env::var(variable)
+            .map_err(|_| problem(&format!("the variable {variable} isn't set")))?;
+        filled.push_str(before);
+        filled.push_str(&said);
+        rest = behind;
+    }
+    filled.push_str(rest);
+    Ok((name.trim().to_string(), filled))
 }
 
 /// A server's name as it stands in the names of its tools, where agents allow these letters only.

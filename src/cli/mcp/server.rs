@@ -1,4 +1,4 @@
-//! The server as a process of this one's own.
+//! The server: a process of this one's own, or one at an address.
 
 use super::carrier::Carrier;
 use hookwire_base::transport::outbox::Outbox;
@@ -23,7 +23,8 @@ const FLUSH: Duration = Duration::from_secs(2);
 pub(super) struct Server {
     stream: UnixStream,
     outbox: Mutex<Option<Outbox>>,
-    process: u32,
+    /// Nothing if it is at an address.
+    process: Option<u32>,
     ended: Arc<Mutex<Option<ExitStatus>>>,
     /// All that it has sent was read.
     read: Arc<(Mutex<bool>, Condvar)>,
@@ -45,7 +46,7 @@ impl Server {
             .stdin(OwnedFd::from(theirs.try_clone()?))
             .stdout(OwnedFd::from(theirs))
             .spawn()?;
-        let (process, ended) = (child.id(), Arc::new(Mutex::new(None)));
+        let (process, ended) = (Some(child.id()), Arc::new(Mutex::new(None)));
         let (told, reading) = (ended.clone(), stream.try_clone()?);
         std::thread::Builder::new()
             .name("wait".into())
@@ -60,6 +61,29 @@ impl Server {
             stream,
             outbox: Mutex::new(None),
             process,
+            ended,
+            read: Arc::default(),
+        })
+    }
+
+    /// One that is reached by its address, over a stream that this gives to `carry`.
+    #[cfg(feature = "mcp")]
+    pub(super) fn far(
+        carry: impl FnOnce(UnixStream, Box<dyn FnOnce() + Send>) -> std::io::Result<()>,
+        done: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<Server> {
+        let (stream, theirs) = UnixStream::pair()?;
+        let ended: Arc<Mutex<Option<ExitStatus>>> = Arc::default();
+        let told = ended.clone();
+        let end = move || {
+            *told.lock() = Some(ExitStatus::default());
+            done();
+        };
+        carry(theirs, Box::new(end))?;
+        Ok(Server {
+            stream,
+            outbox: Mutex::new(None),
+            process: None,
             ended,
             read: Arc::default(),
         })
@@ -126,7 +150,13 @@ impl Server {
     fn signal(&self, signal: Signal) {
         // A process that has ended was waited for, and its number may be another's.
         let ended = self.ended.lock();
-        let process = i32::try_from(self.process).ok().and_then(Pid::from_raw);
+        let Some(process) = self.process else {
+            if ended.is_none() {
+                let _ = self.stream.shutdown(Shutdown::Both);
+            }
+            return;
+        };
+        let process = i32::try_from(process).ok().and_then(Pid::from_raw);
         if let Some(process) = process.filter(|_| ended.is_none()) {
             let _ = kill_process(process, signal);
         }

@@ -11,6 +11,8 @@ pub mod egress;
 pub mod emit;
 pub mod fakes;
 pub mod fleet;
+#[cfg(feature = "mcp")]
+pub mod mcp_http;
 pub mod models;
 pub mod obstacle;
 pub mod state;

@@ -90,6 +90,12 @@ impl Egress {
         Self::made(grants, Arc::new(SystemLookup), None)
     }
 
+    /// What reaches an address that a person has named.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn reaching(grants: Grants) -> Self {
+        Self::made(grants, Arc::new(SystemLookup), None)
+    }
+
     fn made(grants: Grants, lookup: Arc<dyn Resolve>, fakes: Option<Arc<Fakes>>) -> Self {
         Self(Arc::new(Shared {
             grants,
