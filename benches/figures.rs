@@ -62,7 +62,7 @@ struct Figure {
     notes: Vec<String>,
 }
 
-const ROWS: [Row; 22] = [
+const ROWS: [Row; 23] = [
     Row {
         name: "latency",
         what: "dispatch over stdio, one in flight, p50",
@@ -195,6 +195,13 @@ const ROWS: [Row; 22] = [
         unit: Unit::Millis,
         target: Target::Most(10.0, 5.0),
         measure: start,
+    },
+    Row {
+        name: "mcp",
+        what: "`hookwire mcp`, added to a call of a tool",
+        unit: Unit::Micros,
+        target: Target::Most(300.0, 150.0),
+        measure: mcp,
     },
     Row {
         name: "memory",
@@ -919,6 +926,56 @@ fn start(bench: &Bench) -> Figure {
         measured: p50(&mut host),
         floor: Some(p50(&mut floor)),
         notes,
+    }
+}
+
+/// A call of a tool with the gateway between, its event and its result judged by a host that runs,
+/// against the same server alone.
+fn mcp(bench: &Bench) -> Figure {
+    let hooks = ten_hooks();
+    let socket = hooks.path().join("socket");
+    let address = format!("unix:{}", socket.display());
+    let mut host = bench.host_command(hooks.path());
+    let mut host = host
+        .args(["--no-share", "--listen", &address])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !socket.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let result = json!({"result": {"content": [{"type": "text", "text": "two files"}]}});
+    let mut server = bench.floor_command(&result, &[]);
+    let mut gateway = Command::new(&bench.host);
+    gateway.arg("--data-dir").arg(hooks.path().join("data"));
+    gateway.args(["mcp", "--server", "files", "--connect", &address, "--"]);
+    gateway.arg(server.get_program()).args(server.get_args());
+    let (mut gateway, mut server) = (bench.pinned(&mut gateway), bench.pinned(&mut server));
+    let requests: Vec<Vec<u8>> = (0..IN_FLIGHT)
+        .map(|n| {
+            let params = json!({"name": "list_directory", "arguments": {"path": "src"}});
+            line(&json!({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params}))
+        })
+        .collect();
+    let (mut between, mut alone) = (Vec::new(), Vec::new());
+    for _ in 0..bench.times(50) {
+        gateway.time(&requests, 100, &mut between);
+        server.time(&requests, 100, &mut alone);
+    }
+    host.kill().unwrap();
+    host.wait().unwrap();
+    let note = format!(
+        "{:.0} µs against {:.0} µs alone, p90 {:.0} µs against {:.0} µs",
+        p50(&mut between),
+        p50(&mut alone),
+        quantile(&mut between, 0.9),
+        quantile(&mut alone, 0.9)
+    );
+    Figure {
+        measured: p50(&mut between) - p50(&mut alone),
+        floor: None,
+        notes: vec![note],
     }
 }
 

@@ -75,6 +75,7 @@
 //! |  | `hook` | The compiled hook: a definition that can't be wrong any more |
 //! |  | `hook_set` | The hook set in force: immutable, in order of running, indexed so that cost hardly grows with the number of hooks that don't apply |
 //! |  | `starts` | Which programs the hooks in force ask about when they start, so that whoever watches all starts asks about no others |
+//! |  | `callable` | Which tools may be called at all, so that a list of tools can leave out the others |
 //! |  | `engine` | From an event to a verdict: select, run, judge rewrites again, aggregate |
 //! |  | `definitions` | Definition files: from text to hooks and diagnostics |
 //! |  | `trust` | A project's definitions come with a clone, so they are in force only in a state that a person has looked at |

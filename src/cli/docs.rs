@@ -38,6 +38,7 @@ pages! {
     "concepts",
     "agents",
     "run",
+    "mcp",
     "your-agent",
     "clients",
     "clients/csharp",

@@ -35,6 +35,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "hookwire install claude-code",
             "hookwire install codex --user --dry-run",
+            "hookwire install --mcp mcp.json",
         ],
     ),
     (
@@ -121,6 +122,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("run", &["hookwire run -- make"]),
+    ("mcp", &["hookwire mcp --server files -- python3 server.py"]),
     (
         "host",
         &[

@@ -45,7 +45,7 @@ struct Server<'v> {
 }
 
 /// What is left alone, and why.
-type Left = (String, &'static str);
+type Left = (String, String);
 
 pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
     let place = args.place_of_entry();
@@ -215,8 +215,13 @@ impl Wrapper {
     }
 
     fn words(&self, server: &Server<'_>) -> Vec<String> {
-        let own = [self.program.as_str(), "mcp", "--server", server.name];
-        let own = own.into_iter().map(str::to_string);
+        let named = match server.name.starts_with('-') {
+            true => vec![format!("--server={}", server.name)],
+            false => vec!["--server".into(), server.name.into()],
+        };
+        let own = [self.program.clone(), "mcp".into()]
+            .into_iter()
+            .chain(named);
         let options = self.options.iter().cloned().chain(["--".to_string()]);
         own.chain(options)
             .chain(server.words.iter().cloned())
@@ -299,13 +304,7 @@ impl ServersFile {
                         is_list,
                     });
                 }
-                None if entry.get("url").is_some() || entry.get("serverUrl").is_some() => {
-                    left.push((
-                        name.clone(),
-                        "it is reached by its address, and no command starts it",
-                    ));
-                }
-                None => left.push((name.clone(), "it has no command")),
+                None => left.push((name.clone(), why_left(name, entry))),
             }
         }
         (servers, left)
@@ -378,6 +377,21 @@ impl ServersFile {
                 self.path.display()
             ))
         })
+    }
+}
+
+/// Why a server can't be wrapped.
+fn why_left(name: &str, entry: &Value) -> String {
+    let mut urls = ["url", "serverUrl", "httpUrl"].into_iter();
+    match urls.find_map(|member| entry[member].as_str()) {
+        Some(url) => {
+            let words = [SHARED, "mcp", "--server", name, "--url", url];
+            format!(
+                "it is reached by its address; the command `{}` in its place guards it",
+                shell_word::command(words)
+            )
+        }
+        None => "it has no command".into(),
     }
 }
 

@@ -312,6 +312,8 @@ hookwire install claude-code
 echo '{"hook_event_name":"Stop"}' | hookwire hook claude-code
 echo '{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"ls"}}}' > session.jsonl
 printf 'all:\n\t@true\n' > Makefile
+echo '{"mcpServers":{"files":{"command":"python3"}}}' > mcp.json
+: > server.py
 "#;
 
 #[test]

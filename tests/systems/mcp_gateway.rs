@@ -977,12 +977,53 @@ fn sdk_for_python() {
         converse(&client, &before_server(dir.path()), &server, "")
     };
     assert_eq!(told("hooks: []"), direct);
-    let guarded =
-        told("hooks: [{ name: no-push, on: PreToolUse, if: 'Bash(git push)', deny: Off. }]");
+    let guarded = told(
+        "tools: { Bash: mcp__e__judge }\nhooks: [{ name: no-push, on: PreToolUse, if: Bash(git push), deny: Off. }]",
+    );
     assert!(
         guarded
             .iter()
             .any(|line| line.starts_with("judge True") && line.contains("Off.")),
         "{guarded:#?}"
     );
+}
+
+/// The official conformance suite's client of streamable HTTP, with the gateway between.
+#[test]
+fn sdk_conformance() {
+    let Some(modules) = installed("HOOKWIRE_MCP_NODE", "target/mcp-node/node_modules") else {
+        return;
+    };
+    if !is_there("node") {
+        return;
+    }
+    let dir = hooks(&[("hooks/hooks.yaml", "hooks: []")]);
+    let mut gateway = before_server(dir.path());
+    gateway.pop();
+    for scenario in [
+        "initialize",
+        "tools_call",
+        "elicitation-sep1034-client-defaults",
+        "sse-retry",
+    ] {
+        let mut command = in_our_world(Command::new("node"));
+        command.arg(modules.join("@modelcontextprotocol/conformance/dist/index.js"));
+        command.args([
+            "client",
+            "--scenario",
+            scenario,
+            "--command",
+            "node conformance.mjs",
+        ]);
+        command
+            .env("GATEWAY", json!(gateway).to_string())
+            .current_dir(modules.parent().unwrap());
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && told.contains(" 0 failed"),
+            "{scenario}: {told}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
 }

@@ -144,6 +144,22 @@ export interface ApprovalsChanged {
 /** The reply to `guard/begin`. */
 export type BeginReply = AnswerResult | { [name: string]: unknown };
 
+/** `tools/callable`: which tools may be called at all. */
+export interface CallableParams {
+  /** The agent's name. */
+  agent?: string | null;
+  /** Their names, as events have them. */
+  tools: string[];
+}
+
+/** The tools that may be called. */
+export interface CallableTools {
+  /** Those of the tools that were asked about. */
+  callable: string[];
+  /** The generation in force. */
+  generation: number;
+}
+
 /** What the client is told. */
 export interface CallbackCall {
   /** What the registration gave as `callback`. */

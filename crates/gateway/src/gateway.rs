@@ -3,9 +3,10 @@
 //! Every request is known by its id until it is answered, so a response is always held to the call
 //! that it answers: one to nothing that was asked goes no further.
 
+use super::ends::{Ends, Settings, Side};
 use super::message::{Bad, Id, Kind, Message, check_names, messages_of, place_of, spliced};
 use super::methods::{self, About, Method};
-use super::pins::{self, Look, Pins};
+use super::pins::{self, Look};
 use super::replies::{self, error, refusal, tool_result};
 use super::tools::{self, Listed};
 use super::verdict::Verdict;
@@ -20,6 +21,8 @@ pub const MAX_REQUESTS: usize = 10_000;
 pub const MAX_HELD: usize = 64 << 20;
 /// Tasks whose calls are known.
 const MAX_TASKS: usize = 1000;
+/// The longest input that is remembered of them, in bytes.
+const MAX_TASK: usize = 16 * 1024;
 /// The tool that reads resources, as agents that have it call it.
 const READ_RESOURCE: &str = "ReadMcpResourceTool";
 /// The agent's name until the client says it.
@@ -28,69 +31,6 @@ const UNNAMED: &str = "mcp";
 pub const PINS: &str = "mcp-pins";
 /// How much of a name or a text of the other side's is told.
 const TOLD: usize = 200;
-
-/// An end of the gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// The MCP client.
-    Client,
-    /// The MCP server.
-    Server,
-}
-
-impl Side {
-    fn other(self) -> Side {
-        match self {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        }
-    }
-}
-
-/// What the gateway says to whom. Nothing here waits.
-pub trait Ends {
-    /// A message, without its end of line.
-    fn send(&mut self, to: Side, message: &str);
-    /// An event for the host, whose verdict comes by [`Gateway::judged`].
-    fn ask(&mut self, ticket: u64, event: &str);
-    /// The same for which of these tools may be called at all.
-    fn ask_callable(&mut self, ticket: u64, agent: &str, tools: &[String]);
-    /// An event that the host is told of, without a verdict.
-    fn note(&mut self, event: &str);
-    /// The host is to ask [`Gateway::pin_opinion`] before each call of a tool of this server.
-    fn ask_before_calls(&mut self, server: &str);
-    /// What is pinned is to be kept.
-    fn keep(&mut self, pins: &Pins);
-    /// A verdict is no longer wanted.
-    fn withdraw(&mut self, ticket: u64);
-    /// The client has said who it is, and whether it can ask a person.
-    fn meet(&mut self, name: &str, elicits: bool);
-    /// The answer to a question of the host's, or why there is none.
-    fn answer(&mut self, question: &Value, answer: Result<Value, String>);
-    /// For whoever runs this.
-    fn tell(&mut self, text: &str);
-}
-
-/// What is fixed from the start.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The server's name, as the client's configuration has it.
-    pub server: String,
-    /// The session of the events.
-    pub session: String,
-    /// The directory that the client works in.
-    pub cwd: String,
-    /// How long an event may take.
-    pub time_limit: Duration,
-    /// What can't be judged passes.
-    pub fails_open: bool,
-    /// Everything passes, and is judged beside it.
-    pub observes: bool,
-    /// What was pinned of the server.
-    pub pins: Pins,
-    /// The names of other servers' tools.
-    pub others: Vec<(String, Vec<String>)>,
-}
 
 /// See the module.
 pub struct Gateway {
@@ -483,7 +423,10 @@ impl Gateway {
             .filter(|_| call.is_task)
         {
             self.tasks.truncate(MAX_TASKS - 1);
-            self.tasks.push_front((task.into(), call));
+            let input = Some(call.input).filter(|input| input.len() <= MAX_TASK);
+            let input = input.unwrap_or_else(|| "{}".into());
+            self.tasks
+                .push_front((cut(task, TOLD), Call { input, ..call }));
             return ends.send(from.other(), message.text);
         }
         let is_failed = is_error || message.get("/result/isError") == Some(&Value::Bool(true));
@@ -686,7 +629,8 @@ impl Gateway {
         }
         for (at, name, before, now) in changed {
             listed.show(at, &before);
-            self.changed.insert(name, now);
+            let now = Some(now).filter(|now| now.len() <= pins::MAX_DEFINITION);
+            self.changed.insert(name, now.unwrap_or_default());
         }
         for text in told {
             self.tell_once(text, ends);
@@ -761,7 +705,10 @@ impl Gateway {
             ));
         }
         let (name, now) = (name.to_string(), now.clone());
-        self.settings.pins.pin(&name, &now);
+        // What can't be pinned is a question each time.
+        if !self.settings.pins.pin(&name, &now) {
+            return Ok(());
+        }
         self.changed.remove(&name);
         ends.keep(&self.settings.pins);
         ends.tell(&format!(

@@ -4,6 +4,7 @@
 //! [`Gateway`] takes messages and verdicts and gives messages and events. It does no I/O and knows
 //! no transport: `hookwire mcp` carries.
 
+pub mod ends;
 pub mod gateway;
 pub mod lines;
 pub mod message;
@@ -13,4 +14,5 @@ pub mod replies;
 mod tools;
 pub mod verdict;
 
-pub use gateway::{Ends, Gateway, Settings, Side};
+pub use ends::{Ends, Settings, Side, ToolsOfServers};
+pub use gateway::Gateway;

@@ -12,6 +12,8 @@ use std::ops::Range;
 
 /// The members of a message. Some readers take `Method` for `method`, so that is refused.
 const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+/// The longest text that is an id, in bytes.
+const MAX_ID: usize = 1024;
 /// The most messages of a batch.
 const MAX_BATCH: usize = 1000;
 /// How much of the end of a message that is too long is searched for its id.
@@ -29,7 +31,7 @@ pub enum Id {
 impl Id {
     fn from_value(value: &Value) -> Option<Id> {
         match value {
-            Value::String(text) => Some(Id::Text(text.clone())),
+            Value::String(text) if text.len() <= MAX_ID => Some(Id::Text(text.clone())),
             Value::Number(number) if number.is_i64() || number.is_u64() => {
                 Some(Id::Number(number.to_string()))
             }
@@ -205,7 +207,9 @@ fn kind_of(members: &Map<String, Value>, id: Option<Id>) -> Result<Kind, String>
     check_names(members, &ENVELOPE)?;
     let has = |name| members.contains_key(name);
     if has("id") && id.is_none() && members.get("id") != Some(&Value::Null) {
-        return Err("has an id that is neither a text nor a whole number".into());
+        return Err(
+            "has an id that is neither a text of 1,024 bytes at most nor a whole number".into(),
+        );
     }
     if !has("method") {
         let is_error = has("error");

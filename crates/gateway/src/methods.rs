@@ -1,6 +1,6 @@
 //! The methods that are judged: a row each. All others pass.
 
-use super::gateway::Side;
+use super::ends::Side;
 
 /// What a method is about, which decides what becomes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

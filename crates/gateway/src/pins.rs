@@ -14,6 +14,8 @@ use std::time::SystemTime;
 pub const MAX_TOOLS: usize = 5000;
 /// The largest description of a tool that is pinned, in bytes.
 pub const MAX_DEFINITION: usize = 256 * 1024;
+/// The most that is pinned of a server, in bytes.
+pub const MAX_BYTES: usize = 32 << 20;
 /// How much of a description is told.
 const TOLD: usize = 300;
 /// What isn't for the model, and may be another one each time.
@@ -73,7 +75,12 @@ impl Pins {
 
     /// Pins a tool as it is now; says whether there was room for it.
     pub fn pin(&mut self, name: &str, definition: &str) -> bool {
-        let has_room = definition.len() <= MAX_DEFINITION
+        let others = self.tools.iter().filter(|(other, _)| *other != name);
+        let others: usize = others
+            .map(|(name, pin)| name.len() + pin.definition.len())
+            .sum();
+        let has_room = (1..=MAX_DEFINITION).contains(&definition.len())
+            && others + name.len() + definition.len() <= MAX_BYTES
             && (self.tools.len() < MAX_TOOLS || self.tools.contains_key(name));
         if has_room {
             let pin = Pin {

@@ -4,7 +4,7 @@
 //! waits under the lock but the first connection to the host: each end has an outbox of its own.
 
 use super::super::output::say_on_stderr;
-use super::host_link::{HostLink, Way};
+use super::host_link::{FromHost, HostLink, Way};
 use super::pins_file::PinsFile;
 use hookwire_base::transport::outbox::Outbox;
 use hookwire_gateway::lines::{Line, Lines};
@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde_json::Value;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 const READ_SIZE: usize = 64 * 1024;
@@ -50,11 +50,16 @@ impl Carrier {
         pins: PinsFile,
     ) -> Arc<Carrier> {
         let limit = settings.time_limit;
-        Arc::new_cyclic(|this| {
+        Arc::new_cyclic(|this: &Weak<Carrier>| {
+            let this = this.clone();
+            let heard = Arc::new(move |number, said| {
+                let carrier = this.upgrade();
+                carrier.is_some_and(|carrier| carrier.hear(number, said))
+            });
             let wires = Wires {
                 client: client.clone(),
                 server: server.clone(),
-                host: HostLink::new(way, limit, this.clone()),
+                host: HostLink::new(way, limit, heard),
                 pins,
             };
             let gateway = Gateway::new(settings);
@@ -87,6 +92,24 @@ impl Carrier {
         drop(state);
         self.changed.notify_all();
         done
+    }
+
+    /// Takes what a host says on a connection; whether more of that is wanted.
+    fn hear(&self, number: u64, said: FromHost) -> bool {
+        self.with(|gateway, wires| {
+            let is_present = wires.host.is_at(number);
+            match said {
+                _ if !is_present => {}
+                FromHost::Message(message) => take_message(gateway, wires, message),
+                FromHost::Silence => {
+                    for ticket in wires.host.take_overdue() {
+                        gateway.judged(ticket, Err("no answer in time".into()), wires);
+                    }
+                }
+                FromHost::Lost(problem) => wires.host.lose(&problem),
+            }
+            is_present
+        })
     }
 
     /// Carries what an end sends, until it sends no more. While the other end doesn't take what
@@ -133,6 +156,32 @@ impl Carrier {
     /// Waits until the client has what was sent to it.
     pub(super) fn flush(&self, limit: Duration) {
         self.client.flush(limit);
+    }
+}
+
+fn take_message(gateway: &mut Gateway, wires: &mut Wires, mut message: Value) {
+    let id = message["id"].take();
+    match message["method"].as_str() {
+        Some("approval/request") => gateway.question(id, &message["params"], wires),
+        Some("$/cancelRequest") => gateway.question_withdrawn(&message["params"]["id"], wires),
+        Some("hooks/invoke") => {
+            let tool = message.pointer("/params/event/tool/name");
+            let opinion = gateway.pin_opinion(tool.and_then(Value::as_str).unwrap_or_default());
+            wires.answer(&id, Ok(opinion));
+        }
+        Some("hooks/changed") => gateway.definitions_changed(wires),
+        Some(_) if !id.is_null() => wires.answer(&id, Err("there is no such method here".into())),
+        Some(_) => {}
+        None => {
+            let Some(ticket) = wires.host.take_waiting(&id) else {
+                return;
+            };
+            let verdict = match message["error"]["message"].as_str() {
+                Some(problem) => Err(problem.to_string()),
+                None => Ok(message["result"].take()),
+            };
+            gateway.judged(ticket, verdict, wires);
+        }
     }
 }
 

@@ -4,20 +4,18 @@ use super::super::ending::make_runtime;
 use super::super::serve::{MAX_MESSAGE, serve_guests, share_socket};
 use super::super::warm_host::WarmHost;
 use super::super::{Failure, StandingArgs};
-use super::carrier::{Carrier, Wires};
 use hookwire_base::transport::outbox::Outbox;
 use hookwire_base::transport::socket::Socket;
 use hookwire_engine::host::{Host, HostOptions, Purpose};
 use hookwire_gateway::gateway::PINS;
 use hookwire_gateway::lines::{Line, Lines};
-use hookwire_gateway::{Ends, Gateway};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
@@ -43,11 +41,23 @@ pub(super) enum Way {
     },
 }
 
+/// What comes from a host.
+pub(super) enum FromHost {
+    Message(Value),
+    /// Nothing has come for a moment.
+    Silence,
+    /// The connection has ended; why.
+    Lost(String),
+}
+
+/// What hears a host, by the number of its connection; whether it still does.
+pub(super) type Heard = Arc<dyn Fn(u64, FromHost) -> bool + Send + Sync>;
+
 /// See the module.
 pub(super) struct HostLink {
     way: Way,
     limit: Duration,
-    carrier: Weak<Carrier>,
+    heard: Heard,
     own: Option<OwnHost>,
     up: Option<Up>,
     /// How often it was connected.
@@ -75,11 +85,11 @@ struct OwnHost {
 }
 
 impl HostLink {
-    pub(super) fn new(way: Way, limit: Duration, carrier: Weak<Carrier>) -> HostLink {
+    pub(super) fn new(way: Way, limit: Duration, heard: Heard) -> HostLink {
         HostLink {
             way,
             limit,
-            carrier,
+            heard,
             own: None,
             up: None,
             n_connected: 0,
@@ -136,13 +146,16 @@ impl HostLink {
     /// Reads what comes on a new connection.
     fn begin(&mut self, stream: UnixStream) -> std::io::Result<Up> {
         self.n_connected += 1;
-        let outbox = Outbox::new(stream.try_clone()?.into(), || {})?;
-        let (carrier, reading, number) =
-            (self.carrier.clone(), stream.try_clone()?, self.n_connected);
+        // A host that doesn't read is lost, too.
+        let ended = stream.try_clone()?;
+        let outbox = Outbox::new(stream.try_clone()?.into(), move || {
+            let _ = ended.shutdown(Shutdown::Both);
+        })?;
+        let (heard, reading, number) = (self.heard.clone(), stream.try_clone()?, self.n_connected);
         reading.set_read_timeout(Some(SWEEP))?;
         std::thread::Builder::new()
             .name("host".into())
-            .spawn(move || read_host(&carrier, reading, number))?;
+            .spawn(move || read_host(&*heard, reading, number))?;
         Ok(Up { outbox, stream })
     }
 
@@ -258,8 +271,19 @@ impl HostLink {
         self.send(&message.to_string());
     }
 
+    /// Whether the connection of this number is the present one.
+    pub(super) fn is_at(&self, number: u64) -> bool {
+        self.n_connected == number
+    }
+
+    /// The event that a reply is for, if its verdict is still wanted.
+    pub(super) fn take_waiting(&mut self, reply: &Value) -> Option<u64> {
+        let ticket = reply.as_u64().filter(|id| *id != UNHEARD)?;
+        self.waiting.remove(&ticket).map(|_| ticket)
+    }
+
     /// What has waited for too long.
-    fn take_overdue(&mut self) -> Vec<u64> {
+    pub(super) fn take_overdue(&mut self) -> Vec<u64> {
         let now = Instant::now();
         let overdue = self.waiting.iter().filter(|(_, until)| **until <= now);
         let overdue: Vec<u64> = overdue.map(|(ticket, _)| *ticket).collect();
@@ -268,7 +292,7 @@ impl HostLink {
     }
 
     /// The connection has ended: what waits gets no verdict.
-    fn lose(&mut self, problem: &str) {
+    pub(super) fn lose(&mut self, problem: &str) {
         if let Some(up) = self.up.take() {
             let _ = up.stream.shutdown(Shutdown::Both);
         }
@@ -304,93 +328,44 @@ impl OwnHost {
     }
 }
 
-/// Reads what a host says on a connection, until that ends.
-fn read_host(carrier: &Weak<Carrier>, mut stream: UnixStream, number: u64) {
+/// Reads what a host says on a connection, until that ends or nobody hears it.
+fn read_host(heard: &dyn Fn(u64, FromHost) -> bool, mut stream: UnixStream, number: u64) {
     let (mut lines, mut bytes) = (Lines::new(MAX_ANSWER), vec![0; 16 * 1024]);
-    let problem = loop {
-        let read = stream.read(&mut bytes);
-        let Some(carrier) = carrier.upgrade() else {
-            return;
-        };
-        match read {
+    let problem = 'read: loop {
+        match stream.read(&mut bytes) {
             Ok(0) => break "the host has closed the connection".to_string(),
             Ok(read) => {
                 let mut taken = Vec::new();
                 lines.push(bytes.get(..read).unwrap_or_default(), |line| {
                     taken.push(line)
                 });
-                let bad = taken
-                    .into_iter()
-                    .find_map(|line| take_line(&carrier, number, line).err());
-                if let Some(problem) = bad {
-                    break problem;
+                for line in taken {
+                    let is_heard = match read_line(line) {
+                        Ok(message) => heard(number, FromHost::Message(message)),
+                        Err(problem) => break 'read problem,
+                    };
+                    if !is_heard {
+                        return;
+                    }
                 }
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                carrier.with(|gateway, wires| {
-                    let limit = humantime::format_duration(wires.host.limit);
-                    let problem = format!("no answer within {limit}");
-                    for ticket in wires.host.take_overdue() {
-                        gateway.judged(ticket, Err(problem.clone()), wires);
-                    }
-                });
+                if !heard(number, FromHost::Silence) {
+                    return;
+                }
             }
             Err(error) => break error.to_string(),
         }
     };
-    if let Some(carrier) = carrier.upgrade() {
-        carrier.with(|_, wires| {
-            if wires.host.n_connected == number {
-                wires.host.lose(&problem);
-            }
-        });
-    }
+    heard(number, FromHost::Lost(problem));
 }
 
-fn take_line(carrier: &Carrier, number: u64, line: Line) -> Result<(), String> {
+fn read_line(line: Line) -> Result<Value, String> {
     let unreadable =
         |problem: &dyn std::fmt::Display| format!("the host's reply can't be read: {problem}");
-    let message: Value = match line {
-        Line::Whole(line) => serde_json::from_slice(&line).map_err(|error| unreadable(&error))?,
-        Line::TooLong(_) => return Err(unreadable(&"it is too long")),
-    };
-    carrier.with(|gateway, wires| {
-        if wires.host.n_connected == number {
-            take_message(gateway, wires, message);
-        }
-    });
-    Ok(())
-}
-
-fn take_message(gateway: &mut Gateway, wires: &mut Wires, mut message: Value) {
-    let id = message["id"].take();
-    match message["method"].as_str() {
-        Some("approval/request") => gateway.question(id, &message["params"], wires),
-        Some("$/cancelRequest") => {
-            gateway.question_withdrawn(&message["params"]["id"], wires);
-        }
-        Some("hooks/invoke") => {
-            let tool = message
-                .pointer("/params/event/tool/name")
-                .and_then(Value::as_str);
-            wires.answer(&id, Ok(gateway.pin_opinion(tool.unwrap_or_default())));
-        }
-        Some("hooks/changed") => gateway.definitions_changed(wires),
-        Some(_) if !id.is_null() => wires.answer(&id, Err("there is no such method here".into())),
-        Some(_) => {}
-        None => {
-            let Some(ticket) = id.as_u64().filter(|id| *id != UNHEARD) else {
-                return;
-            };
-            if wires.host.waiting.remove(&ticket).is_none() {
-                return;
-            }
-            let verdict = match message["error"]["message"].as_str() {
-                Some(problem) => Err(problem.to_string()),
-                None => Ok(message["result"].take()),
-            };
-            gateway.judged(ticket, verdict, wires);
-        }
+    match line {
+        Line::Whole(line) => serde_json::from_slice(&line).map_err(|error| unreadable(&error)),
+        Line::TooLong(_) => Err(unreadable(&"it is too long")),
     }
 }

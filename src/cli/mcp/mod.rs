@@ -94,6 +94,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long what is written last may take.
 const FLUSH: Duration = Duration::from_secs(2);
 
+/// What is done to a server that doesn't end.
+type Force = fn(&Server);
+
 /// What ends the gateway.
 enum End {
     /// The client sends no more.
@@ -191,10 +194,12 @@ impl McpArgs {
             ));
         }
         let wait = self.timeout.saturating_sub(AFTER_ANSWER);
-        hooks
-            .host
-            .ask_elsewhere
-            .get_or_insert(wait.max(self.timeout / 2));
+        let wait = wait.max(self.timeout / 2);
+        // What passes anyway is no question.
+        match self.observe {
+            true => hooks.host.ask_elsewhere = None,
+            false => hooks.host.ask_elsewhere = hooks.host.ask_elsewhere.or(Some(wait)),
+        }
         Ok(Way::Project {
             hooks: Box::new(hooks),
             idle_exit: self.idle_exit,
@@ -326,7 +331,7 @@ fn wait_for_end(
     let holds_requests = || carrier.with(|gateway, _| gateway.holds_requests_of(Side::Client));
     let (mut is_done, mut is_finished, mut signal) = (false, false, None);
     // What is done next to a server that doesn't end, and when.
-    let mut forced: Option<(Instant, fn(&Server))> = None;
+    let mut forced: Option<(Instant, Force)> = None;
     while server.ended().is_none() {
         if is_done && !is_finished && !holds_requests() {
             is_finished = true;
@@ -341,10 +346,7 @@ fn wait_for_end(
             Ok(End::ClientIsDone) => is_done = true,
             Ok(End::ClientIsGone) => {
                 server.finish_input();
-                let soon = (
-                    Instant::now() + LAST_WORDS,
-                    Server::terminate as fn(&Server),
-                );
+                let soon = (Instant::now() + LAST_WORDS, Server::terminate as Force);
                 forced = forced.or(Some(soon));
             }
             Ok(End::Signal(code)) => {
@@ -354,10 +356,7 @@ fn wait_for_end(
             }
             // It may have closed its stdout only.
             Ok(End::ServerIsGone) => {
-                let soon = (
-                    Instant::now() + LAST_WORDS,
-                    Server::terminate as fn(&Server),
-                );
+                let soon = (Instant::now() + LAST_WORDS, Server::terminate as Force);
                 forced = forced.or(Some(soon));
             }
             Err(RecvTimeoutError::Timeout) => {

@@ -5,6 +5,7 @@ use hookwire_ask::project::TRUST;
 use hookwire_base::support::digest;
 use hookwire_base::support::file::{self, replace};
 use hookwire_base::support::places;
+use hookwire_gateway::ToolsOfServers;
 use hookwire_gateway::pins::Pins;
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
@@ -30,7 +31,7 @@ impl PinsFile {
     pub(super) fn open(
         server: &str,
         from: &str,
-    ) -> Result<(PinsFile, Pins, Vec<(String, Vec<String>)>), Failure> {
+    ) -> Result<(PinsFile, Pins, ToolsOfServers), Failure> {
         let name = format!(
             "{server}-{}.json",
             digest::hex(&digest::of_texts(&[server, from])[..8])

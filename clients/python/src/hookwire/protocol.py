@@ -157,6 +157,24 @@ class ApprovalsChanged(TypedDict):
     waiting: int
 
 
+class CallableParams(TypedDict):
+    """`tools/callable`: which tools may be called at all."""
+
+    # The agent's name.
+    agent: NotRequired[str | None]
+    # Their names, as events have them.
+    tools: list[str]
+
+
+class CallableTools(TypedDict):
+    """The tools that may be called."""
+
+    # Those of the tools that were asked about.
+    callable: list[str]
+    # The generation in force.
+    generation: int
+
+
 class CallbackCall(TypedDict):
     """What the client is told."""
 
