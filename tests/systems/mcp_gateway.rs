@@ -1019,11 +1019,8 @@ fn sdk_conformance() {
             .env("GATEWAY", json!(gateway).to_string())
             .current_dir(modules.parent().unwrap());
         let output = command.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success() && told.contains(" 0 failed"),
-            "{scenario}: {told}{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let is_passed = output.status.success() && told.contains(" 0 failed");
+        assert!(is_passed, "{scenario}: {told}");
     }
 }
