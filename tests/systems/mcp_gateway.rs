@@ -1024,3 +1024,53 @@ fn sdk_conformance() {
         assert!(is_passed, "{scenario}: {told}");
     }
 }
+
+/// Below `hookwire run`, what a server starts is held, too.
+#[test]
+fn a_server_below_run_is_held() {
+    if !is_there("python3") {
+        return;
+    }
+    const SERVER: &str = r#"
+import json, subprocess, sys
+for line in sys.stdin:
+    told = subprocess.run("id -u; echo done", shell=True, capture_output=True, text=True)
+    result = {"content": [{"type": "text", "text": told.stdout + told.stderr}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": result}), flush=True)
+"#;
+    let hooks_of = "hooks: [{ name: no-id, on: PreToolUse, if: Bash(id *), deny: No id here. }]";
+    let dir = hooks(&[("hooks/hooks.yaml", hooks_of), ("server.py", SERVER)]);
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{}}}"#;
+    let program = env!("CARGO_BIN_EXE_hookwire-host");
+    let script = format!(
+        "echo '{call}' | {program} --data-dir data mcp --isolated --no-host --hooks hooks --server s -- python3 server.py"
+    );
+    let mut command = hookwire();
+    command.args([
+        "run",
+        "--isolated",
+        "--hooks",
+        "hooks",
+        "--idle-exit",
+        "1s",
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ]);
+    let output = command
+        .current_dir(dir.path())
+        .env("HOME", dir.path())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    let problem = String::from_utf8_lossy(&output.stderr);
+    if problem.contains("can't be held") {
+        return skip(problem);
+    }
+    assert!(
+        told.contains("No id here.") && told.contains("done"),
+        "{told}{problem}"
+    );
+}
