@@ -292,7 +292,11 @@ impl Gateway {
             )
             .map_err(|problem| format!("`params` {problem}"))?;
         }
-        let written = |path: &[&str]| message.written_at(path).unwrap_or("{}").to_string();
+        // What is judged must be what is sent.
+        let written = |path: &[&str]| {
+            let written = message.written_at(path).map(str::to_string);
+            written.ok_or_else(|| format!("`{}` can't be found in the message", path.join(".")))
+        };
         let call = |name: String, input: String| Call {
             method,
             name,
@@ -303,7 +307,7 @@ impl Gateway {
             About::Tool => {
                 let input = match message.get("/params/arguments") {
                     None | Some(Value::Null) => "{}".into(),
-                    Some(Value::Object(_)) => written(&["params", "arguments"]),
+                    Some(Value::Object(_)) => written(&["params", "arguments"])?,
                     Some(_) => return Err("`params.arguments` isn't an object".into()),
                 };
                 call(self.tool_name(&text_of("name")?), input)
@@ -327,12 +331,12 @@ impl Gateway {
                 let input = json!({ "server": self.settings.server, "uri": text_of("uri")? });
                 call(READ_RESOURCE.into(), input.to_string())
             }
-            About::Prompt => call(text_of("name")?, written(&["params", "arguments"])),
+            About::Prompt => call(text_of("name")?, "{}".into()),
             About::Sampling | About::Elicitation => {
                 if !message.get("/params").is_some_and(Value::is_object) {
                     return Err("`params` isn't an object".into());
                 }
-                call(String::new(), written(&["params"]))
+                call(String::new(), written(&["params"])?)
             }
             About::Roots | About::Tools => call(String::new(), String::new()),
         })
@@ -436,7 +440,12 @@ impl Gateway {
             None if is_error => return ends.send(from.other(), message.text),
             None => succeeded,
         };
-        let subject = subject_after(&call, &key.1, message, is_error, since.elapsed());
+        let place = if is_error { "error" } else { "result" };
+        let Some(output) = message.written_at(&[place]) else {
+            let reason = hookwire_ask::refusal("the answer can't be found in the message");
+            return ends.send(key.0, &refusal(call.method.about, &key.1, &reason));
+        };
+        let subject = subject_after(&call, &key.1, message, output, since.elapsed());
         let event = self.event(event, &call, &subject);
         if self.settings.observes {
             ends.send(from.other(), message.text);
@@ -551,8 +560,15 @@ impl Gateway {
         message: &Message<'_>,
         ends: &mut impl Ends,
     ) {
-        let Some((mut listed, values)) = Listed::read(message) else {
-            return ends.send(key.0, message.text);
+        let (mut listed, values) = match Listed::read(message) {
+            Some(read) => read,
+            None if message.get("/result/tools").is_none() => {
+                return ends.send(key.0, message.text);
+            }
+            None => {
+                let reason = hookwire_ask::refusal("the list of tools can't be read");
+                return ends.send(key.0, &refusal(About::Tools, &key.1, &reason));
+            }
         };
         self.has_list = true;
         self.hold_to_pins(&mut listed, values, ends);
@@ -870,11 +886,9 @@ fn subject_after(
     call: &Call,
     id: &Id,
     message: &Message<'_>,
-    is_error: bool,
+    output: &str,
     took: Duration,
 ) -> String {
-    let place = if is_error { "error" } else { "result" };
-    let output = message.written_at(&[place]).unwrap_or("null");
     let Call { name, input, .. } = call;
     match call.method.about {
         About::Sampling => format!(r#""model":{{"request":{input},"response":{output}}}"#),
@@ -882,12 +896,11 @@ fn subject_after(
         About::Roots => format!(r#""data":{output}"#),
         About::Prompt => format!(r#""prompt":{output}"#),
         About::Tool | About::Task | About::Resource | About::Tools => {
-            let error = match is_error {
-                true => message.text_at("/error/message"),
-                false => message
-                    .text_at("/result/content/0/text")
-                    .filter(|_| message.get("/result/isError") == Some(&Value::Bool(true))),
-            };
+            let is_failed = message.get("/result/isError") == Some(&Value::Bool(true));
+            let error = message.text_at("/error/message").or_else(|| {
+                let first = message.text_at("/result/content/0/text");
+                first.filter(|_| is_failed)
+            });
             let error = error
                 .map(|error| format!(r#","error":{}"#, json!(error)))
                 .unwrap_or_default();

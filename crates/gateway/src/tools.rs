@@ -15,7 +15,11 @@ impl Listed {
     /// The list in a response, with the value of each tool.
     pub fn read<'m>(message: &'m Message<'_>) -> Option<(Listed, &'m [Value])> {
         let values = message.get("/result/tools")?.as_array()?;
-        let listed = Listed::in_text(message.text)?;
+        let mut listed = Listed::in_text(message.text)?;
+        // Half of a surrogate pair in a name is read in the same way as in the name of a call.
+        for ((name, _), value) in listed.tools.iter_mut().zip(values) {
+            *name = value["name"].as_str().map(str::to_string);
+        }
         (listed.tools.len() == values.len()).then_some((listed, values))
     }
 
