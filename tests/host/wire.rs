@@ -207,7 +207,7 @@ fn every_message_gets_its_replies() {
         ),
         (
             request("1", "tools/call", "{}"),
-            &["1: -32601 method not found: `tools/call`"],
+            &["1: -32601 method not found: `tools/call`; did you mean `tools/callable`?"],
         ),
         (
             request("1", "exit", "{}"),

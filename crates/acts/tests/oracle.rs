@@ -162,6 +162,8 @@ fn wrong(
     let given = Environment::new(value, Box::new(|_| None));
     let (script, _) = read_given(example.text, Shell::Bash, MAX_WORK, &[given.into()]);
     let mut acts = script.file_acts().to_vec();
+    // A process reads its own environment without a look at the file that stands for it.
+    acts.retain(|act| act.word.text != hookwire_acts::ENVIRONMENT_FILE);
     if !script.names_all() {
         acts.extend(named_in_text(example.text));
     }
