@@ -5,9 +5,9 @@
 
 use hookwire_base::event::Event;
 use hookwire_base::support::below::{self, ANYWHERE};
+use hookwire_base::support::digest;
 use hookwire_base::support::file::{read_named, read_text};
-use hookwire_base::support::visible::{cut, safe};
-use hookwire_base::support::{amounts, digest};
+use hookwire_base::support::visible::safe;
 use hookwire_base::syntax::diagnostic::{Diagnostic, Severity};
 use hookwire_base::syntax::formats::{Format, parse};
 use hookwire_base::syntax::node::{Node, NodeValue, Step};
@@ -29,19 +29,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// So many exceptions are tried.
 const MOST_TRIED: usize = 16;
 /// The longest exception, in bytes.
 const MAX_EXCEPTION: usize = 200;
-/// The record that is looked through: its time, its events, and how long that may take.
-const SINCE: &str = "since:30d";
-const MAX_LOOKED: usize = 20_000;
-const LOOK_TIME: Duration = Duration::from_secs(5);
-/// So many calls of the record are shown, and so much of each.
-const MAX_SHOWN: usize = 5;
-const MAX_CALL: usize = 120;
 
 /// What an answer for always would be: `approvals/always`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -258,8 +250,19 @@ fn shown_file(file: &str, root: &Path) -> String {
 #[cfg(feature = "history")]
 fn past(asking: &[Arc<Hook>], exceptions: &[Exception], root: &Path) -> Vec<String> {
     use crate::history::{History, history_dir};
+    use hookwire_base::support::amounts;
+    use hookwire_base::support::visible::cut;
     use hookwire_engine::running::told;
     use std::ops::ControlFlow;
+    use std::time::{Duration, Instant};
+
+    // The record that is looked through: its time, its events, and how long that may take.
+    const SINCE: &str = "since:30d";
+    const MAX_LOOKED: usize = 20_000;
+    const LOOK_TIME: Duration = Duration::from_secs(5);
+    // So many calls of the record are shown, and so much of each.
+    const MAX_SHOWN: usize = 5;
+    const MAX_CALL: usize = 120;
 
     let Some(dir) = history_dir().filter(|dir| dir.is_dir()) else {
         return vec!["Nothing is recorded, so what this would have changed isn't known (`hookwire inspect` records).".into()];
