@@ -339,18 +339,11 @@ impl Plan {
                     .filter(|(n, _)| *n > 0)
                     .map(|(n, what)| number_of(n, what))
                     .collect();
-                let import = if own.n_hooks > 0 {
-                    let user = if self.place.is_user() { " --user" } else { "" };
-                    format!(
-                        "; `hookwire import {}{user}` carries hooks over",
-                        agent.name
-                    )
-                } else {
-                    String::new()
-                };
+                let user = if self.place.is_user() { " --user" } else { "" };
+                let import = format!("`hookwire import {}{user}` carries them over", agent.name);
                 let what = what.join(" and ");
                 let path = own.path.strip_prefix(".").unwrap_or(&own.path);
-                let line = format!("    {what} of its own in {} stay{import}", path.display());
+                let line = format!("    {what} of its own in {} stay; {import}", path.display());
                 let line = out.tone(Tone::Dim, &line);
                 out.line(&line);
             }
