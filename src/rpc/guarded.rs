@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
 
 /// How much of the time isn't the user's host's, at least.
 const RESERVE: Duration = Duration::from_millis(200);
@@ -46,7 +47,7 @@ pub struct Asker {
 /// An event that is being judged.
 pub(super) struct Begun {
     theirs: oneshot::Sender<Value>,
-    said: oneshot::Receiver<AnswerResult>,
+    said: AbortOnDropHandle<AnswerResult>,
 }
 
 /// The user's host is asked about an event.
@@ -83,7 +84,7 @@ impl Asker {
         &self,
         asked: Asked,
         left: Duration,
-        said: oneshot::Receiver<AnswerResult>,
+        said: AbortOnDropHandle<AnswerResult>,
     ) -> Value {
         let Asked { mut event, theirs } = asked;
         *self.begun.lock() = Some(Begun { theirs, said });

@@ -10,7 +10,7 @@ use crate::rpc::session::{Session, Side};
 use hookwire_base::transport::outbox::Outbox;
 use serde_json::Value;
 use std::time::Instant;
-use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
 
 pub(super) async fn begin(session: &Session, sent: Value) -> RpcResult<BeginReply> {
     let asker = asker_of(session)?.clone();
@@ -25,13 +25,12 @@ pub(super) async fn begin(session: &Session, sent: Value) -> RpcResult<BeginRepl
         Side::Asker(asker.clone()),
     );
     inner.registered().set = Some(hooks);
-    let (tell, mut said) = oneshot::channel();
-    // It goes on when the command has gone: the machine's hooks have been told of the event.
-    session.runtime.spawn(async move {
+    // It ends with the connection, or who goes away at once could have any number judged.
+    let mut said = AbortOnDropHandle::new(session.runtime.spawn(async move {
         let answered = answer_question(&inner, asked, &sent).await;
-        let _ = tell.send(answered);
         drop(own);
-    });
+        answered
+    }));
     tokio::select! {
         biased;
         answered = &mut said => answered
