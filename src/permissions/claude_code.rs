@@ -61,11 +61,8 @@ pub enum Level {
 /// No permissions yet.
 pub fn none() -> Permissions {
     Permissions {
-        rules: Vec::new(),
-        asides: Vec::new(),
-        parts,
         judges_whole: true,
-        known_by: KNOWN_BY,
+        ..Permissions::none(parts, KNOWN_BY)
     }
 }
 
@@ -159,17 +156,7 @@ pub(super) fn add<'p>(
 }
 
 fn permission(text: &str, decision: Decision, place: String, level: Level) -> Permission {
-    let mut rule = Permission {
-        text: text.into(),
-        place,
-        decision,
-        rank: 0,
-        reason: None,
-        reads: Box::new(|_| false),
-        said: Said::default(),
-        notes: Vec::new(),
-        examples: Vec::new(),
-    };
+    let mut rule = Permission::new(text, place, decision);
     let (tool, pattern) = match text.split_once('(') {
         None => (text, None),
         Some((tool, rest)) => match rest.strip_suffix(')') {

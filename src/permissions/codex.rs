@@ -4,9 +4,7 @@
 //! and that is said.
 
 use super::commands::split;
-use super::{
-    Aside, Call, Example, MAX_RULE, MAX_RULES, Permission, Permissions, Said, around_command,
-};
+use super::{Aside, Call, Example, MAX_RULE, MAX_RULES, Permission, Permissions, around_command};
 use hookwire_base::support::shell_word;
 use hookwire_base::verdict::Decision;
 use std::collections::HashMap;
@@ -23,13 +21,10 @@ const MAX_DEPTH: usize = 8;
 
 /// No rules yet.
 pub fn none() -> Permissions {
-    Permissions {
-        rules: Vec::new(),
-        asides: Vec::new(),
-        parts: |text| split(text).into_iter().map(Call::Bash).collect(),
-        judges_whole: false,
-        known_by: KNOWN_BY,
-    }
+    Permissions::none(
+        |text| split(text).into_iter().map(Call::Bash).collect(),
+        KNOWN_BY,
+    )
 }
 
 /// Takes the rules of a file.
@@ -377,17 +372,10 @@ fn prefix_rule(arguments: &Arguments, text: &str, place: String) -> Result<Permi
     let shown = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown = shown.replace("( ", "(").replace(", )", ")");
     let mut rule = Permission {
-        text: shown,
-        place,
-        decision,
-        rank: 0,
         reason: said("justification")
             .filter(|_| decision != Decision::Allow)
             .map(String::from),
-        reads: Box::new(|_| false),
-        said: Said::default(),
-        notes: Vec::new(),
-        examples: Vec::new(),
+        ..Permission::new(shown, place, decision)
     };
     match combine(&words) {
         Ok(commands) => {

@@ -47,13 +47,7 @@ const MAX_ALTERNATIVES: usize = 32;
 
 /// No rules yet.
 pub fn none() -> Permissions {
-    Permissions {
-        rules: Vec::new(),
-        asides: Vec::new(),
-        parts,
-        judges_whole: false,
-        known_by: KNOWN_BY,
-    }
+    Permissions::none(parts, KNOWN_BY)
 }
 
 /// A text's commands, and those of a shell of its own within.
@@ -204,17 +198,11 @@ fn take_rule(found: &mut Found<'_, '_>, rule: &Node, tier: Tier) {
     }
     let reason = text("denyMessage").or_else(|| text("deny_message"));
     let mut made = Permission {
-        text: shown,
-        place: found.place(rule),
-        decision,
         rank: tier as usize * TIER + priority as usize,
         reason: reason
             .filter(|_| decision == Decision::Deny)
             .map(String::from),
-        reads: Box::new(|_| false),
-        said: Said::default(),
-        notes: Vec::new(),
-        examples: Vec::new(),
+        ..Permission::new(shown, found.place(rule), decision)
     };
     if tier == Tier::Workspace {
         let note = "Gemini CLI 0.61 reads no policies of a project. Here it holds";
@@ -268,15 +256,12 @@ pub fn take_settings(
                 return;
             }
             let mut rule = Permission {
-                text: format!("{group}.{key}: {name}"),
-                place: found.place(item),
-                decision,
                 rank,
-                reason: None,
-                reads: Box::new(|_| false),
-                said: Said::default(),
-                notes: Vec::new(),
-                examples: Vec::new(),
+                ..Permission::new(
+                    format!("{group}.{key}: {name}"),
+                    found.place(item),
+                    decision,
+                )
             };
             let of_command = name.strip_suffix(')').and_then(|it| it.split_once('('));
             match of_command {

@@ -151,6 +151,23 @@ pub struct Permission {
     pub examples: Vec<Example>,
 }
 
+impl Permission {
+    /// A rule of which it isn't known yet what it names.
+    fn new(text: impl Into<String>, place: String, decision: Decision) -> Permission {
+        Permission {
+            text: text.into(),
+            place,
+            decision,
+            rank: 0,
+            reason: None,
+            reads: Box::new(|_| false),
+            said: Said::default(),
+            notes: Vec::new(),
+            examples: Vec::new(),
+        }
+    }
+}
+
 /// A setting about permissions that is no rule.
 pub struct Aside {
     pub text: String,
@@ -183,6 +200,17 @@ pub fn strictness(decision: Option<Decision>) -> u8 {
 }
 
 impl Permissions {
+    /// No rules yet.
+    fn none(parts: fn(&str) -> Vec<Call>, known_by: &'static str) -> Permissions {
+        Permissions {
+            rules: Vec::new(),
+            asides: Vec::new(),
+            parts,
+            judges_whole: false,
+            known_by,
+        }
+    }
+
     /// What the agent decides by its rules; `None`: no rule names the call.
     pub fn decide(&self, call: &Call) -> Option<Decision> {
         let Call::Bash(text) = call else {

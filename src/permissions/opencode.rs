@@ -3,9 +3,7 @@
 
 use super::commands::{setting, split, with_single_blanks};
 use super::patterns::{self, instance};
-use super::{
-    Aside, Call, Example, MAX_RULE, MAX_RULES, Permission, Permissions, Said, around_command,
-};
+use super::{Aside, Call, Example, MAX_RULE, MAX_RULES, Permission, Permissions, around_command};
 use hookwire_base::syntax::diagnostic::LineIndex;
 use hookwire_base::syntax::node::{Node, NodeValue};
 use hookwire_base::verdict::Decision;
@@ -31,13 +29,10 @@ const KINDS: &[(&str, &str)] = &[
 
 /// No rules yet.
 pub fn none() -> Permissions {
-    Permissions {
-        rules: Vec::new(),
-        asides: Vec::new(),
-        parts: |text| split(text).into_iter().map(Call::Bash).collect(),
-        judges_whole: false,
-        known_by: KNOWN_BY,
-    }
+    Permissions::none(
+        |text| split(text).into_iter().map(Call::Bash).collect(),
+        KNOWN_BY,
+    )
 }
 
 /// Takes the permissions of a file of settings.
@@ -110,15 +105,8 @@ fn permission(
     place: String,
 ) -> Permission {
     let mut rule = Permission {
-        text,
-        place,
-        decision,
         rank,
-        reason: None,
-        reads: Box::new(|_| false),
-        said: Said::default(),
-        notes: Vec::new(),
-        examples: Vec::new(),
+        ..Permission::new(text, place, decision)
     };
     let why = match kind {
         "external_directory" => Some(

@@ -82,27 +82,22 @@ impl<'a> Question<'a> {
     ) -> std::result::Result<Said, Unanswered> {
         let request = self.request();
         let mut send = || {
-            let mut stream = connect()?;
-            stream.set_write_timeout(Some(STUCK))?;
-            stream.write_all(request.as_bytes())?;
-            Ok(stream)
+            let mut line = Line::open(connect())?;
+            line.stream.write_all(request.as_bytes())?;
+            Ok(line)
         };
         let is_stuck =
             |error: &Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-        let stream = match send() {
+        let line = match send() {
             // It may end just now, because it was idle.
             Err(error) if !is_stuck(&error) => send(),
             sent => sent,
         };
-        let stream = stream.map_err(|error| match is_stuck(&error) {
+        let mut line = line.map_err(|error| match is_stuck(&error) {
             true => Unanswered::Lost(Error::new(ErrorKind::TimedOut, "the host doesn't read")),
             false => Unanswered::Unreached(error),
         })?;
         let until = Instant::now() + self.time_limit;
-        let mut line = Line {
-            stream,
-            read: Vec::new(),
-        };
         let answer = match line.read_reply(until.min(Instant::now() + SILENCE)) {
             Err(error) if error.kind() == ErrorKind::TimedOut => {
                 is_alive(socket).and_then(|()| line.read_reply(until))
