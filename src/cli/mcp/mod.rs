@@ -208,8 +208,9 @@ impl McpArgs {
     }
 
     fn settings(&self) -> Result<(Settings, PinsFile), Failure> {
-        let host = self.url.as_ref().and_then(|url| Url::parse(url).ok());
-        let host = host.and_then(|url| url.host_str().map(str::to_string));
+        let url = self.url.as_deref().map(Url::parse).transpose();
+        let url = url.map_err(|error| Failure(format!("--url: it is no URL: {error}")))?;
+        let host = url.and_then(|url| url.host_str().map(str::to_string));
         let name = self.server.clone().or(host).unwrap_or_else(|| {
             let program = self.command.first().map(Path::new);
             let stem = program.and_then(Path::file_stem);
